@@ -1,0 +1,32 @@
+// Compiles lib/ to dist/. With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+const target = join(root, 'dist')
+const aside = join(root, `dist.${process.pid}`)
+
+if (!existsSync(compiler)) {
+  if (process.argv.includes('--if-needed') && process.features.typescript) {
+    console.log(`No build: Node ${process.versions.node} runs lib/*.ts as it is`)
+    process.exit(0)
+  }
+  console.error('Cannot build dist/: typescript is not installed: run `npm ci` (without --omit=dev), then `npm run build`')
+  process.exit(1)
+}
+
+const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], {
+  cwd: root,
+  stdio: 'inherit',
+})
+if (status !== 0) {
+  rmSync(aside, { recursive: true, force: true })
+  process.exit(status ?? 1)
+}
+cpSync(join(root, 'lib'), aside, { recursive: true, filter: (path) => extname(path) !== '.ts' })
+rmSync(target, { recursive: true, force: true })
+renameSync(aside, target)
+writeFileSync(join(target, 'built'), `${process.versions.node}\n`)

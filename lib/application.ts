@@ -1,0 +1,71 @@
+/**
+ * Builds an application from the configuration: registry, views, modules, middleware. Apart from `app.ts`, the command
+ * line's `check` and `routes` use it, which start no server and open no log.
+ */
+import { resolve } from 'node:path'
+import type { LoadedConfig } from './config/load.ts'
+import type { Config } from './config/table.ts'
+import type { ModuleLogger } from './log/logger.ts'
+import type { Chain } from './middleware/compose.ts'
+import { readMiddlewareConfig } from './middleware/config-file.ts'
+import { MiddlewareHost } from './middleware/host.ts'
+import { Application } from './routing/application.ts'
+import { createModules } from './routing/modules.ts'
+import { Registry } from './routing/registry.ts'
+import { createRouteBuilder } from './routing/route-builder.ts'
+import { label } from './server.ts'
+import { version } from './version.ts'
+import { createViews, type Views } from './views/cache.ts'
+
+/** What a middleware module's `setup(app)` is given. */
+export interface SetupApp {
+  readonly config: Config
+  /** The log of a module; a name of the application's own always passes the trace filter. */
+  logger(module: string): ModuleLogger
+}
+
+/** What a server serves, not yet loaded. */
+export interface ApplicationParts {
+  readonly registry: Registry<Chain>
+  readonly views: Views
+  readonly application: Application<SetupApp>
+}
+
+/** Builds the parts. Nothing is read before `application.start()` or `inspect()`. */
+export function buildApplication(loaded: LoadedConfig, log: (module: string) => ModuleLogger): ApplicationParts {
+  const { config } = loaded
+  const inFolder = (path: string): string => resolve(loaded.folder, path)
+  const root = inFolder(config['paths.root'])
+  const middlewareFolder = inFolder(config['paths.middleware'])
+  const registry = new Registry<Chain>()
+  const modules = createModules({ root })
+  const views = createViews({
+    root,
+    cacheFolder: inFolder(config['paths.cache']),
+    ram: config.cache_ram,
+    disk: config.cache_disk,
+    readable: config['app.env'] === 'dev',
+    version,
+    onProblem: (message) => log('response').warn(message),
+  })
+  const application = new Application<SetupApp>({
+    root,
+    routesFolder: inFolder(config['paths.routes']),
+    registry,
+    modules,
+    builder: createRouteBuilder({
+      root,
+      modules,
+      late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
+    }),
+    middleware: new MiddlewareHost<SetupApp>({
+      folder: middlewareFolder,
+      modules,
+      builtIn: new Map(),
+      app: { config, logger: log },
+      onProblem: (message, error) => log('error').error(message, error),
+    }),
+    readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, []),
+  })
+  return { registry, views, application }
+}

@@ -1,0 +1,108 @@
+/**
+ * The files of a new application.
+ *
+ * Surprise: actions are `.mjs`, so that they are ES modules without a `package.json` beside them.
+ */
+import { randomBytes } from 'node:crypto'
+
+/** A file to make: its name relative to the application's folder, its content and its mode. */
+export interface ApplicationFile {
+  readonly name: string
+  readonly text: string
+  readonly mode: number
+}
+
+const privateMode = 0o600
+const publicMode = 0o644
+const appKeyBytes = 32
+
+const gitignore = `# svc.json holds app_key, which signs the tokens of this application. Keep it out of the repository.
+svc.json
+.svc.json.*.tmp
+.cached/
+.logs/
+node_modules/
+`
+
+const routes = `[
+  { "name": "home", "url": "/", "method": "GET", "action": "routes/home.mjs" },
+  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "routes/home.mjs@hello" }
+]
+`
+
+const action = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
+// a string is HTML, an object is JSON, and ctx.view() renders a view.
+
+export default (ctx) =>
+  ctx.view('routes/home.html', {
+    title: 'It works',
+    hello: ctx.url('hello', { name: 'world' }),
+    files: [
+      { name: 'routes/app.json', use: 'the routes: which address runs what' },
+      { name: 'routes/home.mjs', use: 'the actions that they run' },
+      { name: 'routes/home.html', use: 'the view of this page' },
+      { name: 'routes/middleware/config.json', use: 'the middleware to load' },
+      { name: 'svc.json', use: 'the configuration, with a key of your own' },
+    ],
+  })
+
+export const hello = (ctx) => ({ hello: ctx.params.name })
+`
+
+const view = `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>{{ title }}</title>
+  <style>
+    :root { color-scheme: light dark }
+    body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
+    dt { font-family: ui-monospace, monospace; font-size: 1rem }
+    dd { margin: 0 0 .8rem 1.5rem }
+  </style>
+</head>
+<body>
+  <h1>{{ title }}</h1>
+  <p>This page is yours to change. It is made of these files:</p>
+  <dl>
+    @foreach file in files
+    <dt>{{ file.name }}</dt>
+    <dd>{{ file.use }}</dd>
+    @endforeach
+  </dl>
+  <p>An action can answer with data as well: <a href="{{ hello }}">{{ hello }}</a></p>
+</body>
+</html>
+`
+
+const middleware = `{
+  "load": [],
+  "setup": {}
+}
+`
+
+/** The files, in the order in which they are made, with a fresh `app_key` of 32 random bytes. */
+export function applicationFiles(): ApplicationFile[] {
+  return [
+    { name: 'svc.json', text: configuration(randomBytes(appKeyBytes).toString('base64url')), mode: privateMode },
+    { name: '.gitignore', text: gitignore, mode: publicMode },
+    { name: 'routes/app.json', text: routes, mode: publicMode },
+    { name: 'routes/home.mjs', text: action, mode: publicMode },
+    { name: 'routes/home.html', text: view, mode: publicMode },
+    { name: 'routes/middleware/config.json', text: middleware, mode: publicMode },
+  ]
+}
+
+/** Only what an application is likely to change; every other key has its default. */
+function configuration(appKey: string): string {
+  const keys = {
+    app: { env: 'prod' },
+    app_key: appKey,
+    server: { host: '127.0.0.1', port: 8080, trusted_proxies: [], allowed_hosts: [] },
+    admin: { user: '', password: '', secret: '' },
+    paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: '' },
+    log: { level: 'info' },
+  }
+  return `${JSON.stringify(keys, null, 2)}\n`
+}

@@ -1,0 +1,161 @@
+/**
+ * Reads the command line: which word was given, and the options, before or after it.
+ *
+ * Surprise: nothing is thrown and nothing is printed. Wrong usage is a result too; its message names the wrong part.
+ */
+import { parseArgs } from 'node:util'
+import { nearest } from '../config/nearest.ts'
+import { configTable } from '../config/table.ts'
+import type { Config } from '../config/table.ts'
+import { readValue } from '../config/value.ts'
+
+/** The options of the words that read the configuration. */
+export interface CommandOptions {
+  /** `--config` as given; undefined: the usual places are searched. */
+  readonly config: string | undefined
+  /** `--host`, `--port` and `--env`, checked. */
+  readonly overrides: Partial<Pick<Config, 'server.host' | 'server.port' | 'app.env'>>
+}
+
+/** What the command line asks for. */
+export type Command =
+  | ({ readonly word: 'start' | 'check' | 'routes' } & CommandOptions)
+  | { readonly word: 'init'; readonly folder: string }
+  | { readonly word: 'help' | 'version' }
+  /** Wrong usage, exit status 2: `error` says what is wrong. */
+  | { readonly word: 'usage'; readonly error: string }
+
+/** What `--help` prints. */
+export const helpText = `Usage: svc [start] [options]   runs the server
+       svc check [options]     checks configuration, routes, middleware, actions
+       svc routes [options]    prints the route table
+       svc init DIR            makes a new application in an empty folder
+       svc --help | --version
+
+Options, before or after the word:
+  --config FILE   the configuration file; else $SVC_CONFIG, else svc.json here,
+                  else the one that comes with the server
+  --host HOST     the address to listen on, instead of server.host
+  --port PORT     the port, instead of server.port; 0 takes any free one
+  --env ENV       dev or prod, instead of app.env
+  -h, --help      prints this
+  -v, --version   prints the version
+
+Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
+78 wrong configuration.
+`
+
+const words = ['start', 'check', 'routes', 'init']
+const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
+const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
+const optionNames = [...Object.keys(valueOptions), 'help', 'version'].map((name) => `--${name}`)
+
+type ValueOption = keyof typeof valueOptions
+
+class UsageError extends Error {}
+
+/**
+ * Reads the arguments that follow the program's name. `--help` and `--version` win over everything else that is right.
+ */
+export function parseOptions(args: readonly string[]): Command {
+  try {
+    return read(args)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return { word: 'usage', error: error.message }
+  }
+}
+
+function read(args: readonly string[]): Command {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: {
+      config: { type: 'string' },
+      host: { type: 'string' },
+      port: { type: 'string' },
+      env: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean', short: 'v' },
+    },
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  })
+  const positionals: string[] = []
+  const values = new Map<ValueOption, string>()
+  let asked: 'help' | 'version' | undefined
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind !== 'option') continue
+    if (isValueOption(token.name)) {
+      if (values.has(token.name)) throw new UsageError(`${token.rawName} is given twice`)
+      values.set(token.name, valueOf(token.name, token))
+    } else if (token.name === 'help' || token.name === 'version') {
+      if (token.value !== undefined) {
+        throw new UsageError(`${token.rawName} takes no value: it is ${quoted(token.value)}`)
+      }
+      asked ??= token.name
+    } else {
+      throw new UsageError(`unknown option ${token.rawName}${guess(token.rawName, optionNames)}`)
+    }
+  }
+  const command = commandOf(positionals, values)
+  return asked === undefined ? command() : { word: asked }
+}
+
+/** What the words and values mean, to be called when they count: `init --help` lacks its folder and is right. */
+function commandOf(positionals: readonly string[], values: ReadonlyMap<ValueOption, string>): () => Command {
+  const [word = 'start', ...rest] = positionals
+  if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${guess(word, words)}`)
+  return () => {
+    const [folder, ...more] = word === 'init' ? rest : ['', ...rest]
+    if (folder === undefined || (word === 'init' && folder === '')) {
+      throw new UsageError('init needs the folder to make: svc init DIR')
+    }
+    if (more[0] !== undefined) throw new UsageError(`${word} takes nothing more, but here is ${quoted(more[0])}`)
+    if (word === 'init') {
+      for (const name of values.keys()) throw new UsageError(`init takes no options, but here is --${name}`)
+      return { word, folder }
+    }
+    const overrides = Object.fromEntries(overridesOf(values)) // of the keys in Command, each checked by its row
+    return { word: word as 'start' | 'check' | 'routes', config: values.get('config'), overrides }
+  }
+}
+
+function valueOf(
+  name: ValueOption,
+  token: { rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
+): string {
+  const { rawName, value, inlineValue } = token
+  if (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))) {
+    const instead = value === undefined || value === '' ? '' : `, but here is ${quoted(value)}`
+    throw new UsageError(`${rawName} needs a value${instead}: ${rawName} ${valueOptions[name]}`)
+  }
+  return value
+}
+
+function overridesOf(values: ReadonlyMap<ValueOption, string>): [key: string, value: unknown][] {
+  const overrides: [string, unknown][] = []
+  for (const [name, text] of values) {
+    if (name === 'config') continue
+    const key = overrideKeys[name]
+    const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
+    const reading = readValue(configTable[key], value)
+    if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
+    overrides.push([key, reading.value])
+  }
+  return overrides
+}
+
+function isValueOption(name: string): name is ValueOption {
+  return Object.hasOwn(valueOptions, name)
+}
+
+function guess(word: string, candidates: readonly string[]): string {
+  const meant = nearest(word, candidates)
+  return meant === undefined ? '' : `: did you mean ${meant}?`
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text)
+}

@@ -1,0 +1,76 @@
+/**
+ * Puts a configuration together: the defaults, above them the values of a file, above them the overrides, all checked.
+ *
+ * Surprise: an override does not mend a wrong value of the file. The file would fail the next time it is used without.
+ */
+import { findEntries } from './entries.ts'
+import type { Finding } from './entries.ts'
+import { configTable, fileKeys } from './table.ts'
+import type { Config, ConfigKey } from './table.ts'
+import { readValue } from './value.ts'
+
+/** What came out: a frozen configuration, or undefined and the problems that stand against it. */
+export interface Assembled {
+  readonly config: Config | undefined
+  readonly problems: readonly Finding[]
+  /** Keys that nobody knows. */
+  readonly unknown: readonly Finding[]
+}
+
+type Values = Partial<Record<ConfigKey, unknown>>
+
+/** Assembles the values of a file, nested or dotted, and overrides, dotted. It throws nothing. */
+export function assembleConfig(value: unknown, overrides: Partial<Config>): Assembled {
+  const values = defaults()
+  const file = apply(values, value)
+  const above = apply(values, overrides)
+  const notOfTheFile = (finding: Finding): Finding => ({ text: finding.text, path: undefined })
+  const problems = [...file.problems, ...above.problems.map(notOfTheFile)]
+  const unknown = [...file.unknown, ...above.unknown.map(notOfTheFile)]
+  const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
+  if (problems.length === 0) problems.push(...problemsTogether(config))
+  return { config: problems.length === 0 ? config : undefined, problems, unknown }
+}
+
+function defaults(): Values {
+  const values: Values = {}
+  for (const [fileKey, key] of fileKeys()) {
+    const preset = configTable[key].default
+    put(values, fileKey, key, typeof preset === 'object' ? Object.freeze([...preset]) : preset)
+  }
+  return values
+}
+
+function apply(values: Values, value: unknown): { problems: Finding[]; unknown: readonly Finding[] } {
+  const { found, problems, unknown } = findEntries(value)
+  const all = [...problems]
+  for (const [fileKey, key] of fileKeys()) {
+    const entry = found.get(fileKey)
+    if (entry === undefined) continue
+    const reading = readValue(configTable[key], entry.value)
+    if ('problem' in reading) all.push({ text: `${fileKey} ${reading.problem}`, path: entry.path })
+    else put(values, fileKey, key, reading.value)
+  }
+  return { problems: all, unknown }
+}
+
+/** Sets a key; a switch in a frozen copy of its row's switches. */
+function put(values: Values, fileKey: string, key: ConfigKey, value: unknown): void {
+  const switches = values[key] as Readonly<Record<string, boolean>> | undefined // for a switch it is one of these
+  values[key] = fileKey === key ? value : Object.freeze({ ...switches, [fileKey.slice(key.length + 1)]: value })
+}
+
+/** What is wrong between keys that are right each for itself. */
+function problemsTogether(config: Config): Finding[] {
+  const problems: string[] = []
+  const header = config['server.header_timeout_s']
+  const request = config['server.request_timeout_s']
+  if (header > request) {
+    const limit = `server.request_timeout_s, which is ${request}`
+    problems.push(`server.header_timeout_s must be at most ${limit}: it is ${header}`)
+  }
+  if (config['log.file'] === config['access_log.file']) {
+    problems.push(`access_log.file must differ from log.file: both are ${JSON.stringify(config['log.file'])}`)
+  }
+  return problems.map((text) => ({ text, path: undefined }))
+}

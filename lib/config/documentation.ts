@@ -1,0 +1,119 @@
+/**
+ * Renders `docs/configuration.md` from the configuration table.
+ *
+ * Surprise: the prose of that page lives here. Change this file, then run `npm run docs`; a test holds the page to it.
+ */
+import type { Row } from './row.ts'
+import { configTable } from './table.ts'
+import { allowedValues } from './value.ts'
+
+const head = `<!-- Made by \`npm run docs\` from lib/config/documentation.ts and lib/config/table.ts. Change those. -->
+# Configuration
+
+The server reads one file, \`svc.json\`. Without a file, or for a key that the file does not have, the defaults
+below hold.
+
+## Which file
+
+The first of these that is given or there:
+
+1. \`--config FILE\`
+2. the environment variable \`SVC_CONFIG\`
+3. \`svc.json\` in the working directory
+4. \`svc.json\` beside the server's \`package.json\`
+
+Relative paths in the file are relative to the folder of the file. \`--host\`, \`--port\` and \`--env\` stand above
+the file.
+
+A file that is named but not there is no error: the server starts with the defaults and logs a line that says so.
+
+## How it is written
+
+A dot in a key is a level in the file. These two mean the same, and may be mixed:
+
+\`\`\`json
+{ "server": { "port": 8080 } }
+\`\`\`
+
+\`\`\`json
+{ "server.port": 8080 }
+\`\`\`
+
+The same key in both forms is an error, and so is a name that stands twice in one object. The file is JSON in UTF-8,
+so it has no comments and no trailing commas; a byte order mark is accepted. Values are never converted: a port is
+\`8080\`, not \`"8080"\`.
+
+Every problem of the file is reported at once, with its line, and the server ends with status 78 without changing
+the file:
+
+\`\`\`
+Cannot load /srv/app/svc.json: 2 problems
+  server.port must be 0 to 65535: it is "8080" (write 8080, without quotes) (line 4)
+  log.max_size_mb must be 1 to 100000: it is -3 (line 9)
+\`\`\`
+
+Messages never show the value of a key that is marked *secret* below.
+
+A key that the server does not know is a warning with the nearest key it knows; the key is kept. \`svc check\`
+prints warnings too, and ends with status 0 when there is nothing else.
+
+## When the server writes the file
+
+Setting the administrator's name and password, and renewing the secret that signs the admin cookie, change the file.
+The server reads it again first, changes those values alone, and leaves all else as it is: unknown keys, order,
+nested or dotted form, indentation. The new content is written to a temporary file in the same folder
+(\`.svc.json.*.tmp\`), brought to disk and renamed, so that the file is always the old or the new one, whole. Its
+mode and group are kept, and its owner when the writer is root; a new file has mode 0600. So the server's user must
+be able to write to the folder of the file.
+
+Do not save the file in an editor at that very moment: the server keeps changes that were saved before, but
+whichever is saved last wins.
+
+## Keys
+`
+
+const titles: Readonly<Record<string, string>> = {
+  app: 'Application',
+  app_key: 'Application',
+  app_key_previous: 'Application',
+  server: 'Server',
+  shared: 'Shared engine',
+  admin: 'Admin panel',
+  session: 'Admin sessions',
+  paths: 'Paths',
+  log: 'General log',
+  access_log: 'Access log',
+  trace: 'Trace switches',
+  pool_http: 'Plain requests',
+  pool_ws: 'WebSocket connections',
+  pool_rest: 'Long polls and SSE streams',
+  monitor: 'Monitor page',
+  cache_ram: 'View cache',
+  cache_disk: 'View cache',
+}
+
+/** The whole page as Markdown. Throws an Error when a group of keys has no title. */
+export function renderConfiguration(table: Readonly<Record<string, Row>> = configTable): string {
+  const groups = new Map<string, string[]>()
+  for (const [key, row] of Object.entries(table)) {
+    const title = titleOf(key)
+    groups.set(title, [...(groups.get(title) ?? []), lineOf(key, row)])
+  }
+  const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
+  const sections = [...groups].map(([title, lines]) => `\n### ${title}\n\n${header}${lines.join('\n')}\n`)
+  return head + sections.join('')
+}
+
+function titleOf(key: string): string {
+  const [group = ''] = key.split('.', 1)
+  const title = titles[group]
+  if (title === undefined) throw new Error(`The documentation has no title for ${key}`)
+  return title
+}
+
+function lineOf(key: string, row: Row): string {
+  const preset = row.default === '' ? 'empty' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``
+  const each = row.kind === 'switches' ? ` for each of ${row.names.map((name) => `\`${name}\``).join(', ')}` : ''
+  const values = allowedValues(row) + each + (row.secret ? ' (*secret*)' : '')
+  return `| \`${key}\` | ${values} | ${preset} | ${row.meaning} |`
+}

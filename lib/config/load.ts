@@ -1,0 +1,163 @@
+/**
+ * Finds, reads and checks the configuration.
+ *
+ * Surprise: a file that is not there is no error. The defaults stand, a warning says so, and nothing is written.
+ * Everything that is wrong with a file is told at once, in one ConfigError.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { assembleConfig } from './assemble.ts'
+import type { Finding } from './entries.ts'
+import { JsonError, mapJson, nodeAt, parseJson, placeOf } from './json-map.ts'
+import type { JsonNode } from './json-map.ts'
+import { configTable, fileKeys } from './table.ts'
+import type { Config } from './table.ts'
+
+/** Values that stand above those of the file: `--host`, `--port` and `--env` of the command line. */
+export type ConfigOverrides = Partial<Config>
+
+/** The text of a configuration file and where its values stand. */
+export interface ConfigDocument {
+  readonly text: string
+  readonly root: JsonNode
+}
+
+/** A configuration that has been checked. */
+export interface LoadedConfig {
+  readonly config: Config
+  /** The absolute path of the file that was read; undefined: none was, and the defaults stand. */
+  readonly file: string | undefined
+  /** The absolute path that relative paths of the configuration are relative to: the folder of the file. */
+  readonly folder: string
+  /** Unknown keys, each with the nearest known one, and a file that is not there. */
+  readonly warnings: readonly string[]
+  readonly document: ConfigDocument | undefined
+}
+
+/** The configuration cannot be used. The message holds all problems; `problems` holds them one by one. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+  /** Unknown keys, as in LoadedConfig. */
+  readonly warnings: readonly string[]
+
+  /**
+   * @param source what was loaded: a file, or words for it
+   * @param problems at least one
+   */
+  constructor(
+    source: string,
+    problems: readonly string[],
+    options: { warnings?: readonly string[]; cause?: unknown } = {},
+  ) {
+    const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
+    super(`Cannot load ${source}: ${list}`, options)
+    this.problems = problems
+    this.warnings = options.warnings ?? []
+  }
+}
+
+/**
+ * The absolute path of the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory
+ * when it is there, else the one beside `package.json`. The file need not exist.
+ */
+export function findConfigFile(options: {
+  config?: string | undefined
+  env: NodeJS.ProcessEnv
+  cwd: string
+  packageFolder: string
+}): string {
+  const named = options.config ?? options.env['SVC_CONFIG']
+  if (named !== undefined && named !== '') return resolve(options.cwd, named)
+  const here = resolve(options.cwd, 'svc.json')
+  return existsSync(here) ? here : resolve(options.packageFolder, 'svc.json')
+}
+
+/**
+ * Reads a configuration file. Throws ConfigError: the file cannot be read, is no JSON, or holds values that are not
+ * allowed. It never writes.
+ */
+export function loadConfig(file: string, overrides: ConfigOverrides = {}): LoadedConfig {
+  const path = resolve(file)
+  const text = readText(path)
+  if (text === undefined) {
+    const loaded = parseConfig({}, dirname(path), overrides)
+    return { ...loaded, warnings: [`${path} is not there: the defaults are used`] }
+  }
+  const value = parseText(path, text)
+  const document = { text, root: mapJson(text) }
+  return { ...checked(value, overrides, path, document), file: path, folder: dirname(path), document }
+}
+
+/**
+ * Checks a configuration that is a value, nested or dotted, as `createApp({config})` takes it; a member that is
+ * undefined counts as absent. `folder` is what relative paths are relative to. Throws ConfigError.
+ */
+export function parseConfig(value: unknown, folder: string, overrides: ConfigOverrides = {}): LoadedConfig {
+  const checkedValue = checked(value, overrides, 'the configuration')
+  return { ...checkedValue, file: undefined, folder: resolve(folder), document: undefined }
+}
+
+function readText(path: string): string | undefined {
+  let bytes: Buffer
+  try {
+    if (!statSync(path).isFile()) throw new ConfigError(path, ['it is no regular file'])
+    bytes = readFileSync(path)
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const { code, message } = error as NodeJS.ErrnoException // what node:fs throws
+    if (code === 'ENOENT') return undefined
+    const advice = code === 'EACCES' ? '; let the user that the server runs as read it' : ''
+    throw new ConfigError(path, [`it cannot be read: ${message}${advice}`], { cause: error })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (error) {
+    throw new ConfigError(path, ['it is not UTF-8'], { cause: error })
+  }
+}
+
+function parseText(path: string, text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    const advice = text.trim() === '' ? '; write {} for the defaults' : ''
+    throw new ConfigError(path, [error.message + advice + excerpt(text, error.offset)], { cause: error })
+  }
+}
+
+/** The line of an offset with a mark under the place, but no line that may hold a secret. */
+function excerpt(text: string, offset: number): string {
+  const start = text.lastIndexOf('\n', offset - 1) + 1
+  const [line = ''] = text.slice(start).split('\n', 1)
+  const secretKeys = fileKeys().flatMap(([, key]) => ('secret' in configTable[key] ? [key] : []))
+  const secrets = secretKeys.map((key) => key.slice(key.indexOf('.') + 1))
+  if (line.trim() === '' || secrets.some((name) => line.includes(name))) return ''
+  const from = Math.max(0, offset - start - 60)
+  const shown = line.slice(from, from + 100).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ').trimEnd()
+  return `\n    ${shown}\n    ${' '.repeat(offset - start - from)}^`
+}
+
+function checked(
+  value: unknown,
+  overrides: ConfigOverrides,
+  source: string,
+  document?: ConfigDocument,
+): Pick<LoadedConfig, 'config' | 'warnings'> {
+  const { config, problems, unknown } = assembleConfig(value, overrides)
+  const warnings = inOrder(unknown, document).map((text) => `${source}: ${text}`)
+  if (config === undefined) throw new ConfigError(source, inOrder(problems, document), { warnings })
+  return { config, warnings }
+}
+
+/** The texts in the order of the file, with their lines. Those that are not about the file come last. */
+function inOrder(findings: readonly Finding[], document: ConfigDocument | undefined): string[] {
+  if (document === undefined) return findings.map(({ text }) => text)
+  const placed = findings.map(({ text, path }) => {
+    const node = path === undefined ? undefined : nodeAt(document.root, path)
+    if (node === undefined) return { text, start: document.text.length }
+    return { text: `${text} (line ${placeOf(document.text, node.start).line})`, start: node.start }
+  })
+  return placed.sort((a, b) => a.start - b.start).map(({ text }) => text)
+}

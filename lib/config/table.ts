@@ -1,0 +1,273 @@
+/**
+ * The configuration: one row per key. It drives loading, checking, writing back, the shipped `svc.json` and
+ * `docs/configuration.md`. Keys stand in the order in which all of these show them.
+ *
+ * Surprise: a row that this version cannot honour (several processes, TLS, a shared engine) takes its default alone.
+ * An option that does nothing would be worse than a refusal.
+ */
+import { checkTrustedProxy } from '../http/client-address.ts'
+import { checkAllowedHost } from '../http/host.ts'
+import { checkTrustedOrigin } from '../http/origin.ts'
+import { traceModules } from '../log/trace.ts'
+import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
+import type { Row, ValueOf } from './row.ts'
+
+const noTls = 'must be empty, since this version has no TLS'
+
+/** Every key of `svc.json`: its kind, range, default and meaning. */
+export const configTable = {
+  'app.env': {
+    kind: 'choice', choices: ['prod', 'dev'], default: 'prod',
+    meaning: '`prod` protects the admin panel and hides stacks. `dev` does neither: it is for your own machine.',
+  },
+  app_key: {
+    kind: 'string', default: '', secret: true,
+    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows. '
+      + 'Empty in `prod`: a random key that ends with the process, with a warning.',
+  },
+  app_key_previous: {
+    kind: 'list', default: [], secret: true, check: (key) => (key === '' ? 'must not be empty' : undefined),
+    meaning: 'Keys that still verify tokens but never sign: for changing `app_key` while forms are open.',
+  },
+
+  'server.host': {
+    kind: 'string', default: '127.0.0.1', check: checkHostToBind,
+    meaning: 'The address to listen on. `0.0.0.0` or `::` is every address of the machine.',
+  },
+  'server.port': {
+    kind: 'integer', min: 0, max: 65535, default: 8080,
+    meaning: 'The port to listen on. 0 takes any free one, which the log names.',
+  },
+  'server.trusted_proxies': {
+    kind: 'list', default: [], check: checkTrustedProxy,
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. '
+      + 'The client is the right-most address that is not trusted.',
+  },
+  'server.trusted_origins': {
+    kind: 'list', default: [], check: checkTrustedOrigin,
+    meaning: 'Other origins, such as `https://app.example.org`, that may send state-changing and WebSocket requests.',
+  },
+  'server.allowed_hosts': {
+    kind: 'list', default: [], check: checkAllowedHost,
+    meaning: 'Host names that this server answers to, with or without a port; `*.example.org` is every name below it. '
+      + 'When set, any other Host gets 400.',
+  },
+  'server.body_limit_kb': {
+    kind: 'integer', min: 1, max: 1_048_576, default: 1024,
+    meaning: 'The largest request body in KiB. A larger one gets 413, and the rest of it is not read.',
+  },
+  'server.header_timeout_s': {
+    kind: 'integer', min: 1, max: 3600, default: 10,
+    meaning: 'Seconds within which the header of a request must arrive. At most `server.request_timeout_s`.',
+  },
+  'server.request_timeout_s': {
+    kind: 'integer', min: 1, max: 86_400, default: 30,
+    meaning: 'Seconds within which a whole request must arrive, body included.',
+  },
+  'server.keep_alive_timeout_s': {
+    kind: 'integer', min: 1, max: 3600, default: 65,
+    meaning: 'Seconds that an idle connection is kept. Let it be longer than the proxy in front keeps its own.',
+  },
+  'server.drain_delay_s': {
+    kind: 'integer', min: 0, max: 3600, default: 0,
+    meaning: 'Seconds at the beginning of a stop in which the server still serves, but says that it is not ready.',
+  },
+  'server.stop_timeout_s': {
+    kind: 'integer', min: 1, max: 3600, default: 30,
+    meaning: 'The longest that a stop may take, in seconds. What still runs then is cut.',
+  },
+  'server.max_connections_per_ip': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 0,
+    meaning: 'Connections that one client address may hold open. 0: no limit.',
+  },
+  'server.tls.cert': {
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : noTls),
+    meaning: 'The file of the certificate. This version has no TLS: let a proxy in front end it.',
+  },
+  'server.tls.key': {
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : noTls),
+    meaning: 'The file of the certificate\'s key. This version has no TLS.',
+  },
+  'server.processes': {
+    kind: 'integer or auto', min: 1, max: 1024, default: 1,
+    check: (count) => (count === 1 ? undefined : 'must be 1, since this version runs one process'),
+    meaning: 'Processes that share the port; `auto` is one a core. This version runs one, so it takes 1 alone.',
+  },
+
+  'shared.url': {
+    kind: 'string', default: '', secret: true,
+    check: (url) => (url === '' ? undefined : 'must be empty, since this version has no shared engine'),
+    meaning: 'What processes and machines share (`redis://...`). This version has no shared engine.',
+  },
+
+  'admin.enabled': {
+    kind: 'boolean', default: true,
+    meaning: '`false`: no admin path is there but ping, slow and ready.',
+  },
+  'admin.user': {
+    kind: 'string', default: '',
+    meaning: 'The admin\'s name. Empty, together with an empty password: setup is required.',
+  },
+  'admin.password': {
+    kind: 'string', default: '', secret: true, check: checkPasswordHash,
+    meaning: 'The hash of the admin\'s password, never the password itself. Empty: setup is required.',
+  },
+  'admin.secret': {
+    kind: 'string', default: '', secret: true,
+    meaning: 'Signs the admin cookie. Emptying it ends every admin session; the next setup or login makes a new one.',
+  },
+  'admin.hardened': {
+    kind: 'boolean', default: false,
+    meaning: '`true`: scrypt for the password, a random secret of 32 bytes and HMAC-SHA256 for the cookie, '
+      + 'for audits that refuse MD5.',
+  },
+  'admin.setup_token': {
+    kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
+    meaning: 'Whether the first-run setup asks for the one-time token in the log. '
+      + '`auto`: when the client is not on a loopback or private address.',
+  },
+
+  'session.lifetime': {
+    kind: 'integer', min: 0, max: 5_256_000, default: 60,
+    meaning: 'Minutes that an admin session lasts. 0: no end.',
+  },
+
+  'paths.root': {
+    kind: 'string', default: '.', check: checkPath,
+    meaning: 'The folder of the application. Actions and views are relative to it and never lie outside it.',
+  },
+  'paths.routes': {
+    kind: 'string', default: 'routes', check: checkPath,
+    meaning: 'The folder of the route files (`*.json` directly in it).',
+  },
+  'paths.middleware': {
+    kind: 'string', default: 'routes/middleware', check: checkPath,
+    meaning: 'The folder of the middleware modules and their `config.json`.',
+  },
+  'paths.cache': {
+    kind: 'string', default: '.cached', check: checkPath,
+    meaning: 'The folder of what can be made again, such as compiled views.',
+  },
+  'paths.log': {
+    kind: 'string', default: '.logs', check: checkPath,
+    meaning: 'The folder of all log files.',
+  },
+  'paths.public': {
+    kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
+    meaning: 'The folder of the static files. Empty: none are served.',
+  },
+
+  'log.file': {
+    kind: 'string', default: 'svc.log', check: checkFileName,
+    meaning: 'The file name of the general log.',
+  },
+  'log.level': {
+    kind: 'choice', choices: ['debug', 'info', 'warn', 'error', 'fatal'], default: 'info',
+    meaning: 'The lowest level that is written.',
+  },
+  'log.console': {
+    kind: 'boolean', default: true,
+    meaning: 'Print the general log to the console as well.',
+  },
+  'log.max_size_mb': {
+    kind: 'integer', min: 1, max: 100_000, default: 10,
+    meaning: 'The size in MiB at which the general log is rotated.',
+  },
+  'log.max_files': {
+    kind: 'integer', min: 0, max: 100_000, default: 0,
+    meaning: 'Rotated files to keep. 0: all of them.',
+  },
+  'log.format': {
+    kind: 'choice', choices: ['text', 'json'], default: 'text',
+    meaning: '`json`: one object a line.',
+  },
+
+  'access_log.enabled': {
+    kind: 'boolean', default: true,
+    meaning: 'Write the access log, a line per request.',
+  },
+  'access_log.file': {
+    kind: 'string', default: 'access.log', check: checkFileName,
+    meaning: 'The file name of the access log. It is not rotated by the server.',
+  },
+  'access_log.format': {
+    kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
+    meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
+  },
+
+  trace: {
+    kind: 'switches', names: traceModules, default: true,
+    meaning: 'Which modules may log at DEBUG and INFO. The admin panel switches them while the server runs.',
+  },
+
+  'pool_http.workers': {
+    kind: 'integer', min: 1, max: 1_000_000, default: 1024,
+    meaning: 'Plain requests that are worked on at the same time.',
+  },
+  'pool_http.queue_size': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 4096,
+    meaning: 'Plain requests that may wait for a worker. With the queue full a request gets 503.',
+  },
+  'pool_http.alert_pct': {
+    kind: 'integer', min: 1, max: 100, default: 75,
+    meaning: 'The percentage of busy workers from which the saturation alert is on.',
+  },
+
+  'pool_ws.workers': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
+    meaning: 'WebSocket connections at the same time.',
+  },
+  'pool_ws.max_message_kb': {
+    kind: 'integer', min: 1, max: 1_048_576, default: 1024,
+    meaning: 'The largest WebSocket message that is taken, in KiB.',
+  },
+
+  'pool_rest.workers_sse': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
+    meaning: 'SSE streams at the same time.',
+  },
+  'pool_rest.workers_longpoll': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
+    meaning: 'Long polls at the same time.',
+  },
+  'pool_rest.queue_size': {
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
+    meaning: 'Streams and long polls that may wait for a worker. With the queue full a request gets 503.',
+  },
+  'pool_rest.stream_timeout_s': {
+    kind: 'integer', min: 0, max: 2_000_000, default: 3600,
+    meaning: 'The longest that a stream or a long poll lasts, in seconds. 0: no limit.',
+  },
+
+  'monitor.interval_s': {
+    kind: 'integer', min: 1, max: 3600, default: 5,
+    meaning: 'Seconds between two readings of the monitor page.',
+  },
+
+  cache_ram: {
+    kind: 'boolean', default: true,
+    meaning: 'Keep compiled views in memory. A changed file is seen at once.',
+  },
+  cache_disk: {
+    kind: 'boolean', default: true,
+    meaning: 'Keep compiled views on disk, under `paths.cache`.',
+  },
+} as const satisfies Record<string, Row>
+
+/** A key of the configuration, dotted: `server.port`. */
+export type ConfigKey = keyof typeof configTable
+
+/** The configuration, flat: `config['server.port']` is a number, `config['app.env']` is `'prod' | 'dev'`. */
+export type Config = { readonly [Key in ConfigKey]: ValueOf<(typeof configTable)[Key]> }
+
+/**
+ * The keys as a file may hold them, in order: those of the table, but each switch for itself (`trace.app`).
+ * A pair is the key in the file and the key in the table.
+ */
+export function fileKeys(): [fileKey: string, key: ConfigKey][] {
+  const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns
+  return keys.flatMap((key): [string, ConfigKey][] => {
+    const row: Row = configTable[key]
+    return row.kind === 'switches' ? row.names.map((name) => [`${key}.${name}`, key]) : [[key, key]]
+  })
+}

@@ -1,0 +1,96 @@
+/**
+ * Reads one value by its row of the table.
+ *
+ * Surprise: nothing is converted. `"8080"` is no port, and the problem says what to write instead: a guess that is
+ * right today hides a mistake until the day it is wrong.
+ */
+import type { Row } from './row.ts'
+
+/** A value that may stand, or what is wrong with it: a text that follows the key, `must be 0 to 65535: it is -1`. */
+export type Reading = { readonly value: unknown } | { readonly problem: string }
+
+/** Reads the value of a row. For the kind `switches`: of one switch. A list that is returned is a frozen copy. */
+export function readValue(row: Row, value: unknown): Reading {
+  if (row.kind === 'list') return readList(row, value)
+  const wrong = problemOf(row, value)
+  return wrong === undefined ? { value } : { problem: `${wrong}: it is ${shown(row, value)}${advice(row, value)}` }
+}
+
+/** What a row takes, for people: `0 to 65535`, `` `prod` or `dev` ``. */
+export function allowedValues(row: Row): string {
+  switch (row.kind) {
+    case 'boolean':
+    case 'switches':
+      return 'true or false'
+    case 'integer':
+      return `${row.min} to ${row.max}`
+    case 'integer or auto':
+      return `${row.min} to ${row.max} or auto`
+    case 'choice':
+      return `${row.choices.slice(0, -1).join(', ')} or ${row.choices.at(-1)}`
+    case 'list':
+      return 'a list of strings'
+    case 'string':
+      return 'a string'
+  }
+}
+
+function problemOf(row: Exclude<Row, { kind: 'list' }>, value: unknown): string | undefined {
+  const must = `must be ${allowedValues(row)}`
+  switch (row.kind) {
+    case 'boolean':
+    case 'switches':
+      return typeof value === 'boolean' ? undefined : must
+    case 'integer':
+      return integerProblem(row, value, must)
+    case 'integer or auto':
+      if (value !== 'auto' && typeof value !== 'number') return must
+      return (value === 'auto' ? undefined : integerProblem(row, value, must)) ?? row.check?.(value)
+    case 'choice':
+      return typeof value === 'string' && row.choices.includes(value) ? undefined : must
+    case 'string':
+      return typeof value === 'string' ? row.check?.(value) : must
+  }
+}
+
+function integerProblem(row: { min: number; max: number }, value: unknown, must: string): string | undefined {
+  if (typeof value !== 'number') return must
+  if (!Number.isInteger(value)) return must.replace('must be', 'must be a whole number,')
+  return value < row.min || value > row.max ? must : undefined
+}
+
+function readList(row: Row & { kind: 'list' }, value: unknown): Reading {
+  if (!Array.isArray(value)) {
+    return { problem: `must be a list of strings: it is ${shown(row, value)}${advice(row, value)}` }
+  }
+  const entries: readonly unknown[] = value
+  const list: string[] = []
+  for (const [index, entry] of entries.entries()) {
+    const wrong = typeof entry === 'string' ? row.check?.(entry) : 'must be a string'
+    if (wrong !== undefined) {
+      return { problem: `has a wrong entry ${index + 1}: it ${wrong}, and is ${shown(row, entry)}` }
+    }
+    list.push(entry as string) // `wrong` is set for everything that is no string
+  }
+  return { value: Object.freeze(list) }
+}
+
+function shown(row: Row, value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
+  if (row.secret) return typeof value === 'string' ? 'a text that is not shown here' : `a ${typeof value}`
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return text.length > 80 ? `${text.slice(0, 80)}...` : text
+}
+
+/** What to write instead of a text that says a right value, and of null. */
+function advice(row: Row, value: unknown): string {
+  if (value === null) return ' (leave the key out for the default)'
+  if (typeof value !== 'string' || row.secret) return ''
+  if (row.kind === 'list') return ` (write [${shown(row, value)}])`
+  const plain = value.trim().toLowerCase()
+  if (!/^(?:true|false|-?(?:0|[1-9][0-9]{0,14}))$/.test(plain)) return ''
+  return problemOf(row, JSON.parse(plain)) === undefined ? ` (write ${plain}, without quotes)` : ''
+}

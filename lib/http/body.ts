@@ -1,0 +1,221 @@
+/**
+ * The body of one request: read when first asked for, once, and kept.
+ *
+ * Surprise: a multipart form goes by without its bytes being kept, so after `form()` such a body has no `bytes()`.
+ * The other way round works.
+ */
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+
+import { ByteCollector } from './byte-collector.ts'
+import { charsetOf, decodeText } from './charset.ts'
+import { HttpError } from './errors.ts'
+import { Form } from './form.ts'
+import { parseJson } from './json.ts'
+import { MultipartForm } from './multipart-form.ts'
+import { parseParameters, type ValueWithParameters } from './parameters.ts'
+import { readChunks, type Reading } from './read-chunks.ts'
+import { parseUrlencoded } from './urlencoded.ts'
+
+/** How a body is read. */
+export interface BodyOptions {
+  /** The most bytes that are read, framing of a multipart form included. */
+  readonly maxBytes: number
+  /** Called once, just before reading begins, when there is something to read: the place for `100 Continue`. */
+  readonly onStart?: () => void
+  /** Where temporary folders for uploads are made; the system's by default. */
+  readonly temporaryFolder?: string
+}
+
+/** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */
+const pieceBytes = 65_536
+
+/** Whether a request announces a body (RFC 9112 section 6.3). */
+export function hasBody(request: IncomingMessage): boolean {
+  const { headers } = request
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/**
+ * The body of a request. Every method may be called again, at the same time and in any order; only bytes after a
+ * multipart form are refused. Every promise rejects with HttpError:
+ * - 413 `body_too_large`: at once when Content-Length says so, else when the count passes; the rest is not read
+ * - 415 `unsupported_encoding`: a Content-Encoding other than identity
+ * - 415 `unsupported_media_type`: a charset or type that is not read
+ * - 400 `client_closed`: the client left, or the request ended, before the body was complete
+ * - 500 `internal_error`: the disk does not take an upload
+ *
+ * A rejection that nobody waits for does no harm.
+ */
+export class Body {
+  readonly #request: IncomingMessage
+  readonly #options: BodyOptions
+  #bytes: Promise<Buffer> | undefined
+  #text: Promise<string> | undefined
+  #json: Promise<unknown> | undefined
+  #form: Promise<Form> | undefined
+  #upload: MultipartForm | undefined
+  #reading: Reading | undefined
+  #tooLarge = false
+  #disposed = false
+
+  /** @param request whose body nobody else has read from */
+  constructor(request: IncomingMessage, options: BodyOptions) {
+    this.#request = request
+    this.#options = options
+  }
+
+  /**
+   * Whether the connection is free of this body: there is none, or all of it came and was not too large. While it is
+   * false, the server must close the connection after its answer.
+   */
+  get consumed(): boolean {
+    return !this.#tooLarge && (this.#request.complete || !hasBody(this.#request))
+  }
+
+  /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
+  bytes(): Promise<Buffer> {
+    return (this.#bytes ??= kept(this.#readBytes()))
+  }
+
+  /** The body as text, in the charset of its Content-Type: UTF-8, US-ASCII, ISO-8859-1. Wrong: 400 `bad_request`. */
+  text(): Promise<string> {
+    return (this.#text ??= kept(this.#readText()))
+  }
+
+  /** The body as JSON, whatever its type says; the same object each time. Wrong or empty: 400 `bad_json`. */
+  json(): Promise<unknown> {
+    return (this.#json ??= kept(this.#readJson()))
+  }
+
+  /**
+   * The body as a form, urlencoded or multipart as its Content-Type says; an empty form without a body. Wrong: 400
+   * `bad_form`; another type: 415 `unsupported_media_type`.
+   */
+  form(): Promise<Form> {
+    return (this.#form ??= kept(this.#readForm()))
+  }
+
+  /**
+   * Ends a reading that is under way and removes temporary files. To be called once the request has ended, however it
+   * ended; may be called at any time and again. Returns a promise only when there may be files; it rejects when one
+   * cannot be removed.
+   */
+  dispose(): Promise<void> | undefined {
+    this.#disposed = true
+    this.#reading?.stop(requestEnded())
+    const upload = this.#upload
+    const form = this.#form
+    if (upload === undefined || form === undefined) return undefined
+    const discard = (): Promise<void> => upload.discard()
+    return kept(form.then(discard, discard))
+  }
+
+  async #readBytes(): Promise<Buffer> {
+    if (this.#upload !== undefined) {
+      throw unsupportedType('it was read as a multipart form, whose bytes are not kept: read the bytes before the form')
+    }
+    const collector = new ByteCollector()
+    await this.#read((chunk) => {
+      collector.add(chunk)
+      return undefined
+    })
+    return collector.take()
+  }
+
+  async #readText(): Promise<string> {
+    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
+    const text = decodeText(await this.bytes(), charset)
+    if (text === undefined) throw new HttpError(400, 'bad_request', 'Cannot read the body as text: it is not UTF-8')
+    return text
+  }
+
+  async #readJson(): Promise<unknown> {
+    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
+    const text = decodeText(await this.bytes(), charset)
+    if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
+    return parseJson(text)
+  }
+
+  async #readForm(): Promise<Form> {
+    if (!hasBody(this.#request)) return new Form(new Map(), [])
+    const type = this.#contentType()
+    if (type?.value === 'multipart/form-data') return this.#readMultipart(type.parameters.get('boundary') ?? '')
+    if (type?.value !== 'application/x-www-form-urlencoded') {
+      throw unsupportedType('a form must be application/x-www-form-urlencoded or multipart/form-data')
+    }
+    if (charsetOf(type.parameters.get('charset')) !== 'utf-8') throw unsupportedType('a urlencoded form must be UTF-8')
+    return parseUrlencoded(await this.bytes())
+  }
+
+  async #readMultipart(boundary: string): Promise<Form> {
+    if (this.#disposed) throw requestEnded()
+    const upload = new MultipartForm(boundary, this.#options.temporaryFolder ?? tmpdir())
+    this.#upload = upload
+    if (this.#bytes === undefined) {
+      await this.#read((chunk) => upload.write(chunk))
+    } else {
+      const bytes = await this.#bytes
+      for (let at = 0; at < bytes.length; at += pieceBytes) await upload.write(bytes.subarray(at, at + pieceBytes))
+    }
+    return upload.end()
+  }
+
+  #contentType(): ValueWithParameters | undefined {
+    const header = this.#request.headers['content-type']
+    return header === undefined ? undefined : parseParameters(header)
+  }
+
+  async #read(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+    const request = this.#request
+    if (!hasBody(request)) return
+    this.#checkReadable()
+    this.#options.onStart?.()
+    let received = 0
+    const counted = (chunk: Buffer): Promise<void> | undefined => {
+      received += chunk.length
+      if (received > this.#options.maxBytes) throw this.#refuseSize()
+      return accept(chunk)
+    }
+    this.#reading = readChunks(request, counted, clientClosed)
+    await this.#reading.done
+  }
+
+  #checkReadable(): void {
+    const request = this.#request
+    if (this.#disposed) throw requestEnded()
+    if (request.readableDidRead) throw new Error('Cannot read the body: other code has read from the request before')
+    if (request.destroyed) throw clientClosed()
+    const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
+    if (encoding !== '' && encoding !== 'identity') {
+      throw new HttpError(415, 'unsupported_encoding', 'Cannot read the body: it must have no Content-Encoding', {
+        headers: { 'Accept-Encoding': 'identity' },
+      })
+    }
+    if (Number(request.headers['content-length'] ?? 0) > this.#options.maxBytes) throw this.#refuseSize()
+  }
+
+  #refuseSize(): HttpError {
+    this.#tooLarge = true
+    const { maxBytes } = this.#options
+    return new HttpError(413, 'body_too_large', `Cannot read the body: it must be at most ${maxBytes} bytes`)
+  }
+}
+
+function kept<T>(promise: Promise<T>): Promise<T> {
+  // Who asked gets the rejection; when nobody waits for it, it must not end the process.
+  promise.catch(() => {})
+  return promise
+}
+
+function clientClosed(): HttpError {
+  return new HttpError(400, 'client_closed', 'Cannot read the body: the client left before it was complete')
+}
+
+function requestEnded(): HttpError {
+  return new HttpError(400, 'client_closed', 'Cannot read the body: the request ended before it was complete')
+}
+
+function unsupportedType(reason: string): HttpError {
+  return new HttpError(415, 'unsupported_media_type', `Cannot read the body: ${reason}`)
+}

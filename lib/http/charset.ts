@@ -1,0 +1,50 @@
+/**
+ * Bytes to text, for bodies and form fields.
+ *
+ * Surprise: wrong UTF-8 is refused, never mended with U+FFFD: what an action gets is what the client sent.
+ */
+import { isUtf8 } from 'node:buffer'
+
+import { HttpError } from './errors.ts'
+
+/** The encodings that are read. */
+export type Charset = 'utf-8' | 'latin1'
+
+const charsets: ReadonlyMap<string, Charset> = new Map([
+  ['utf-8', 'utf-8'],
+  ['utf8', 'utf-8'],
+  ['us-ascii', 'utf-8'],
+  ['ascii', 'utf-8'],
+  ['iso-8859-1', 'latin1'],
+  ['latin1', 'latin1'],
+])
+
+/**
+ * The encoding that a `charset` parameter names. US-ASCII is read as UTF-8, which contains it.
+ *
+ * @param label the parameter's value, `undefined` for UTF-8
+ * @throws HttpError 415 `unsupported_media_type` for any other
+ */
+export function charsetOf(label: string | undefined): Charset {
+  if (label === undefined) return 'utf-8'
+  const charset = charsets.get(label.toLowerCase())
+  if (charset !== undefined) return charset
+  const shown = label.slice(0, 40)
+  throw new HttpError(
+    415,
+    'unsupported_media_type',
+    `Cannot read the body: its charset must be utf-8, us-ascii or iso-8859-1: it is ${JSON.stringify(shown)}`,
+  )
+}
+
+/**
+ * Bytes as text. A byte order mark at the beginning of UTF-8 is dropped.
+ *
+ * @returns `undefined` when the bytes are not UTF-8 though they should be
+ */
+export function decodeText(bytes: Buffer, charset: Charset): string | undefined {
+  if (charset === 'latin1') return bytes.toString('latin1')
+  if (!isUtf8(bytes)) return undefined
+  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+  return bytes.toString('utf8', marked ? 3 : 0)
+}

@@ -1,0 +1,127 @@
+/**
+ * Who the client is, when trusted proxies stand between (`server.trusted_proxies`).
+ *
+ * `X-Forwarded-For` is read from the right, where the nearest proxy wrote: the client is the first address that is not
+ * a trusted proxy's. What stands left of it may be made up.
+ *
+ * Surprise: `X-Forwarded-Proto` and `-Host` are read at the same depth from the right, so that a list that proxies
+ * append to is no easier to forge than the address.
+ */
+import { BlockList, isIP } from 'node:net'
+import { hostName } from './host.ts'
+import { isListed, normalizeIp } from './ip-address.ts'
+
+/** Who sent a request, and as what. */
+export interface ClientInfo {
+  /** The client's address as `normalizeIp` writes it; the socket's own text when that is no address. */
+  readonly ip: string
+  /** The scheme that a trusted proxy states. */
+  readonly proto: 'http' | 'https' | undefined
+  /** The host, perhaps with a port, that a trusted proxy states; well-formed. */
+  readonly host: string | undefined
+}
+
+/** Looks up who sent a request. */
+export interface ClientAddress {
+  /**
+   * @param socketAddress the address at the other end of the connection
+   * @param header gives a header field's value by its lower-case name; not called when the peer is not trusted
+   */
+  resolve(socketAddress: string, header: (name: string) => string | undefined): ClientInfo
+  /** Whether the address at the other end of a connection is that of a trusted proxy. */
+  trusts(socketAddress: string): boolean
+}
+
+const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5})$/
+
+/**
+ * Builds the lookup.
+ * @param trusted addresses and CIDR blocks of the proxies to believe; empty: no header is looked at
+ * @throws Error naming the entry that is no address and no block
+ */
+export function createClientAddress(trusted: readonly string[]): ClientAddress {
+  const proxies = new BlockList()
+  for (const entry of trusted) addBlock(proxies, entry)
+  if (trusted.length === 0) return { resolve: (socketAddress) => direct(socketAddress), trusts: () => false }
+
+  return {
+    trusts: (socketAddress) => isListed(proxies, direct(socketAddress).ip),
+    resolve(socketAddress, header) {
+      const peer = direct(socketAddress)
+      if (!isListed(proxies, peer.ip)) return peer
+      const { ip, depth } = walk(proxies, peer.ip, header('x-forwarded-for'))
+      const proto = fromTheRight(header('x-forwarded-proto'), depth)?.toLowerCase()
+      const host = fromTheRight(header('x-forwarded-host'), depth)
+      return {
+        ip,
+        proto: proto === 'http' || proto === 'https' ? proto : undefined,
+        host: host === undefined || hostName(host) === undefined ? undefined : host,
+      }
+    },
+  }
+}
+
+/**
+ * Checks an entry of `server.trusted_proxies`.
+ * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ */
+export function checkTrustedProxy(entry: string): string | undefined {
+  const { address, prefix } = splitBlock(entry)
+  const version = isIP(address)
+  if (version === 0 || address.includes('%')) return 'must be an IP address or a block such as 10.0.0.0/8'
+  if (prefix === undefined) return undefined
+  if (normalizeIp(address)?.includes('.') && version === 6) return 'must be written as an IPv4 block'
+  const longest = version === 4 ? 32 : 128
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > longest) return `must have a prefix length of 0 to ${longest}`
+  return undefined
+}
+
+function addBlock(list: BlockList, entry: string): void {
+  const problem = checkTrustedProxy(entry)
+  if (problem !== undefined) {
+    const value = JSON.stringify(entry)
+    throw new Error(`Cannot trust a proxy: an entry of server.trusted_proxies ${problem}: it is ${value}`)
+  }
+  const { address, prefix } = splitBlock(entry)
+  const ip = normalizeIp(address) ?? address
+  const family = isIP(ip) === 4 ? 'ipv4' : 'ipv6'
+  if (prefix === undefined) list.addAddress(ip, family)
+  else list.addSubnet(ip, Number(prefix), family)
+}
+
+function splitBlock(entry: string): { address: string; prefix: string | undefined } {
+  const slash = entry.indexOf('/')
+  if (slash < 0) return { address: entry, prefix: undefined }
+  return { address: entry.slice(0, slash), prefix: entry.slice(slash + 1) }
+}
+
+function direct(socketAddress: string): ClientInfo {
+  return { ip: normalizeIp(socketAddress) ?? socketAddress, proto: undefined, host: undefined }
+}
+
+/** Walks `X-Forwarded-For` from the right. The depth is how many entries stand right of the client's own. */
+function walk(proxies: BlockList, peer: string, forwardedFor: string | undefined): { ip: string; depth: number } {
+  let client = peer
+  let depth = 0
+  const entries = forwardedFor === undefined ? [] : forwardedFor.split(',')
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const ip = forwardedIp((entries[index] as string).trim())
+    if (ip === undefined) break
+    client = ip
+    depth = entries.length - 1 - index
+    if (!isListed(proxies, ip)) break
+  }
+  return { ip: client, depth }
+}
+
+function forwardedIp(entry: string): string | undefined {
+  const match = addressWithPort.exec(entry)
+  return normalizeIp(match === null ? entry : (match[1] ?? match[2] ?? ''))
+}
+
+/** The list's element at a depth from the right, or its first when the list is shorter. */
+function fromTheRight(value: string | undefined, depth: number): string | undefined {
+  if (value === undefined) return undefined
+  const elements = value.split(',')
+  return elements[Math.max(0, elements.length - 1 - depth)]?.trim()
+}

@@ -1,0 +1,108 @@
+/**
+ * Conditional requests (RFC 9110 section 13) and single ranges (section 14), for GET and HEAD.
+ *
+ * Surprise: what is malformed is ignored, as the RFC asks; only a well-formed range past the end is an error.
+ */
+
+/** What a stored representation is compared by. */
+export interface Validators {
+  /** With its quotes, and `W/` when it is weak. */
+  readonly etag: string
+  /** Milliseconds since 1970, a whole number of seconds. */
+  readonly modifiedMs: number
+}
+
+/** A part of a representation, in bytes. */
+export interface ByteRange {
+  readonly start: number
+  /** 1 or more. */
+  readonly length: number
+}
+
+/** What the header fields are asked of. */
+export interface HeaderSource {
+  /** Gives a header field's value by its lower-case name. */
+  header(name: string): string | undefined
+}
+
+const rangePattern = /^bytes=(\d*)-(\d*)$/i
+const datePatterns = [
+  /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
+]
+
+/** What the preconditions come to: answer the request, 304, or 412. In the order of RFC 9110 section 13.2.2. */
+export function evaluatePreconditions(request: HeaderSource, validators: Validators): 200 | 304 | 412 {
+  const ifMatch = request.header('if-match')
+  if (ifMatch !== undefined) {
+    if (!listHas(ifMatch, validators.etag, 'strong')) return 412
+  } else {
+    const unmodifiedSince = httpDate(request.header('if-unmodified-since'))
+    if (unmodifiedSince !== undefined && validators.modifiedMs > unmodifiedSince) return 412
+  }
+  const ifNoneMatch = request.header('if-none-match')
+  if (ifNoneMatch !== undefined) return listHas(ifNoneMatch, validators.etag, 'weak') ? 304 : 200
+  const modifiedSince = httpDate(request.header('if-modified-since'))
+  return modifiedSince !== undefined && validators.modifiedMs <= modifiedSince ? 304 : 200
+}
+
+/**
+ * The range to send, when the request asks for one that may be sent.
+ * @param size of the whole representation in bytes
+ * @returns undefined for the whole (no range, several, a malformed one, or If-Range names another version);
+ *   `unsatisfiable` when it begins past the end
+ */
+export function requestedRange(
+  request: HeaderSource,
+  validators: Validators,
+  size: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const range = request.header('range')
+  if (range === undefined || !ifRangeHolds(request.header('if-range'), validators)) return undefined
+  const match = rangePattern.exec(range.trim())
+  if (match === null) return undefined
+  const [, first = '', last = ''] = match
+  if (first === '') {
+    if (last === '') return undefined
+    const length = Math.min(Number(last), size)
+    return length === 0 ? 'unsatisfiable' : { start: size - length, length }
+  }
+  const start = Number(first)
+  const end = last === '' ? Infinity : Number(last)
+  if (end < start) return undefined
+  return start >= size ? 'unsatisfiable' : { start, length: Math.min(end, size - 1) - start + 1 }
+}
+
+/**
+ * Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7).
+ * @returns milliseconds since 1970; undefined when it is absent or malformed
+ */
+export function httpDate(text: string | undefined): number | undefined {
+  if (text === undefined || !datePatterns.some((pattern) => pattern.test(text))) return undefined
+  const time = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** Whether a list of entity tags has one. Splitting at commas is enough: the tags made here hold none. */
+function listHas(list: string, etag: string, comparison: 'strong' | 'weak'): boolean {
+  const text = list.trim()
+  if (text === '*') return true
+  if (comparison === 'strong' && etag.startsWith('W/')) return false
+  const wanted = comparison === 'weak' ? withoutWeakMark(etag) : etag
+  return text.split(',').some((element) => {
+    const tag = element.trim()
+    return (comparison === 'weak' ? withoutWeakMark(tag) : tag) === wanted
+  })
+}
+
+/** If-Range wants a strong match: the same strong tag, or, while the tag is strong, the very date (section 13.1.5). */
+function ifRangeHolds(ifRange: string | undefined, validators: Validators): boolean {
+  if (ifRange === undefined) return true
+  if (validators.etag.startsWith('W/')) return false
+  return ifRange === validators.etag || httpDate(ifRange) === validators.modifiedMs
+}
+
+function withoutWeakMark(tag: string): string {
+  return tag.startsWith('W/') ? tag.slice(2) : tag
+}

@@ -1,0 +1,205 @@
+/**
+ * Cookies, read and written (RFC 6265bis sections 4.1 and 4.2).
+ *
+ * What `serializeCookie` writes, `parseCookies` gives back, for every text: the bytes that a cookie value cannot hold,
+ * and `%`, are written percent-encoded. Any other value goes over the wire as it is.
+ *
+ * Surprise: of two cookies with one name the first counts. Browsers send the one with the longer path first, that is
+ * the one nearer to the page.
+ */
+import { isUtf8 } from 'node:buffer'
+
+/** The attributes of a cookie. */
+export interface CookieAttributes {
+  /** Seconds, an integer; 0 or less: the browser drops it. Without it and `expires`, it ends with the browser. */
+  readonly maxAge?: number
+  /** From 1601 to 9999. `maxAge` goes before it. */
+  readonly expires?: Date
+  /** `/` unless given; begins with `/`. */
+  readonly path?: string
+  /** This host alone unless given; with it, its subdomains too. */
+  readonly domain?: string
+  /** true unless given. */
+  readonly httpOnly?: boolean
+  /** Unless given, true on TLS. */
+  readonly secure?: boolean
+  /** `Lax` unless given; `None` needs `secure`. */
+  readonly sameSite?: 'Strict' | 'Lax' | 'None'
+}
+
+/** What holds for a cookie that does not say otherwise. */
+export interface CookieDefaults {
+  /** Whether the request came over TLS. */
+  readonly secure: boolean
+}
+
+/** The most bytes of name and value together that browsers take (RFC 6265bis section 5.6). */
+export const maxCookieBytes = 4096
+/** The most bytes of `path` and `domain` that browsers take (RFC 6265bis section 5.6). */
+export const maxCookieAttributeBytes = 1024
+
+const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
+const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
+const firstExpiry = Date.UTC(1601, 0, 1)
+const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
+
+/**
+ * Reads a Cookie header. Never throws. A piece without `=` or without a name is passed over; quotes around a value are
+ * taken off; a value whose bytes, percent-decoded, are UTF-8 is given as that text, any other as it was sent.
+ *
+ * @param header as Node gives it, a character a byte; several headers joined by `; `
+ * @returns an object without prototype
+ */
+export function parseCookies(header: string | undefined): Record<string, string> {
+  const cookies: Record<string, string> = Object.create(null) // typed here, since Object.create gives any
+  if (header === undefined) return cookies
+  for (const piece of header.split(';')) {
+    const equals = piece.indexOf('=')
+    if (equals < 0) continue
+    const name = trim(piece.slice(0, equals))
+    if (name === '' || cookies[name] !== undefined) continue
+    cookies[name] = decodeValue(unquote(trim(piece.slice(equals + 1))))
+  }
+  return cookies
+}
+
+/**
+ * Writes the value of a Set-Cookie header.
+ *
+ * @param name a token (RFC 9110 section 5.6.2)
+ * @param value any text; what a cookie cannot hold is percent-encoded
+ * @param attributes of this cookie; `undefined` counts as not given
+ * @param defaults of the connection
+ * @throws TypeError for a wrong name, value or attribute, and for attributes that the browser would refuse together;
+ * RangeError for a number, date or length out of range
+ */
+export function serializeCookie(
+  name: string,
+  value: string,
+  attributes: CookieAttributes,
+  defaults: CookieDefaults,
+): string {
+  if (typeof name !== 'string' || !token.test(name)) {
+    throw new TypeError(`Cannot set a cookie: its name must be a token (RFC 9110): it is ${JSON.stringify(name)}`)
+  }
+  const pair = `${name}=${encodeValue(name, value)}`
+  if (pair.length - 1 > maxCookieBytes) {
+    throw new RangeError(
+      `Cannot set cookie ${name}: name and value must be at most ${maxCookieBytes} bytes: they are ${pair.length - 1}`,
+    )
+  }
+  for (const key of Object.keys(attributes)) {
+    if (!attributeNames.includes(key)) {
+      throw wrong(name, `an attribute must be one of ${attributeNames.join(', ')}`, key)
+    }
+  }
+  const { maxAge, expires, domain } = attributes
+  const { path = '/', httpOnly = true, secure = defaults.secure, sameSite = 'Lax' } = attributes
+  checkTogether(name, { path, domain, secure, sameSite })
+
+  let text = pair
+  if (maxAge !== undefined) text += `; Max-Age=${checkMaxAge(name, maxAge)}`
+  if (expires !== undefined) text += `; Expires=${checkExpires(name, expires)}`
+  if (domain !== undefined) text += `; Domain=${checkDomain(name, domain)}`
+  text += `; Path=${checkPath(name, path)}`
+  if (checkBoolean(name, 'httpOnly', httpOnly)) text += '; HttpOnly'
+  if (checkBoolean(name, 'secure', secure)) text += '; Secure'
+  return `${text}; SameSite=${sameSite}`
+}
+
+function trim(text: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && isSpace(text.charCodeAt(start))) start += 1
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1
+  return text.slice(start, end)
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}
+
+function unquote(text: string): string {
+  return text.length >= 2 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
+}
+
+function decodeValue(text: string): string {
+  if (!/[%\x80-\xff]/.test(text) || /%(?![0-9a-f]{2})/i.test(text)) return text
+  const bytes = text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+  const decoded = Buffer.from(bytes, 'latin1')
+  return isUtf8(decoded) ? decoded.toString('utf8') : text
+}
+
+function encodeValue(name: string, value: string): string {
+  if (typeof value !== 'string') throw wrong(name, 'its value must be a string', value)
+  try {
+    return value.replace(notAsItIs, encodeURIComponent)
+  } catch (cause) {
+    const message = `Cannot set cookie ${name}: its value must be well-formed Unicode: it has half a surrogate pair`
+    throw new TypeError(message, { cause })
+  }
+}
+
+interface Together {
+  readonly path: string
+  readonly domain: string | undefined
+  readonly secure: boolean
+  readonly sameSite: string
+}
+
+/** What the browser would drop the cookie for without a word (RFC 6265bis sections 4.1.3 and 5.7). */
+function checkTogether(name: string, { path, domain, secure, sameSite }: Together): void {
+  if (sameSite !== 'Strict' && sameSite !== 'Lax' && sameSite !== 'None') {
+    throw wrong(name, 'sameSite must be Strict, Lax or None', sameSite)
+  }
+  if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
+  const prefix = /^__(?:secure|host)-/i.exec(name)?.[0].toLowerCase()
+  if (prefix === undefined) return
+  if (!secure) throw wrong(name, `the prefix ${name.slice(0, prefix.length)} needs secure`, secure)
+  if (prefix !== '__host-') return
+  if (domain !== undefined) throw wrong(name, 'the prefix __Host- allows no domain', domain)
+  if (path !== '/') throw wrong(name, 'the prefix __Host- needs path /', path)
+}
+
+function checkMaxAge(name: string, maxAge: number): number {
+  if (Number.isSafeInteger(maxAge)) return maxAge
+  throw new RangeError(`Cannot set cookie ${name}: maxAge must be an integer of seconds: it is ${String(maxAge)}`)
+}
+
+function checkExpires(name: string, expires: Date): string {
+  if (!(expires instanceof Date)) throw wrong(name, 'expires must be a Date', expires)
+  const time = expires.getTime()
+  if (time >= firstExpiry && time <= lastExpiry) return expires.toUTCString()
+  throw new RangeError(`Cannot set cookie ${name}: expires must be from 1601 to 9999: it is ${String(expires)}`)
+}
+
+function checkDomain(name: string, domain: string): string {
+  if (typeof domain !== 'string' || !domainShape.test(domain)) throw wrong(name, 'domain must be a host name', domain)
+  return checkLength(name, 'domain', domain)
+}
+
+function checkPath(name: string, path: string): string {
+  if (typeof path !== 'string' || !/^\/[\x20-\x3a\x3c-\x7e]*$/.test(path)) {
+    throw wrong(name, 'path must begin with / and be printable ASCII without semicolon', path)
+  }
+  return checkLength(name, 'path', path)
+}
+
+function checkLength(name: string, attribute: string, text: string): string {
+  if (text.length <= maxCookieAttributeBytes) return text
+  throw new RangeError(
+    `Cannot set cookie ${name}: ${attribute} must be at most ${maxCookieAttributeBytes} bytes: it is ${text.length}`,
+  )
+}
+
+function checkBoolean(name: string, attribute: string, value: boolean): boolean {
+  if (typeof value === 'boolean') return value
+  throw wrong(name, `${attribute} must be true or false`, value)
+}
+
+function wrong(name: string, allowed: string, value: unknown): TypeError {
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return new TypeError(`Cannot set cookie ${name}: ${allowed}: it is ${shown}`)
+}

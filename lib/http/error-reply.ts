@@ -1,0 +1,79 @@
+/**
+ * The one place that renders an error for the client: JSON `{error, detail?}` for a program, a small page for a person.
+ *
+ * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
+ */
+import { STATUS_CODES } from 'node:http'
+import type { Context } from './context.ts'
+import { HttpError } from './errors.ts'
+import { escapeHtml } from './escape-html.ts'
+import { BodyReply, htmlType, jsonReply } from './reply.ts'
+
+/** Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own. */
+export function wantsJson(ctx: Context): boolean {
+  const accept = ctx.header('accept')
+  if (accept !== undefined && /[/+]json\b/i.test(accept)) return true
+  if (ctx.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
+  return /^application\/(?:[\w.-]+\+)?json\b/i.test(ctx.header('content-type') ?? '')
+}
+
+/** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. */
+export function toHttpError(thrown: unknown): HttpError {
+  if (thrown instanceof HttpError) return thrown
+  const message = thrown instanceof Error ? thrown.message : `A value that is no Error was thrown: ${String(thrown)}`
+  return new HttpError(500, 'internal_error', message, { cause: thrown })
+}
+
+/**
+ * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
+ * that never came are dropped, and so are cookies: what was to be set belongs to work that failed.
+ * @param reveal whether a 500 shows its stack to the client (`dev`)
+ */
+export function errorReply(ctx: Context, error: HttpError, reveal: boolean): BodyReply {
+  for (const name of ctx.outgoingIfAny === undefined ? [] : droppedFields) ctx.outgoing.delete(name)
+  for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
+  ctx.status = error.status
+  const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
+  if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
+  ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
+  return new BodyReply(htmlType, errorPage(error.status, detail))
+}
+
+const droppedFields = [
+  'Set-Cookie',
+  'Cache-Control',
+  'Content-Disposition',
+  'Content-Encoding',
+  'Content-Language',
+  'Content-Range',
+  'Content-Type',
+  'ETag',
+  'Last-Modified',
+  'Location',
+]
+
+/** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */
+export function errorPage(status: number, detail: string | undefined): string {
+  const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
+  const lines = detail === undefined ? '' : `\n<pre>${escapeHtml(detail)}</pre>`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.9rem }</style>
+</head>
+<body>
+<h1>${title}</h1>${lines}
+</body>
+</html>
+`
+}
+
+function stackOf(error: HttpError): string {
+  const origin = error.cause instanceof Error ? error.cause : error
+  return origin.stack ?? origin.message
+}

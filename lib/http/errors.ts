@@ -1,0 +1,62 @@
+/**
+ * The one error that carries an HTTP status. Whoever refuses a request throws it; one place (`error-reply.ts`) renders it.
+ *
+ * Surprise: the message reaches the client only when the status is below 500. From 500 on it is for the log.
+ */
+
+/** Every code that the server itself answers with, and what it means. `docs/errors.md` is held against this table. */
+export const errorCodes = {
+  bad_request: 'The request could not be read: a malformed line, header or body framing.',
+  bad_path_encoding: 'A percent-encoding in the path is wrong or is not UTF-8.',
+  bad_json: 'The body is not valid JSON.',
+  bad_form: 'The body is not a valid form: wrong encoding, broken multipart framing, too many fields.',
+  bad_host: 'The Host header is missing, doubled, malformed or not one that this server answers to.',
+  client_closed: 'The client left before its request was read. Nobody sees the answer; the log does.',
+  not_found: 'No route and no static file answers this path.',
+  method_not_allowed: 'The path exists, but not with this method; `Allow` names the methods it takes.',
+  request_timeout: 'The request did not arrive in time (`server.header_timeout_s`, `server.request_timeout_s`).',
+  body_too_large: 'The body is larger than `server.body_limit_kb`.',
+  unsupported_media_type: 'The body is of a type that the action does not read.',
+  unsupported_encoding: 'The body has a Content-Encoding; bodies are read as sent, without decompression.',
+  range_not_satisfiable: 'The Range header asks for bytes beyond the end of the file.',
+  expectation_failed: 'The Expect header asks for something other than 100-continue.',
+  header_too_large: 'The header section is larger than 16 KiB.',
+  internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
+  overloaded: 'Every worker is busy and the queue is full; `Retry-After` says when to try again.',
+} as const
+
+/** A code of {@link errorCodes}. Applications may use codes of their own with `ctx.fail`. */
+export type ErrorCode = keyof typeof errorCodes
+
+/** An error that ends a request with a status of its own. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  /** The HTTP status, 400 to 599. */
+  readonly status: number
+  /** A short machine-readable word, `snake_case`; the `error` member of the JSON body. */
+  readonly code: string
+  /** Header fields to send with the answer, such as `Allow` or `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>
+
+  /**
+   * @param status 400 to 599
+   * @param code one of {@link errorCodes}, or an application's own word
+   * @param message for the client below 500, for the log alone from 500 on
+   * @param options `headers` to send along; `cause` as in Error
+   * @throws RangeError when the status is no integer from 400 to 599
+   */
+  constructor(
+    status: number,
+    code: ErrorCode | (string & {}),
+    message: string,
+    options: { headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    if (!Number.isInteger(status) || status < 400 || status > 599) {
+      throw new RangeError(`An error status is an integer from 400 to 599: it is ${String(status)}`)
+    }
+    this.status = status
+    this.code = code
+    this.headers = options.headers ?? {}
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The header fields of an answer, in the flat form that `response.writeHead` takes: name and value in turn.
+ */
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+
+/** An ordered list of header fields. Names are told apart without regard to case. */
+export class HeaderList {
+  /** Name and value in turn. */
+  readonly flat: string[] = []
+
+  /**
+   * Sets a field in place of all of that name; a list of values gives one field each.
+   * @throws TypeError when the name is no token or a value has a character that no field may hold (RFC 9110, section 5.5)
+   */
+  set(name: string, value: string | number | readonly string[]): void {
+    const values = typeof value === 'object' ? value : [String(value)]
+    check(name, values)
+    this.delete(name)
+    for (const one of values) this.flat.push(name, one)
+  }
+
+  /** Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does. */
+  append(name: string, value: string): void {
+    check(name, [value])
+    this.flat.push(name, value)
+  }
+
+  /** The first value of a field, or undefined. */
+  get(name: string): string | undefined {
+    const at = this.#find(name, 0)
+    return at < 0 ? undefined : this.flat[at + 1]
+  }
+
+  /** Removes every field of a name. */
+  delete(name: string): void {
+    for (let at = this.#find(name, 0); at >= 0; at = this.#find(name, at)) this.flat.splice(at, 2)
+  }
+
+  #find(name: string, from: number): number {
+    const wanted = name.toLowerCase()
+    for (let at = from; at < this.flat.length; at += 2) {
+      const candidate = this.flat[at] as string
+      if (candidate.length === wanted.length && candidate.toLowerCase() === wanted) return at
+    }
+    return -1
+  }
+}
+
+function check(name: string, values: readonly string[]): void {
+  validateHeaderName(name)
+  for (const value of values) validateHeaderValue(name, value)
+}

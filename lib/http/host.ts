@@ -1,0 +1,99 @@
+/**
+ * The Host header field: reading it, and which hosts this server answers to (`server.allowed_hosts`).
+ *
+ * Surprise: an absent port and an explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
+ */
+import { isIPv4, isIPv6 } from 'node:net'
+import { normalizeIp } from './ip-address.ts'
+
+/** A host and port apart. */
+export interface Authority {
+  /** Lower case, no last dot; an IPv6 address normalized and without brackets. */
+  readonly name: string
+  /** 0 to 65535; undefined when there is none. */
+  readonly port: number | undefined
+}
+
+const authorityPattern = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\.?)(?::(\d{0,5}))?$/
+const longestName = 253
+
+/**
+ * Reads `host` or `host:port` (RFC 9110 section 7.2, RFC 3986 section 3.2): a name of letters, digits, `-` and `_`, an
+ * IPv4 address, or an IPv6 address in brackets.
+ * @returns undefined when it is malformed
+ */
+export function parseAuthority(text: string): Authority | undefined {
+  const match = authorityPattern.exec(text)
+  if (match === null) return undefined
+  const [, address, name, digits] = match
+  const port = digits === undefined || digits === '' ? undefined : Number(digits)
+  if (port !== undefined && port > 65_535) return undefined
+  if (name === undefined) {
+    const ip = isIPv6(address as string) ? normalizeIp(address as string) : undefined
+    return ip === undefined ? undefined : { name: ip, port }
+  }
+  return name.length > longestName ? undefined : { name: name.toLowerCase(), port }
+}
+
+/**
+ * The host of a Host header field without its port: lower case, no last dot, IPv6 without brackets.
+ * @returns undefined when it is malformed or empty
+ */
+export function hostName(hostHeader: string): string | undefined {
+  return parseAuthority(hostHeader)?.name
+}
+
+/**
+ * Builds the check of `server.allowed_hosts`. An entry is a host (any port) or `host:port`; `*.example.org` stands for
+ * exactly one label more than `example.org`. With no entry every well-formed Host passes, and so does its absence.
+ * @throws Error naming the entry that is wrong
+ */
+export function createHostCheck(allowed: readonly string[]): (hostHeader: string | undefined) => boolean {
+  const entries = new Set(allowed.map(entryKey))
+  if (entries.size === 0) return (hostHeader) => hostHeader === undefined || hostName(hostHeader) !== undefined
+  return (hostHeader) => {
+    const host = hostHeader === undefined ? undefined : parseAuthority(hostHeader)
+    if (host === undefined) return false
+    const { name } = host
+    const port = portKey(host.port)
+    if (entries.has(name) || entries.has(name + port)) return true
+    const dot = name.indexOf('.')
+    if (dot < 0) return false
+    const wildcard = `*${name.slice(dot)}`
+    return entries.has(wildcard) || entries.has(wildcard + port)
+  }
+}
+
+/**
+ * Checks an entry of `server.allowed_hosts`.
+ * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ */
+export function checkAllowedHost(entry: string): string | undefined {
+  const wildcard = entry.startsWith('*.')
+  const host = parseAuthority(wildcard ? entry.slice(2) : entry)
+  if (host !== undefined && !(wildcard && (isIPv4(host.name) || isIPv6(host.name)))) return undefined
+  return 'must be a host such as example.org, example.org:8443, *.example.org or [::1]'
+}
+
+/** Whether a Host header field names this machine: localhost, *.localhost, 127.0.0.0/8 or [::1], with any port. */
+export function isLoopbackHost(hostHeader: string | undefined): boolean {
+  const name = hostHeader === undefined ? undefined : hostName(hostHeader)
+  if (name === undefined) return false
+  if (name === 'localhost' || name.endsWith('.localhost') || name === '::1') return true
+  return isIPv4(name) && name.startsWith('127.')
+}
+
+function entryKey(entry: string): string {
+  const problem = checkAllowedHost(entry)
+  if (problem !== undefined) {
+    throw new Error(`Cannot allow a host: an entry of server.allowed_hosts ${problem}: it is ${JSON.stringify(entry)}`)
+  }
+  const wildcard = entry.startsWith('*.') ? '*.' : ''
+  const host = parseAuthority(entry.slice(wildcard.length)) as Authority
+  return wildcard + host.name + (host.port === undefined ? '' : portKey(host.port))
+}
+
+/** A name holds no space, so that no name with a port is another name (`::1` and port 1, say). */
+function portKey(port: number | undefined): string {
+  return port === undefined || port === 80 || port === 443 ? ' default' : ` ${port}`
+}

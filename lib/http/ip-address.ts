@@ -1,0 +1,54 @@
+/**
+ * IP addresses as text, in one form each: IPv4 in dotted quads, IPv6 as RFC 5952 writes it.
+ *
+ * Surprise: an IPv4 address that came in through an IPv6 socket (`::ffff:127.0.0.1`) is written as IPv4, so that one
+ * client has one address whatever the socket's family.
+ */
+import { BlockList, SocketAddress, isIP, isIPv4 } from 'node:net'
+
+const mappedPrefix = '::ffff:'
+const loopback = blockList(['127.0.0.0', 8, 'ipv4'], ['::1', 128, 'ipv6'])
+const nonPublic = blockList(
+  ['10.0.0.0', 8, 'ipv4'],
+  ['172.16.0.0', 12, 'ipv4'],
+  ['192.168.0.0', 16, 'ipv4'],
+  ['169.254.0.0', 16, 'ipv4'],
+  ['fc00::', 7, 'ipv6'],
+  ['fe80::', 10, 'ipv6'],
+)
+
+/**
+ * Writes an address in its one form, without a zone id.
+ * @returns undefined when the text is no IP address
+ */
+export function normalizeIp(text: string): string | undefined {
+  if (isIPv4(text)) return text
+  const zoneAt = text.indexOf('%')
+  const address = zoneAt < 0 ? text : text.slice(0, zoneAt)
+  if (isIP(address) !== 6) return undefined
+  const written = new SocketAddress({ address, family: 'ipv6' }).address
+  const mapped = written.startsWith(mappedPrefix) ? written.slice(mappedPrefix.length) : ''
+  return isIPv4(mapped) ? mapped : written
+}
+
+/** Whether a normalized address is of this machine: 127.0.0.0/8 or ::1. */
+export function isLoopback(ip: string): boolean {
+  return isListed(loopback, ip)
+}
+
+/** Whether a normalized address is private or link-local (RFC 1918, RFC 3927, RFC 4193, RFC 4291). Loopback is not. */
+export function isPrivate(ip: string): boolean {
+  return isListed(nonPublic, ip)
+}
+
+/** Whether a block list has an address. False for text that is no address. */
+export function isListed(list: BlockList, ip: string): boolean {
+  const version = isIP(ip)
+  return version !== 0 && list.check(ip, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+function blockList(...blocks: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[]): BlockList {
+  const list = new BlockList()
+  for (const [address, prefix, family] of blocks) list.addSubnet(address, prefix, family)
+  return list
+}

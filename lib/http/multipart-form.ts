@@ -1,0 +1,148 @@
+/**
+ * Puts a multipart form together: fields and small files in memory, files above 64 KiB in a temporary folder of the
+ * request's own (folder mode 0700, file mode 0600, names that the client has no part in).
+ *
+ * Surprise: it removes nothing by itself, not even after an error. `discard()` does, and it must be called once the
+ * request has ended, whatever happened.
+ */
+import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+
+import { ByteCollector } from './byte-collector.ts'
+import { decodeText } from './charset.ts'
+import { HttpError } from './errors.ts'
+import { addField, Form, type FormFile } from './form.ts'
+import { MultipartParser, type MultipartEvent } from './multipart.ts'
+import { parsePartHeader, type PartHeader } from './part-header.ts'
+
+/** A file up to this many bytes is kept in memory; also what is collected before each write to a temporary file. */
+export const maxFileBytesInMemory = 65_536
+
+interface OpenFile {
+  readonly handle: FileHandle
+  readonly path: string
+  written: number
+}
+
+/** One form on its way in. Each call must have settled before the next, `discard()` included. */
+export class MultipartForm {
+  readonly #parser: MultipartParser
+  readonly #parentFolder: string
+  readonly #fields = new Map<string, string[]>()
+  readonly #files: FormFile[] = []
+  readonly #held = new ByteCollector()
+  #folder: string | undefined
+  #part: PartHeader | undefined
+  #file: OpenFile | undefined
+
+  /**
+   * @param boundary from Content-Type
+   * @param parentFolder where the temporary folder is made when it is needed
+   * @throws HttpError 400 `bad_form` for a wrong boundary
+   */
+  constructor(boundary: string, parentFolder: string) {
+    this.#parser = new MultipartParser(boundary)
+    this.#parentFolder = parentFolder
+  }
+
+  /**
+   * Takes the next chunk. Returns a promise when bytes are on their way to the disk: nothing more may come until it has
+   * settled.
+   *
+   * @throws HttpError 400 `bad_form` and 415 `unsupported_media_type`, also as the promise's rejection; 500
+   * `internal_error` with the cause when the disk does not take the bytes
+   */
+  write(chunk: Buffer): Promise<void> | undefined {
+    return this.#acceptAll(this.#parser.push(chunk), 0)
+  }
+
+  /**
+   * Says that the body is complete, and gives the form.
+   *
+   * @throws HttpError 400 `bad_form` when the closing delimiter is missing
+   */
+  end(): Form {
+    this.#parser.end()
+    return new Form(this.#fields, this.#files)
+  }
+
+  /** Closes and removes whatever is on the disk. May be called again. Rejects when something cannot be removed. */
+  async discard(): Promise<void> {
+    const file = this.#file
+    const folder = this.#folder
+    this.#file = undefined
+    try {
+      await file?.handle.close()
+    } finally {
+      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+    }
+    this.#folder = undefined
+  }
+
+  #acceptAll(events: readonly MultipartEvent[], from: number): Promise<void> | undefined {
+    for (let index = from; index < events.length; index += 1) {
+      const writing = this.#accept(events[index] as MultipartEvent) // the loop's condition says that it is there
+      if (writing !== undefined) return writing.then(() => this.#acceptAll(events, index + 1))
+    }
+    return undefined
+  }
+
+  #accept(event: MultipartEvent): Promise<void> | undefined {
+    if (event.kind === 'part') {
+      this.#part = parsePartHeader(event.header)
+      return undefined
+    }
+    if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // a part's end follows its header
+    this.#held.add(event.bytes)
+    if (this.#part?.filename === undefined || this.#held.length <= maxFileBytesInMemory) return undefined
+    return this.#writeHeld()
+  }
+
+  #endPart(part: PartHeader): Promise<void> | undefined {
+    if (this.#file !== undefined) return this.#endFile(part, this.#file)
+    const bytes = this.#held.take()
+    const { name, filename, type } = part
+    if (filename === undefined) {
+      const value = decodeText(bytes, part.charset)
+      if (value === undefined) {
+        throw new HttpError(400, 'bad_form', 'Cannot read the multipart form: the value of a field is not UTF-8')
+      }
+      addField(this.#fields, name, value)
+    } else if (filename !== '' || bytes.length > 0) {
+      this.#files.push({ name, filename, type, size: bytes.length, bytes })
+    }
+    return undefined
+  }
+
+  async #endFile(part: PartHeader, file: OpenFile): Promise<void> {
+    await this.#writeHeld()
+    await onDisk(this.#parentFolder, () => file.handle.close())
+    this.#file = undefined
+    const { name, type } = part
+    this.#files.push({ name, filename: part.filename ?? '', type, size: file.written, path: file.path })
+  }
+
+  #writeHeld(): Promise<void> {
+    const bytes = this.#held.take()
+    return onDisk(this.#parentFolder, async () => {
+      const file = (this.#file ??= await this.#createFile())
+      await file.handle.appendFile(bytes)
+      file.written += bytes.length
+    })
+  }
+
+  async #createFile(): Promise<OpenFile> {
+    const folder = (this.#folder ??= await mkdtemp(join(this.#parentFolder, 'svc-upload-')))
+    const path = join(folder, String(this.#files.length))
+    return { handle: await open(path, 'wx', 0o600), path, written: 0 }
+  }
+}
+
+async function onDisk(folder: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new HttpError(500, 'internal_error', `Cannot keep an uploaded file in ${folder}: ${reason}`, { cause })
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * The framing of a multipart body (RFC 2046 section 5.1.1): chunks in, events out. It knows nothing of forms.
+ *
+ * A delimiter is a line that begins with `--boundary`; the CRLF before it belongs to it. So the search is for
+ * CRLF `--boundary`, with a CRLF put before the very first byte. When a chunk ends within what may be a delimiter,
+ * those few bytes wait for the next chunk; a CR is in no boundary, so they begin at the first CR near the end.
+ *
+ * Surprise: a line that merely begins with the boundary is a delimiter too, as the RFC has it. What follows it there is
+ * wrong framing and refused; it is not taken for data.
+ */
+import { HttpError } from './errors.ts'
+
+/** What the framing gives: a part's header, then its data in any number of pieces, then its end. */
+export type MultipartEvent =
+  | { readonly kind: 'part'; readonly header: Buffer }
+  | { readonly kind: 'data'; readonly bytes: Buffer }
+  | { readonly kind: 'end' }
+
+type State = 'preamble' | 'delimiter' | 'closing' | 'padding' | 'line feed' | 'header' | 'data' | 'epilogue'
+
+/** The most parts of a body. */
+export const maxParts = 1000
+/** The most bytes of one part's header, without the empty line that ends it. */
+export const maxPartHeaderBytes = 8192
+
+const dash = 0x2d
+const carriageReturn = 0x0d
+const lineFeed = 0x0a
+const space = 0x20
+const tab = 0x09
+const headerEnd = Buffer.from('\r\n\r\n')
+const nothing = Buffer.alloc(0)
+
+/** Takes one body apart. Parts cannot be nested: a part is bytes. */
+export class MultipartParser {
+  readonly #delimiter: Buffer
+  #state: State = 'preamble'
+  #waiting: Buffer = Buffer.from('\r\n')
+  #parts = 0
+  #header: Buffer = nothing
+  #headerLength = 0
+
+  /**
+   * @param boundary 1 to 70 printable ASCII characters, the last no space (RFC 2046 section 5.1.1, a little wider)
+   * @throws HttpError 400 `bad_form` for any other
+   */
+  constructor(boundary: string) {
+    if (!/^[\x20-\x7e]{0,69}[\x21-\x7e]$/.test(boundary)) {
+      throw badFraming('the boundary in its Content-Type must be 1 to 70 printable ASCII characters')
+    }
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  }
+
+  /**
+   * Takes the next chunk. The events refer to its bytes, so it must not be changed while they are in use.
+   *
+   * @throws HttpError 400 `bad_form` for wrong framing, too many parts or too long a header; nothing may follow it
+   */
+  push(chunk: Buffer): MultipartEvent[] {
+    const events: MultipartEvent[] = []
+    const bytes = this.#waiting.length === 0 ? chunk : Buffer.concat([this.#waiting, chunk])
+    this.#waiting = nothing
+    let at = 0
+    while (at < bytes.length && this.#state !== 'epilogue') {
+      if (this.#state === 'data' || this.#state === 'preamble') at = this.#search(bytes, at, events)
+      else if (this.#state === 'header') at = this.#readHeader(bytes, at, events)
+      else this.#afterDelimiter(bytes[at++])
+    }
+    return events
+  }
+
+  /**
+   * Says that no more comes.
+   *
+   * @throws HttpError 400 `bad_form` when the closing delimiter has not come
+   */
+  end(): void {
+    if (this.#state === 'epilogue') return
+    if (this.#state === 'preamble') throw badFraming('its boundary does not occur in it')
+    throw badFraming('it ends before its closing delimiter')
+  }
+
+  #search(bytes: Buffer, at: number, events: MultipartEvent[]): number {
+    const found = bytes.indexOf(this.#delimiter, at)
+    const end = found < 0 ? this.#certainEnd(bytes, at) : found
+    if (this.#state === 'data' && end > at) events.push({ kind: 'data', bytes: bytes.subarray(at, end) })
+    if (found < 0) {
+      this.#waiting = bytes.subarray(end)
+      return bytes.length
+    }
+    if (this.#state === 'data') events.push({ kind: 'end' })
+    this.#state = 'delimiter'
+    return found + this.#delimiter.length
+  }
+
+  #certainEnd(bytes: Buffer, at: number): number {
+    const first = bytes.indexOf(carriageReturn, Math.max(at, bytes.length - this.#delimiter.length + 1))
+    return first < 0 ? bytes.length : first
+  }
+
+  #afterDelimiter(byte: number | undefined): void {
+    if (this.#state === 'delimiter' && byte === dash) this.#state = 'closing'
+    else if (this.#state === 'closing' && byte === dash) this.#state = 'epilogue'
+    else if (this.#state === 'line feed' && byte === lineFeed) this.#beginPart()
+    else if (this.#state === 'closing' || this.#state === 'line feed') throw badDelimiter()
+    else if (byte === carriageReturn) this.#state = 'line feed'
+    else if (byte === space || byte === tab) this.#state = 'padding'
+    else throw badDelimiter()
+  }
+
+  #beginPart(): void {
+    this.#parts += 1
+    if (this.#parts > maxParts) throw badFraming(`it has more than ${maxParts} parts`)
+    this.#state = 'header'
+  }
+
+  #readHeader(bytes: Buffer, at: number, events: MultipartEvent[]): number {
+    const held = this.#headerLength
+    const found = held === 0 ? bytes.indexOf(headerEnd, at) : -1
+    if (found >= 0 && found - at <= maxPartHeaderBytes) {
+      return this.#endHeader(bytes.subarray(at, found), found + headerEnd.length, events)
+    }
+    if (held === 0) this.#header = Buffer.allocUnsafe(maxPartHeaderBytes + headerEnd.length)
+    const copied = bytes.copy(this.#header, held, at)
+    this.#headerLength = held + copied
+    const header = this.#header.subarray(0, this.#headerLength)
+    const end = header.indexOf(headerEnd, Math.max(0, held - headerEnd.length + 1))
+    if (end >= 0) return this.#endHeader(header.subarray(0, end), at + end + headerEnd.length - held, events)
+    if (this.#headerLength === this.#header.length) {
+      throw badFraming(`the header of part ${this.#parts} is longer than ${maxPartHeaderBytes} bytes`)
+    }
+    return at + copied
+  }
+
+  #endHeader(header: Buffer, next: number, events: MultipartEvent[]): number {
+    events.push({ kind: 'part', header })
+    this.#header = nothing
+    this.#headerLength = 0
+    this.#state = 'data'
+    return next
+  }
+}
+
+function badDelimiter(): HttpError {
+  return badFraming('a delimiter must be followed by a line end, or by "--" after the last part')
+}
+
+function badFraming(reason: string): HttpError {
+  return new HttpError(400, 'bad_form', `Cannot read the multipart form: ${reason}`)
+}

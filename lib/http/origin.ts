@@ -1,0 +1,97 @@
+/**
+ * Whether a request says that it comes from another site, asked before any token.
+ *
+ * Asked in this order, the first that is there decides:
+ * 1. `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.4): `same-origin` and `none` (typed, bookmarked) are of this site.
+ *    Anything else is not, unless `Origin`, or without it `Referer`, names a trusted origin.
+ * 2. `Origin` (RFC 6454 section 7): this host, or a trusted origin.
+ * 3. `Referer` (RFC 9110 section 10.1.3): the same.
+ * `Origin: null`, or none of the three, says nothing: a program other than a browser, or one told to keep silent.
+ *
+ * Surprise: `https` on the same host passes where this server believes that it speaks `http`, since a proxy that ends
+ * TLS may not be declared. `http` does not pass where this server knows that it speaks `https`.
+ */
+import { parseAuthority } from './host.ts'
+
+/** `same`: of this site or a trusted one. `cross`: of another. `unknown`: the request does not say. */
+export type OriginVerdict = 'same' | 'cross' | 'unknown'
+
+/** What the check looks at. */
+export interface OriginRequest {
+  /** Gives a header field's value by its lower-case name. */
+  header(name: string): string | undefined
+  /** The scheme of the request as the client sent it, as far as it is known. */
+  readonly scheme: 'http' | 'https'
+  /** The host, perhaps with a port, that the client asked for. */
+  readonly host: string
+}
+
+interface Origin {
+  readonly scheme: string
+  readonly name: string
+  /** -1 for the scheme's own port. */
+  readonly port: number
+}
+
+const originPattern = /^(https?):\/\/([^/?#\\]+)$/i
+const refererPattern = /^(https?):\/\/([^/?#\\]+)(?:[/?#].*)?$/i
+
+/**
+ * Builds the check.
+ * @param trustedOrigins `server.trusted_origins`: `scheme://host` or `scheme://host:port`
+ * @throws Error naming the entry that is wrong
+ */
+export function createOriginCheck(trustedOrigins: readonly string[]): (request: OriginRequest) => OriginVerdict {
+  const trusted = new Set(trustedOrigins.map(trustedKey))
+
+  return (request) => {
+    const site = request.header('sec-fetch-site')
+    if (site === 'same-origin' || site === 'none') return 'same'
+    const sent = request.header('origin')
+    if (site === undefined && sent === 'null') return 'unknown'
+    const referer = sent === undefined ? request.header('referer') : undefined
+    if (site === undefined && sent === undefined && referer === undefined) return 'unknown'
+    const origin = sent === undefined ? readOrigin(refererPattern, referer) : readOrigin(originPattern, sent)
+    if (origin === undefined) return 'cross'
+    if (trusted.has(keyOf(origin))) return 'same'
+    return site === undefined && isThisHost(origin, request) ? 'same' : 'cross'
+  }
+}
+
+/**
+ * Checks an entry of `server.trusted_origins`.
+ * @returns what the entry must be, to follow its name in a message; undefined when it is right
+ */
+export function checkTrustedOrigin(entry: string): string | undefined {
+  if (readOrigin(originPattern, entry) !== undefined) return undefined
+  return 'must be an origin such as https://example.org or http://localhost:3000, with nothing after the host and port'
+}
+
+function trustedKey(entry: string): string {
+  const origin = readOrigin(originPattern, entry)
+  if (origin !== undefined) return keyOf(origin)
+  const problem = `${checkTrustedOrigin(entry)}: it is ${JSON.stringify(entry)}`
+  throw new Error(`Cannot trust an origin: an entry of server.trusted_origins ${problem}`)
+}
+
+function readOrigin(pattern: RegExp, text: string | undefined): Origin | undefined {
+  const match = text === undefined ? null : pattern.exec(text)
+  const host = match === null ? undefined : parseAuthority(match[2] as string)
+  if (match === null || host === undefined) return undefined
+  const scheme = (match[1] as string).toLowerCase()
+  return { scheme, name: host.name, port: withoutDefault(scheme, host.port) }
+}
+
+function isThisHost(origin: Origin, request: OriginRequest): boolean {
+  const host = parseAuthority(request.host)
+  if (host === undefined || (request.scheme === 'https' && origin.scheme === 'http')) return false
+  return origin.name === host.name && origin.port === withoutDefault(request.scheme, host.port)
+}
+
+function withoutDefault(scheme: string, port: number | undefined): number {
+  return port === undefined || port === (scheme === 'https' ? 443 : 80) ? -1 : port
+}
+
+function keyOf(origin: Origin): string {
+  return `${origin.scheme} ${origin.name} ${origin.port}`
+}

@@ -1,0 +1,43 @@
+/**
+ * Header values with parameters, such as `text/html; charset=utf-8` and `form-data; name="a"` (RFC 9110 section 5.6.6).
+ *
+ * Surprise: in a quoted value only `\"` and `\\` are escapes. The RFC takes `\U` for `U`, but what is sent is a Windows
+ * path that nobody escaped.
+ */
+
+/** A header value taken apart. */
+export interface ValueWithParameters {
+  /** What stands before the first `;`, in lower case. */
+  readonly value: string
+  /** Parameter names in lower case, values as sent without their quotes. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+const valueShape = /^[!#$%&'*+\-.^_`|~0-9a-z]+(?:\/[!#$%&'*+\-.^_`|~0-9a-z]+)?$/
+
+/**
+ * Takes a header value apart.
+ *
+ * @param text one header value, as in Content-Type or Content-Disposition
+ * @returns `undefined` when it is malformed or names a parameter twice: two readers might take different ones
+ */
+export function parseParameters(text: string): ValueWithParameters | undefined {
+  const semicolon = text.indexOf(';')
+  let at = semicolon < 0 ? text.length : semicolon
+  const value = text.slice(0, at).trim().toLowerCase()
+  if (!valueShape.test(value)) return undefined
+
+  const parameters = new Map<string, string>()
+  const parameter = /;[ \t]*(?:([!#$%&'*+\-.^_`|~\w]+)=(?:([!#$%&'*+\-.^_`|~\w]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
+  while (at < text.length) {
+    parameter.lastIndex = at
+    const match = parameter.exec(text)
+    if (match === null) return undefined
+    at = parameter.lastIndex
+    const name = match[1]?.toLowerCase()
+    if (name === undefined) continue
+    if (parameters.has(name)) return undefined
+    parameters.set(name, match[2] ?? (match[3] ?? '').replace(/\\(["\\])/g, '$1'))
+  }
+  return { value, parameters }
+}

@@ -1,0 +1,89 @@
+/**
+ * The header of one part of a multipart form (RFC 7578 section 4).
+ *
+ * Surprise: `filename*` is passed over, as RFC 7578 section 4.2 demands; browsers send the name's UTF-8 bytes as they
+ * are, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML standard, multipart/form-data encoding).
+ */
+import { charsetOf, decodeText, type Charset } from './charset.ts'
+import { HttpError } from './errors.ts'
+import { parseParameters, type ValueWithParameters } from './parameters.ts'
+
+/** What is known of a part before its data. */
+export interface PartHeader {
+  readonly name: string
+  /** The last path component without control characters; `undefined` for a field. */
+  readonly filename: string | undefined
+  /** The media type in lower case without parameters; `application/octet-stream` when none or none that can be read. */
+  readonly type: string
+  /** How a field's value is encoded. */
+  readonly charset: Charset
+}
+
+const fieldLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*)$/s
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
+
+/**
+ * Reads a part's header.
+ *
+ * @param header the header lines without the empty line that ends them
+ * @throws HttpError 400 `bad_form` when it is malformed, no form-data, without a name, or transfer-encoded; 415
+ * `unsupported_media_type` for a field in another charset
+ */
+export function parsePartHeader(header: Buffer): PartHeader {
+  const text = decodeText(header, 'utf-8')
+  if (text === undefined) throw badPart('its header is not UTF-8')
+  const headers = readLines(text)
+
+  const transfer = headers.get('content-transfer-encoding')?.trim().toLowerCase() ?? 'binary'
+  if (!['binary', '8bit', '7bit'].includes(transfer)) {
+    throw badPart('its Content-Transfer-Encoding must be binary, 8bit or 7bit (RFC 7578 section 4.7)')
+  }
+  const disposition = parseParameters(headers.get('content-disposition') ?? '')
+  if (disposition?.value !== 'form-data') throw badPart('it has no well-formed Content-Disposition: form-data')
+  const name = disposition.parameters.get('name')
+  if (name === undefined) throw badPart('its Content-Disposition has no name')
+  const filename = disposition.parameters.get('filename')
+
+  const type = readType(headers.get('content-type'))
+  const charset = filename === undefined ? charsetOf(type?.parameters.get('charset')) : 'utf-8'
+  return {
+    name: unescapeBrowser(name),
+    filename: filename === undefined ? undefined : lastComponent(unescapeBrowser(filename)),
+    type: type?.value ?? 'application/octet-stream',
+    charset,
+  }
+}
+
+function readLines(text: string): Map<string, string> {
+  const headers = new Map<string, string>()
+  for (const line of text.split('\r\n')) {
+    const match = fieldLine.exec(line)
+    const name = match?.[1]?.toLowerCase()
+    const value = match?.[2]
+    if (name === undefined || value === undefined || /[\0\r\n]/.test(value)) {
+      throw badPart('a line of its header is malformed')
+    }
+    if (headers.has(name)) throw badPart(`its header has ${name} twice`)
+    headers.set(name, value)
+  }
+  return headers
+}
+
+function readType(text: string | undefined): ValueWithParameters | undefined {
+  const type = text === undefined ? undefined : parseParameters(text)
+  return type?.value.includes('/') === true ? type : undefined
+}
+
+function unescapeBrowser(text: string): string {
+  return text.replaceAll('%22', '"').replace(/%0d/gi, '\r').replace(/%0a/gi, '\n')
+}
+
+function lastComponent(filename: string): string {
+  const clean = filename.replace(controls, '')
+  const last = clean.slice(Math.max(clean.lastIndexOf('/'), clean.lastIndexOf('\\')) + 1)
+  return last === '.' || last === '..' ? '' : last
+}
+
+function badPart(reason: string): HttpError {
+  return new HttpError(400, 'bad_form', `Cannot read a part of the multipart form: ${reason}`)
+}

@@ -1,0 +1,119 @@
+/**
+ * Writes a reply: the one place where header sections and bodies leave. Small bodies go out in one write.
+ *
+ * Surprise: a body that the action did not read is a matter of the answer. A small rest is read and thrown away by
+ * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely (`linger`).
+ */
+import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
+import type { Context } from './context.ts'
+import { linger } from './linger.ts'
+import { emptyReply, type BodyReply, type Reply, type StreamReply } from './reply.ts'
+
+/**
+ * Writes the reply with the context's status, header fields and cookies.
+ * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
+ * @throws RangeError for a status that no reply can have, before anything is written
+ */
+export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): void {
+  if ('send' in reply) return respondStream(ctx, reply, lastOnConnection)
+  const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
+  checkStatus(status)
+  const headers = headersOf(ctx, lastOnConnection)
+  if (status === 204 || status === 304) return write(ctx, status, headers, '', 0)
+
+  const { body, type } = reply
+  if (type !== '' && ctx.outgoingIfAny?.get('Content-Type') === undefined) headers.push('Content-Type', type)
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (length > compressAboveBytes && mayCompress(ctx, type)) {
+    vary(headers)
+    if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, headers, length)
+  }
+  headers.push('Content-Length', String(length))
+  write(ctx, status, headers, body, length)
+}
+
+function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
+  const status = ctx.status === 0 ? reply.status : ctx.status
+  checkStatus(status)
+  const headers = headersOf(ctx, lastOnConnection)
+  for (const field of reply.headers) headers.push(field)
+  ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
+  if (!isOver(ctx)) ctx.response.writeHead(status, headers)
+  reply.send(ctx.response)
+}
+
+/** A compressor that fails is no reason to fail the request: the body goes out as it is. */
+function respondGzip(ctx: Context, reply: BodyReply, status: number, headers: string[], length: number): void {
+  const plain = (): void => {
+    headers.push('Content-Length', String(length))
+    write(ctx, status, headers, reply.body, length)
+  }
+  const packed = (body: Uint8Array): void => {
+    headers.push('Content-Encoding', 'gzip', 'Content-Length', String(body.byteLength))
+    weakenEtag(headers)
+    write(ctx, status, headers, body, body.byteLength)
+  }
+  const body = gzipReply(reply.body)
+  if (body instanceof Uint8Array) packed(body)
+  else body.then(packed, plain)
+}
+
+function write(ctx: Context, status: number, headers: string[], body: string | Uint8Array, length: number): void {
+  if (isOver(ctx)) return
+  ctx.sentBytes = ctx.method === 'HEAD' ? 0 : length
+  ctx.response.writeHead(status, headers)
+  if (length === 0) ctx.response.end()
+  else ctx.response.end(body)
+}
+
+/** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */
+function isOver(ctx: Context): boolean {
+  return ctx.response.headersSent || ctx.response.destroyed
+}
+
+/** The header fields that a reply begins with: the application's own, then the server's. */
+function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
+  const headers = ctx.outgoingIfAny?.flat.slice() ?? []
+  const id = ctx.idToSend
+  if (id !== undefined) headers.push('X-Request-Id', id)
+  if (ctx.hasBody && mustCut(ctx)) {
+    headers.push('Connection', 'close')
+    linger(ctx.request.socket)
+  } else if (lastOnConnection) {
+    headers.push('Connection', 'close')
+  }
+  return headers
+}
+
+/** Whether what is left of the request's body is too much to be read and thrown away. */
+function mustCut(ctx: Context): boolean {
+  if (ctx.request.complete || ctx.body.consumed) return false
+  if (ctx.expectsContinue) return true
+  const announced = ctx.header('content-length')
+  return announced === undefined || Number(announced) > ctx.services.bodyLimitBytes
+}
+
+function mayCompress(ctx: Context, type: string): boolean {
+  const outgoing = ctx.outgoingIfAny
+  return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
+}
+
+function vary(headers: string[]): void {
+  const at = headers.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === 'vary')
+  if (at < 0) headers.push('Vary', 'Accept-Encoding')
+  else if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(headers[at + 1] as string)) {
+    headers[at + 1] += ', Accept-Encoding'
+  }
+}
+
+/** Compressed bytes are other bytes: a strong ETag no longer holds (RFC 9110, section 8.8.1). */
+function weakenEtag(headers: string[]): void {
+  const at = headers.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === 'etag')
+  if (at >= 0 && !headers[at + 1]?.startsWith('W/')) headers[at + 1] = `W/${headers[at + 1]}`
+}
+
+function checkStatus(status: number): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new RangeError(`A reply's status is an integer from 200 to 599: it is ${String(status)}`)
+  }
+}

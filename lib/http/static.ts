@@ -1,0 +1,172 @@
+/**
+ * Static files from one folder (`paths.public`).
+ *
+ * A request costs one `stat` when the file is in memory: small files are kept there and are served from it as long as
+ * inode, size and times are what they were. A large file is opened and sent in pieces. Nothing is served but regular
+ * files whose real path is below the folder's real path, with no dot file or dot folder on the way (`/.well-known/`
+ * aside): a link may lead to another place in the folder, and nowhere else.
+ *
+ * Surprise: a reply that is got must be sent, also to a client that has left: sending is what closes the file.
+ */
+import { statSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { isAbsolute, parse, resolve } from 'node:path'
+import { acceptsGzip } from './compress.ts'
+import { HttpError } from './errors.ts'
+import { isAbsent, openForReading, sendFile, statIfPresent } from './file-body.ts'
+import { StreamReply } from './reply.ts'
+import { SizedCache } from './sized-cache.ts'
+import { describeFile, isUnchanged, type Representation, type StaticFile } from './static-file.ts'
+import { realPathInside, staticPath } from './static-path.ts'
+import { answerWith } from './static-reply.ts'
+
+/** What a request asks for. */
+export interface StaticRequest {
+  readonly method: string
+  /** As sent, without query; begins with '/'. */
+  readonly path: string
+  /** The query as sent, with its `?`; '' for none. A redirect to a folder keeps it. */
+  readonly rawQuery: string
+  /** Gives a header field's value by its lower-case name. */
+  header(name: string): string | undefined
+}
+
+export interface StaticOptions {
+  /** An absolute path. */
+  readonly folder: string
+  /** Told why when a file could not be sent to its end; the connection has been cut. */
+  readonly onFailure: (path: string, error: unknown) => void
+  /** Bytes of memory for small files, compressed ones included. 0: none is kept. Default 64 MiB. */
+  readonly memoryMaxBytes?: number
+  /** The largest file in bytes that is read into memory. Default 1 MiB. */
+  readonly smallMaxBytes?: number
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+export interface StaticFiles {
+  /**
+   * Finds the reply to a GET or HEAD: 200, 206, 301 for a folder without its last slash, 304 or 412.
+   * @returns undefined when no file is served by that path, or the method is another
+   * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is there
+   *   but cannot be read
+   */
+  open(request: StaticRequest): Promise<StreamReply | undefined>
+}
+
+const mebibyte = 1_048_576
+/** What an entry takes beside its bytes: header fields, path, file state. */
+const entryBytes = 2048
+const indexName = 'index.html'
+
+/**
+ * Builds the static files of a folder.
+ * @throws Error when the folder is no absolute path of a folder
+ */
+export function createStaticFiles(options: StaticOptions): StaticFiles {
+  const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options
+  const folder = checkedFolder(options.folder)
+  const memory = new SizedCache<StaticFile>(memoryMaxBytes)
+
+  async function find(request: StaticRequest): Promise<StreamReply | undefined> {
+    const path = staticPath(request.path)
+    if (path === undefined) return undefined
+    const asFolder = path.endsWith('/')
+    const name = asFolder ? path + indexName : path
+    const stats = await statIfPresent(folder + name)
+    if (stats === undefined) return undefined
+    if (stats.isDirectory()) return asFolder ? undefined : redirectToFolder(request, path)
+    if (!stats.isFile()) return undefined
+    const kept = memory.get(name)
+    if (kept !== undefined && isUnchanged(kept.stats, stats)) return replyFromMemory(request, kept)
+    memory.delete(name)
+    const real = await realPathInside(folder, name)
+    return real === undefined ? undefined : load(request, name, real)
+  }
+
+  async function load(request: StaticRequest, name: string, real: string): Promise<StreamReply | undefined> {
+    const handle = await openForReading(real)
+    let handedOver = false
+    try {
+      const stats = await handle.stat()
+      if (!stats.isFile()) return undefined
+      const file = await describeFile(name, handle, stats, now(), stats.size <= smallMaxBytes)
+      if (file.plain.bytes !== undefined) {
+        if (!file.fresh) memory.set(name, file, bytesTaken(file))
+        return await replyFromMemory(request, file)
+      }
+      const { status, headers, part } = answerWith(file.plain, request)
+      if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
+      handedOver = true
+      const failed = (error: unknown): void => onFailure(request.path, error)
+      return new StreamReply(status, headers, part.length, (response) => sendFile(handle, part, response, failed))
+    } finally {
+      if (!handedOver) await handle.close()
+    }
+  }
+
+  async function redirectToFolder(request: StaticRequest, path: string): Promise<StreamReply | undefined> {
+    const name = `${path}/${indexName}`
+    const stats = await statIfPresent(folder + name)
+    if (stats?.isFile() !== true || (await realPathInside(folder, name)) === undefined) return undefined
+    // Without Cache-Control a 301 would be kept for ever, also when the folder has become a file.
+    const location = `${request.path}/${request.rawQuery}`
+    const headers = ['Location', location, 'Cache-Control', 'no-cache', 'Content-Length', '0']
+    return new StreamReply(301, headers, 0, sendNothing)
+  }
+
+  return {
+    async open(request) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+      try {
+        return await find(request)
+      } catch (error) {
+        if (error instanceof HttpError) throw error
+        if (isAbsent(error)) return undefined
+        const message = `Cannot serve the file of ${request.path}: ${String(error)}`
+        throw new HttpError(500, 'internal_error', message, { cause: error })
+      }
+    },
+  }
+}
+
+async function replyFromMemory(request: StaticRequest, file: StaticFile): Promise<StreamReply> {
+  const representation = await chooseRepresentation(request, file)
+  const { status, headers, part } = answerWith(representation, request)
+  if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
+  const { start, length } = part
+  const bytes = representation.bytes?.subarray(start, start + length)
+  return new StreamReply(status, headers, length, (response) => response.end(bytes))
+}
+
+/** A range is always one of the plain bytes: only they are the same for every client. */
+async function chooseRepresentation(request: StaticRequest, file: StaticFile): Promise<Representation> {
+  if (file.compress === undefined || request.header('range') !== undefined) return file.plain
+  if (!acceptsGzip(request.header('accept-encoding'))) return file.plain
+  return (await file.compress()) ?? file.plain
+}
+
+/** What a file takes in memory at most: its compressed bytes, which come later, are never more than the plain ones. */
+function bytesTaken({ plain, compress }: StaticFile): number {
+  return plain.size * (compress === undefined ? 1 : 2) + entryBytes
+}
+
+function sendNothing(response: ServerResponse): void {
+  response.end()
+}
+
+function checkedFolder(folder: string): string {
+  const problem = problemOfFolder(folder)
+  if (problem !== undefined) {
+    throw new Error(`Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(folder)}`)
+  }
+  return resolve(folder)
+}
+
+function problemOfFolder(folder: string): string | undefined {
+  if (!isAbsolute(folder)) return 'must be an absolute path here'
+  if (resolve(folder) === parse(folder).root) return 'must not be the root of the file system'
+  const stats = statSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined) return 'must be a folder that exists'
+  return stats.isDirectory() ? undefined : 'must be a folder, not a file'
+}

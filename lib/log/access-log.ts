@@ -1,0 +1,185 @@
+/**
+ * The access log: one line per request served, in the Common Log Format or one of its forms.
+ *
+ * Surprise: what a client sent is written with quotes, backslashes and everything outside printable ASCII as `\xNN`,
+ * so that no request can forge a line or a field. The headers are only read by the forms that show them.
+ */
+import { resolve } from 'node:path'
+import { Appender } from './appender.ts'
+import type { LogReport } from './appender.ts'
+import { createProcessConsole } from './console.ts'
+import type { ConsolePort } from './console.ts'
+import { nodeFileSystem } from './file-system.ts'
+import type { FileSystem } from './file-system.ts'
+import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
+import { LogFile } from './log-file.ts'
+
+/** What the access log asks of a request. The request's context implements it, so that nothing is made for a line. */
+export interface AccessEntry {
+  readonly ip: string
+  readonly method: string
+  /** As sent, without the query. */
+  readonly path: string
+  /** `1.1` */
+  readonly httpVersion: string
+  readonly sentStatus: number
+  /** The bytes of the body. */
+  readonly sentBytes: number
+  readonly durationMs: number
+  /** Empty when no route answered. */
+  readonly routeName: string
+  /** The request id that the client gave, or undefined. */
+  readonly givenId: string | undefined
+  /** A header of the request, by its lower-case name. */
+  header(name: string): string | undefined
+}
+
+/** The forms of an access line. */
+export const accessFormats = ['spec', 'common', 'combined', 'json'] as const
+
+/** The name of a form: the spec's line, with the bytes, with referer and user agent too, or a JSON object. */
+export type AccessFormat = (typeof accessFormats)[number]
+
+/** What the access log is made of; the names are those of `svc.json`. */
+export interface AccessLogOptions {
+  readonly folder: string
+  /** The file's name in the folder. */
+  readonly file: string
+  readonly format: AccessFormat
+  /** Takes what happened to this log for the general log, module `logger`. */
+  readonly report?: LogReport
+  /** The time in milliseconds; `Date.now` unless given. */
+  readonly now?: () => number
+  /** Where outages are printed; the process's own console unless given. */
+  readonly consolePort?: ConsolePort
+  /** The file system to write to; `node:fs` unless given. */
+  readonly fileSystem?: FileSystem
+}
+
+/** The access log. Everything is synchronous, and nothing throws. */
+export interface AccessLog {
+  /** Takes the line of a request whose response has ended or whose client left. */
+  write(entry: AccessEntry): void
+  /** Goes on with the file that is at the path now, after logrotate moved the old one away. */
+  reopen(): void
+  /** Writes now what is held for the end of this turn. Call it before the process exits. */
+  flush(): void
+  /** Flushes and closes. What is written afterwards is counted as lost. */
+  close(): void
+  /** The lines that are on disk. */
+  readonly written: number
+  /** The lines that could not be written. */
+  readonly lost: number
+  /** Why the file cannot be written now, or undefined when it can. */
+  readonly problem: string | undefined
+}
+
+const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
+const eachUnsafe = new RegExp(unsafe, 'g')
+const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
+
+/**
+ * Opens the access log. A folder or file that cannot be written is no error: see `problem`.
+ * @throws RangeError when the format is unknown or the file has no name
+ */
+export function createAccessLog(options: AccessLogOptions): AccessLog {
+  const { file, format } = options
+  if (file === '') throw new RangeError('Cannot open the access log: access_log.file must not be empty')
+  if (!accessFormats.includes(format)) {
+    const rule = `access_log.format must be one of ${accessFormats.join(', ')}`
+    throw new RangeError(`Cannot open the access log: ${rule}: it is ${String(format)}`)
+  }
+  return new RequestLog(options)
+}
+
+class RequestLog implements AccessLog {
+  readonly #appender: Appender
+  readonly #renderLine: RenderLine
+  readonly #now: () => number
+
+  constructor(options: AccessLogOptions) {
+    const { now = Date.now, fileSystem = nodeFileSystem, consolePort = createProcessConsole() } = options
+    const { report = () => {} } = options
+    const target = new LogFile(resolve(options.folder, options.file), fileSystem)
+    const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
+    this.#now = now
+    this.#renderLine = createRenderLine(options.format)
+    this.#appender = new Appender({ target, report, alert, now })
+  }
+
+  get written(): number {
+    return this.#appender.written
+  }
+
+  get lost(): number {
+    return this.#appender.lost
+  }
+
+  get problem(): string | undefined {
+    return this.#appender.problem
+  }
+
+  write(entry: AccessEntry): void {
+    this.#appender.append(this.#renderLine(entry, this.#now()))
+  }
+
+  reopen(): void {
+    this.#appender.reopen()
+  }
+
+  flush(): void {
+    this.#appender.flush()
+  }
+
+  close(): void {
+    this.#appender.close()
+  }
+}
+
+type RenderLine = (entry: AccessEntry, nowMs: number) => string
+
+function createRenderLine(format: AccessFormat): RenderLine {
+  if (format === 'json') return createJsonLine()
+  const start = createSpecLine()
+  if (format === 'spec') return (entry, nowMs) => `${start(entry, nowMs)}\n`
+  if (format === 'common') return (entry, nowMs) => `${start(entry, nowMs)} ${bytesOf(entry)}\n`
+  return (entry, nowMs) => {
+    const referer = quoted(entry.header('referer'))
+    return `${start(entry, nowMs)} ${bytesOf(entry)} ${referer} ${quoted(entry.header('user-agent'))}\n`
+  }
+}
+
+function createSpecLine(): RenderLine {
+  const clock = createAccessClock()
+  return (entry, nowMs) =>
+    `${field(entry.ip)} - - [${clock(nowMs)}] "${field(entry.method)} ${field(entry.path)} ` +
+    `HTTP/${entry.httpVersion}" ${entry.sentStatus}`
+}
+
+function createJsonLine(): RenderLine {
+  const clock = createJsonClock()
+  return (entry, nowMs) =>
+    `{"time":"${clock(nowMs)}","ip":${jsonString(entry.ip)},"method":${jsonString(entry.method)}` +
+    `,"path":${jsonString(entry.path)},"version":"${entry.httpVersion}","status":${entry.sentStatus}` +
+    `,"bytes":${entry.sentBytes},"duration_ms":${Math.round(entry.durationMs * 1000) / 1000}` +
+    `,"route":${jsonString(entry.routeName)}${member('id', entry.givenId)}` +
+    `${member('referer', entry.header('referer'))}${member('user_agent', entry.header('user-agent'))}}\n`
+}
+
+/** A field that ends at the next space; one that is empty is a `-`. */
+function field(text: string): string {
+  if (text === '') return '-'
+  return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
+}
+
+function quoted(text: string | undefined): string {
+  return text === undefined || text === '' ? '"-"' : `"${text.replace(eachUnsafeButSpace, escapeCharacter)}"`
+}
+
+function bytesOf(entry: AccessEntry): string {
+  return entry.sentBytes === 0 ? '-' : String(entry.sentBytes)
+}
+
+function member(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":${jsonString(value)}`
+}

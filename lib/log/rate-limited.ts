@@ -1,0 +1,32 @@
+/**
+ * For lines that a client can cause: the first is written at once, those that follow within the interval are only
+ * counted, and the next one after it tells how many there were. So that no client can flood the log.
+ */
+
+/** Writes through `write`, at most once an interval. */
+export class RateLimited {
+  readonly #write: (message: string) => void
+  readonly #intervalMs: number
+  readonly #now: () => number
+  #nextAt = -Infinity
+  #held = 0
+
+  /** @param now a clock in milliseconds that does not jump */
+  constructor(write: (message: string) => void, intervalMs: number, now: () => number = () => performance.now()) {
+    this.#write = write
+    this.#intervalMs = intervalMs
+    this.#now = now
+  }
+
+  /** Writes the message, or counts it. */
+  say(message: string): void {
+    const now = this.#now()
+    if (now < this.#nextAt) {
+      this.#held += 1
+      return
+    }
+    this.#nextAt = now + this.#intervalMs
+    this.#write(this.#held === 0 ? message : `${message} (and ${this.#held} more since the last such line)`)
+    this.#held = 0
+  }
+}

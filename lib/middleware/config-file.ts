@@ -1,0 +1,90 @@
+/**
+ * The middleware configuration, `config.json` in `paths.middleware`:
+ * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means none of both.
+ */
+import { readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import { mapJson } from '../config/json-map.ts'
+
+/** What the file says. */
+export interface MiddlewareConfig {
+  /** The file's absolute path. */
+  readonly file: string
+  /** Modules to load, relative to the folder, in this order. */
+  readonly load: readonly string[]
+  /** Settings of built-in middleware by group. */
+  readonly setup: Readonly<Record<string, unknown>>
+  /** What is odd but does no harm. */
+  readonly warnings: readonly string[]
+}
+
+/** A middleware configuration or module that cannot be used. */
+export class MiddlewareError extends Error {
+  override readonly name = 'MiddlewareError'
+  /** The file that is wrong. */
+  readonly file: string
+
+  constructor(file: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.file = file
+  }
+}
+
+const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
+
+/**
+ * Reads `config.json`.
+ * @param folder the absolute path of `paths.middleware`
+ * @param groups the known groups of `setup`
+ * @throws MiddlewareError that names the file, the key, and what is wrong with it
+ */
+export function readMiddlewareConfig(folder: string, groups: readonly string[]): MiddlewareConfig {
+  const file = join(folder, 'config.json')
+  const text = readIfThere(file)
+  if (text === undefined) return { file, load: [], setup: {}, warnings: [] }
+  const value = parse(text, file)
+  if (!isRecord(value)) throw wrong(file, 'it must be an object with the members load and setup')
+  const { load = [], setup = {}, ...others } = value
+  if (!isTextList(load)) throw wrong(file, 'load must be a list of file names')
+  for (const name of load) {
+    if (!loadable.includes(extname(name))) throw wrong(file, `load names "${name}", which is no module (${loadable.join(' ')})`)
+  }
+  if (!isRecord(setup)) throw wrong(file, 'setup must be an object with a group of settings a member')
+  const warnings = [
+    ...Object.keys(others).map((key) => `${file}: unknown key ${key}: it has load and setup`),
+    ...Object.keys(setup)
+      .filter((group) => !groups.includes(group))
+      .map((group) => `${file}: nothing reads setup.${group}`),
+  ]
+  return { file, load, setup, warnings }
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new MiddlewareError(file, `Cannot read ${file}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function parse(text: string, file: string): unknown {
+  try {
+    mapJson(text) // Unlike JSON.parse, it tells the line, and that a name stands twice.
+    return JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch (error) {
+    throw wrong(file, (error as Error).message)
+  }
+}
+
+function wrong(file: string, problem: string): MiddlewareError {
+  return new MiddlewareError(file, `Cannot load ${file}: ${problem}`)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}

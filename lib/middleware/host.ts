@@ -1,0 +1,147 @@
+/**
+ * The application's own middleware modules: loading them, running their `setup(app)`, and renewing them at a reload.
+ *
+ * A module's default export is registered under the file's base name, its named functions under theirs, but for `setup`,
+ * which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds, publishers.
+ *
+ * Surprise: a reload has two steps. `prepare` loads and sets up aside; then either `commit` takes the new set and tears
+ * down what it replaced, or `abandon` tears down what was new. A module that did not change keeps running untouched.
+ */
+import { basename, extname, join } from 'node:path'
+import type { ModuleNamespace, Modules } from '../routing/modules.ts'
+import type { Middleware } from './compose.ts'
+import { MiddlewareError } from './config-file.ts'
+
+/** Ends what a module's `setup` began. */
+export type Teardown = () => void | Promise<void>
+
+/** A module's `setup`: given the application, it may return its teardown. */
+export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>
+
+/** A set of middleware by name, and what it runs in the background. */
+export interface MiddlewareSet {
+  readonly byName: ReadonlyMap<string, Middleware>
+  readonly modules: readonly LoadedModule[]
+}
+
+interface LoadedModule {
+  readonly file: string
+  readonly namespace: ModuleNamespace
+  readonly teardown: Teardown | undefined
+}
+
+/** A set that waits for `commit` or `abandon`. */
+export interface PreparedMiddleware extends MiddlewareSet {
+  /** Takes the set into use. Resolves when what it replaced has been torn down; a failing teardown is told to `onProblem`. */
+  commit(): Promise<void>
+  /** Drops the set and tears down what was set up for it. */
+  abandon(): Promise<void>
+}
+
+export interface MiddlewareHostOptions<App> {
+  /** `paths.middleware`, absolute. */
+  readonly folder: string
+  readonly modules: Modules
+  /** The server's own middleware. */
+  readonly builtIn: ReadonlyMap<string, Middleware>
+  /** What each `setup` is given. */
+  readonly app: App
+  /** Told of a teardown that failed. */
+  readonly onProblem: (message: string, error: unknown) => void
+}
+
+/** The middleware of one server. */
+export class MiddlewareHost<App> {
+  readonly #options: MiddlewareHostOptions<App>
+  #current: MiddlewareSet
+
+  constructor(options: MiddlewareHostOptions<App>) {
+    this.#options = options
+    this.#current = { byName: options.builtIn, modules: [] }
+  }
+
+  /** The set in use. */
+  get current(): MiddlewareSet {
+    return this.#current
+  }
+
+  /**
+   * Loads a set of modules aside and runs the `setup` of those that are new or have changed.
+   * @param files relative to the folder, in order
+   * @param runSetup false to look at the modules only, as `check` does
+   * @throws MiddlewareError that names the file; nothing that was set up on the way stays
+   */
+  async prepare(files: readonly string[], runSetup = true): Promise<PreparedMiddleware> {
+    const byName = new Map(this.#options.builtIn)
+    const modules: LoadedModule[] = []
+    const fresh: LoadedModule[] = []
+    const abandon = (): Promise<void> => this.#tearDown(fresh)
+    try {
+      for (const file of files) {
+        const namespace = await this.#load(file)
+        register(file, namespace, byName)
+        const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
+        const module = kept ?? { file, namespace, teardown: runSetup ? await this.#setUp(file, namespace) : undefined }
+        modules.push(module)
+        if (module !== kept) fresh.push(module)
+      }
+    } catch (error) {
+      await abandon()
+      throw error
+    }
+    const commit = async (): Promise<void> => {
+      const replaced = this.#current.modules.filter((module) => !modules.includes(module))
+      this.#current = { byName, modules }
+      await this.#tearDown(replaced)
+    }
+    return { byName, modules, commit, abandon }
+  }
+
+  /** Tears everything down, last set up first. */
+  async stop(): Promise<void> {
+    const { modules } = this.#current
+    this.#current = { byName: this.#current.byName, modules: [] }
+    await this.#tearDown(modules)
+  }
+
+  async #load(file: string): Promise<ModuleNamespace> {
+    try {
+      return await this.#options.modules.load(join(this.#options.folder, file))
+    } catch (error) {
+      throw new MiddlewareError(file, `Cannot load middleware ${file}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  async #setUp(file: string, namespace: ModuleNamespace): Promise<Teardown | undefined> {
+    const setup = namespace['setup']
+    if (setup === undefined) return undefined
+    if (typeof setup !== 'function') throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is no function`)
+    try {
+      const teardown = await (setup as Setup<App>)(this.#options.app)
+      return typeof teardown === 'function' ? teardown : undefined
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new MiddlewareError(file, `Cannot set up middleware ${file}: ${reason}`, { cause: error })
+    }
+  }
+
+  async #tearDown(modules: readonly LoadedModule[]): Promise<void> {
+    for (const module of modules.toReversed()) {
+      try {
+        await module.teardown?.()
+      } catch (error) {
+        this.#options.onProblem(`the teardown of middleware ${module.file} failed`, error)
+      }
+    }
+  }
+}
+
+function register(file: string, namespace: ModuleNamespace, byName: Map<string, Middleware>): void {
+  for (const [exported, value] of Object.entries(namespace)) {
+    // Node adds `module.exports` to the namespace of a CommonJS module; it is the default export again.
+    if (exported === 'setup' || exported === 'module.exports' || typeof value !== 'function') continue
+    const name = exported === 'default' ? basename(file, extname(file)) : exported
+    if (byName.has(name)) throw new MiddlewareError(file, `Cannot load middleware ${file}: the name ${name} is taken`)
+    byName.set(name, value as Middleware)
+  }
+}

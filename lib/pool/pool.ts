@@ -1,0 +1,107 @@
+/**
+ * A pool of workers with a queue: how many items may be worked on at once, how many may wait, and what is refused.
+ * A worker is no thread but a permission; whoever was started gives it back with `leave()`.
+ *
+ * Surprise: `enter()` starts the item before it returns when a worker is free, so the plain case costs two comparisons.
+ */
+
+/** What became of an item that asked to enter. */
+export type Entry = 'started' | 'queued' | 'refused'
+
+export interface PoolOptions<T> {
+  /** The most items started at once, 1 and up. */
+  readonly workers: number
+  /** The most items that wait, 0 and up. */
+  readonly queueSize: number
+  /** Called when an item gets its worker: within `enter()`, or within the `leave()` of another. It must not throw. */
+  readonly start: (item: T) => void
+  /** The share of busy workers, 1 to 100 percent, from which the pool is saturated. */
+  readonly alertPercent?: number
+  /** Told when saturation begins and when it ends. */
+  readonly onAlert?: (saturated: boolean) => void
+}
+
+/** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */
+export class Pool<T> {
+  readonly workers: number
+  readonly queueSize: number
+  readonly #start: (item: T) => void
+  readonly #alertAt: number
+  readonly #onAlert: ((saturated: boolean) => void) | undefined
+  readonly #queue = new Set<T>()
+  #busy = 0
+  #refused = 0
+  #alert = false
+
+  /** @throws RangeError when workers or queueSize is out of range */
+  constructor(options: PoolOptions<T>) {
+    if (!Number.isSafeInteger(options.workers) || options.workers < 1) {
+      throw new RangeError(`A pool needs at least 1 worker: workers is ${options.workers}`)
+    }
+    if (!Number.isSafeInteger(options.queueSize) || options.queueSize < 0) {
+      throw new RangeError(`A pool's queue size is 0 or more: it is ${options.queueSize}`)
+    }
+    this.workers = options.workers
+    this.queueSize = options.queueSize
+    this.#start = options.start
+    this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
+    this.#onAlert = options.onAlert
+  }
+
+  /** Items that hold a worker now. */
+  get busy(): number {
+    return this.#busy
+  }
+
+  /** Items that wait now. */
+  get waiting(): number {
+    return this.#queue.size
+  }
+
+  /** Items refused since the pool was made. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Whether the busy workers have reached the alert share. */
+  get alert(): boolean {
+    return this.#alert
+  }
+
+  /** Starts the item, or queues it, or refuses it when the queue is full. */
+  enter(item: T): Entry {
+    if (this.#busy < this.workers) {
+      this.#busy += 1
+      if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
+      this.#start(item)
+      return 'started'
+    }
+    if (this.#queue.size < this.queueSize) {
+      this.#queue.add(item)
+      return 'queued'
+    }
+    this.#refused += 1
+    return 'refused'
+  }
+
+  /** Gives one worker back; the item that has waited longest gets it. */
+  leave(): void {
+    for (const next of this.#queue) {
+      this.#queue.delete(next)
+      this.#start(next)
+      return
+    }
+    this.#busy -= 1
+    if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
+  }
+
+  /** Takes a waiting item out of the queue. Returns false when it was not waiting. */
+  forget(item: T): boolean {
+    return this.#queue.delete(item)
+  }
+
+  #setAlert(saturated: boolean): void {
+    this.#alert = saturated
+    this.#onAlert?.(saturated)
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * What a route's `action` names, and the function behind it: `notes/list.js` (its default export), `notes.js@add` (a
+ * named one), `notes/list.html` (a view).
+ *
+ * Surprise: a module that is not there or does not load makes no route fail to register. Its requests get 500. A file
+ * that was missing is looked for at each request until it is there; one that failed stays so until it is resolved anew.
+ */
+import { stat } from 'node:fs/promises'
+import { isAbsolute, posix, relative, resolve, sep } from 'node:path'
+import { HttpError } from '../http/errors.ts'
+import type { ModuleNamespace, Modules } from './modules.ts'
+
+/** What an action names. */
+export interface ActionReference {
+  /** Relative to `paths.root`, with `/`, without `.` and `..` but for a leading `..`. */
+  readonly file: string
+  /** `unknown`: no file that this server runs. */
+  readonly kind: 'view' | 'module' | 'unknown'
+  /** `default`, or what follows `@`. */
+  readonly exportName: string
+}
+
+/** An action's function. What it returns is the reply, or the promise of one. */
+export type ActionFunction<Context = unknown> = (context: Context) => unknown
+
+/** The actions of one application. */
+export interface Actions<Context = unknown> {
+  /**
+   * Finds what an action runs. Does not reject for what is wrong with the file: see `state`.
+   *
+   * @throws RangeError when the action lies outside of the root
+   */
+  resolve(action: string): Promise<ResolvedAction<Context>>
+}
+
+/** What the server runs for a route. */
+export interface ResolvedAction<Context = unknown> {
+  readonly reference: ActionReference
+  /** `missing`: no such file yet. `failed`: it did not load, or lacks the export. */
+  readonly state: 'ready' | 'missing' | 'failed'
+  /** Why the state is not `ready`. */
+  readonly error: Error | undefined
+  /** All exports of the module, once it is loaded. */
+  readonly namespace: ModuleNamespace | undefined
+  /**
+   * The module's own function when ready; so read this member anew for each request. Else one that throws an HttpError
+   * 500 with the reason or, for a module file that was missing, looks for it first.
+   */
+  readonly run: ActionFunction<Context>
+}
+
+const views = /\.html$/
+const modules = /\.[cm]?js$/
+const typeScriptModules = /\.[cm]?ts$/
+const withExport = /^(.*\.[cm]?[jt]s)@([$_\p{ID_Start}][$\p{ID_Continue}]*)$/u
+/** This file runs as TypeScript only where Node, or a loader such as tsx, runs TypeScript. */
+const runsTypeScript = import.meta.url.endsWith('.ts') || Boolean(Reflect.get(process.features, 'typescript'))
+const moduleEndings = `.js, .mjs, .cjs${runsTypeScript ? ', .ts, .mts, .cts' : ''}`
+
+/** Reads an action. Never throws: what names nothing that can be run has the kind `unknown`. */
+export function parseAction(action: string): ActionReference {
+  const [, path = action, exportName = 'default'] = withExport.exec(action) ?? []
+  const file = posix.normalize(path)
+  if (isModule(file)) return { file, kind: 'module', exportName }
+  return { file, kind: views.test(file) ? 'view' : 'unknown', exportName: 'default' }
+}
+
+/**
+ * The absolute path of an action's file.
+ *
+ * @param root the absolute path of `paths.root`
+ * @throws RangeError when it lies outside of the root; symbolic links are not followed
+ */
+export function actionPath(root: string, reference: ActionReference): string {
+  const path = resolve(root, reference.file)
+  const inside = relative(root, path)
+  if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) || path.includes('\0')) {
+    throw new RangeError(`An action must be a file below paths.root (${root}): it is ${JSON.stringify(reference.file)}`)
+  }
+  return path
+}
+
+/**
+ * @param options `root`: the absolute path of `paths.root`; `view`: the function that answers with the view in a file,
+ *   which is given relative to the root
+ */
+export function createActions<Context = unknown>(options: {
+  readonly root: string
+  readonly modules: Modules
+  readonly view: (file: string) => ActionFunction<Context>
+}): Actions<Context> {
+  const { root, modules, view } = options
+  return {
+    async resolve(action) {
+      const reference = parseAction(action)
+      const path = actionPath(root, reference)
+      if (reference.kind === 'view') return viewAction(reference, view(reference.file), await isThere(path))
+      const resolved = new ModuleAction<Context>(reference, path, modules)
+      await resolved.load()
+      return resolved
+    },
+  }
+}
+
+/** A view looks for its file by itself, each time: here a missing one only has to be known. */
+function viewAction<Context>(
+  reference: ActionReference,
+  run: ActionFunction<Context>,
+  found: boolean,
+): ResolvedAction<Context> {
+  const error = found ? undefined : new Error(`Cannot run ${reference.file}: there is no such file`)
+  return { reference, state: found ? 'ready' : 'missing', error, namespace: undefined, run }
+}
+
+class ModuleAction<Context> implements ResolvedAction<Context> {
+  readonly reference: ActionReference
+  state: 'ready' | 'missing' | 'failed' = 'missing'
+  error: Error | undefined
+  namespace: ModuleNamespace | undefined
+  run: ActionFunction<Context>
+  readonly #path: string
+  readonly #modules: Modules
+
+  constructor(reference: ActionReference, path: string, modules: Modules) {
+    this.reference = reference
+    this.#path = path
+    this.#modules = modules
+    this.run = (context) => this.#retry(context)
+  }
+
+  /** Sets the state by what the module has. */
+  async load(): Promise<void> {
+    const { file, kind, exportName } = this.reference
+    if (kind === 'unknown') {
+      this.#fail(new Error(`Cannot run ${file}: an action is a module (${moduleEndings}) or a view (.html)`))
+      return
+    }
+    try {
+      this.namespace = await this.#modules.load(this.#path)
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      if ('missing' in error && error.missing === true) this.error = error
+      else this.#fail(error)
+      return
+    }
+    const exported = Object.hasOwn(this.namespace, exportName) ? this.namespace[exportName] : undefined
+    if (typeof exported !== 'function') {
+      const found = `it is ${exported === null ? 'null' : typeof exported}`
+      this.#fail(new TypeError(`Cannot run ${file}: its export "${exportName}" must be a function: ${found}`))
+      return
+    }
+    this.state = 'ready'
+    this.error = undefined
+    // Any function may be exported: whether it takes a context shows when it runs.
+    this.run = exported as ActionFunction<Context>
+  }
+
+  #fail(error: Error): void {
+    this.state = 'failed'
+    this.error = error
+    this.run = () => {
+      throw internalError(error)
+    }
+  }
+
+  async #retry(context: Context): Promise<unknown> {
+    if ((await isThere(this.#path)) && this.state === 'missing') await this.load()
+    if (this.state === 'missing') throw internalError(this.error)
+    return this.run(context)
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+function internalError(cause: Error | undefined): HttpError {
+  return new HttpError(500, 'internal_error', cause?.message ?? 'The action is not loaded', { cause })
+}
+
+function isModule(file: string): boolean {
+  return modules.test(file) || (runsTypeScript && typeScriptModules.test(file))
+}

@@ -1,0 +1,177 @@
+/**
+ * URL patterns: segments between `/`, each a literal, `:name`, or, as the last, `*name` (the rest of the path).
+ *
+ * Surprise: literals are kept percent-decoded. `/caf%C3%A9` and `/café` are one pattern, and `%3A` is how a literal gets
+ * a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
+ */
+
+import { quote } from './quote.ts'
+
+/** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */
+export type Segment =
+  | { readonly kind: 'literal'; readonly text: string; readonly encoded: string }
+  | { readonly kind: 'parameter'; readonly name: string }
+  | { readonly kind: 'rest'; readonly name: string }
+
+/** A parsed pattern. It does not change and may be shared. */
+export interface Pattern {
+  /** The pattern as written. */
+  readonly text: string
+  /** The segments from the left; none for `/`. */
+  readonly segments: readonly Segment[]
+  /** The names of parameters and rest, from the left. */
+  readonly names: readonly string[]
+  /** The same for patterns that match the same paths: names of parameters and a last slash do not show in it. */
+  readonly key: string
+}
+
+/** Why a text is no pattern. The message names the text, the position (from 1) and what is allowed. */
+export class PatternError extends Error {
+  override readonly name = 'PatternError'
+}
+
+/** The longest pattern, in segments. It bounds the depth of the tree, and so of the walk through it. */
+export const maxSegments = 100
+
+const namePattern = /^[A-Za-z_][A-Za-z0-9_]*$/
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
+
+/**
+ * Reads a pattern.
+ * @param text begins with `/`; one slash at its end does not matter
+ * @throws PatternError when it is none
+ */
+export function parsePattern(text: string): Pattern {
+  refuseCharacters(text)
+  if (!text.startsWith('/')) refuse(text, 0, 'a pattern begins with /')
+  const segments: Segment[] = []
+  const names: string[] = []
+  let start = 1
+  while (start < text.length) {
+    const slash = text.indexOf('/', start)
+    const end = slash < 0 ? text.length : slash
+    if (end === start) refuse(text, start, 'a segment is empty: write one / between two segments')
+    if (segments.length === maxSegments) refuse(text, start, `a pattern has at most ${maxSegments} segments`)
+    const segment = parseSegment(text, start, end)
+    if (segment.kind !== 'literal') {
+      if (names.includes(segment.name)) refuse(text, start, `the name ${segment.name} is used twice`)
+      names.push(segment.name)
+    }
+    if (segment.kind === 'rest' && end < text.length) {
+      refuse(text, start, `*${segment.name} takes the rest of the path and must be the last segment`)
+    }
+    segments.push(segment)
+    start = end + 1
+  }
+  return { text, segments, names, key: keyOf(segments) }
+}
+
+/**
+ * The way back: returns the path of a pattern, percent-encoded, such that the router finds these parameters in it again.
+ * @param params a value for each name; that of a rest may be empty, and its slashes stay slashes
+ * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or of a name that the pattern does not have
+ */
+export function buildPath(pattern: Pattern, params: Readonly<Record<string, string | number>> = {}): string {
+  const stranger = Object.keys(params).find((name) => !pattern.names.includes(name))
+  if (stranger !== undefined) refuseValue(pattern, stranger, 'the pattern has no such parameter')
+  let path = ''
+  for (const segment of pattern.segments) {
+    if (segment.kind === 'literal') {
+      path += `/${segment.encoded}`
+      continue
+    }
+    const value: unknown = Object.hasOwn(params, segment.name) ? params[segment.name] : undefined
+    if (typeof value !== 'string' && typeof value !== 'number') refuseValue(pattern, segment.name, 'it is missing')
+    const text = String(value)
+    if (segment.kind === 'parameter') {
+      if (text === '') refuseValue(pattern, segment.name, 'it is empty')
+      path += `/${encodeValue(pattern, segment.name, text)}`
+    } else {
+      path += `/${text.split('/').map((part) => encodeValue(pattern, segment.name, part)).join('/')}`
+    }
+  }
+  return path === '' ? '/' : path
+}
+
+/**
+ * Makes a text fit to be one segment of a path: what RFC 3986 section 3.3 does not allow there is percent-encoded.
+ * @throws URIError when it holds half a surrogate pair
+ */
+export function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(escapeOfPathCharacter, decodeURIComponent)
+}
+
+/** Percent-decodes (RFC 3986 section 2.1, UTF-8). Returns undefined when an escape is wrong or is not UTF-8. */
+export function decodeText(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function parseSegment(text: string, start: number, end: number): Segment {
+  const first = text[start]
+  const name = text.slice(start + 1, end)
+  if (first === ':') return { kind: 'parameter', name: checkName(text, start, name, ':id') }
+  if (first === '*') return { kind: 'rest', name: checkName(text, start, name, '*path') }
+  return parseLiteral(text, start, text.slice(start, end))
+}
+
+function checkName(text: string, start: number, name: string, example: string): string {
+  if (name === '') refuse(text, start, `a name is missing: write ${example}`)
+  if (!namePattern.test(name)) {
+    refuse(text, start + 1, `a name is A-Z, a-z, 0-9 and _, up to the next /, and begins with no digit: it is ${quote(name)}`)
+  }
+  return name
+}
+
+function parseLiteral(text: string, start: number, raw: string): Segment {
+  const mark = raw.search(/[:*]/)
+  if (mark >= 0) {
+    const [character, escape] = raw[mark] === ':' ? [':', '%3A'] : ['*', '%2A']
+    refuse(text, start + mark, `${character} stands only at the beginning of a segment: write ${escape} for the character`)
+  }
+  const literal = decodeText(raw)
+  if (literal === undefined) {
+    refuse(text, start, `${quote(raw)} has a wrong percent-encoding: write two hexadecimal digits a byte of UTF-8, %25 for %`)
+  }
+  if (literal === '.' || literal === '..') refuse(text, start, 'a segment must not be . or ..: clients take them out')
+  if (unprintable.test(literal)) refuse(text, start, 'it encodes a control character')
+  return { kind: 'literal', text: literal, encoded: encodeSegment(literal) }
+}
+
+function refuseCharacters(text: string): void {
+  const at = text.search(/[?#\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/u)
+  if (at < 0) return
+  if (text[at] === '?') refuse(text, at, 'a pattern has no query: read it with ctx.query, or write %3F for the character')
+  if (text[at] === '#') refuse(text, at, 'a pattern has no fragment: write %23 for the character')
+  refuse(text, at, 'a control character or half a surrogate pair is not allowed')
+}
+
+function refuse(text: string, index: number, reason: string): never {
+  throw new PatternError(`bad pattern ${quote(text)} at position ${index + 1}: ${reason}`)
+}
+
+function keyOf(segments: readonly Segment[]): string {
+  let key = ''
+  for (const segment of segments) {
+    if (segment.kind === 'literal') key += `/=${segment.encoded}`
+    else key += segment.kind === 'parameter' ? '/:' : '/*'
+  }
+  return key
+}
+
+function encodeValue(pattern: Pattern, name: string, value: string): string {
+  if (value === '.' || value === '..') refuseValue(pattern, name, `clients take the segment ${value} out of a path`)
+  try {
+    return encodeSegment(value)
+  } catch {
+    return refuseValue(pattern, name, 'it holds half a surrogate pair')
+  }
+}
+
+function refuseValue(pattern: Pattern, name: string, reason: string): never {
+  throw new TypeError(`Cannot build the path of ${pattern.text}: parameter "${name}": ${reason}`)
+}

@@ -1,0 +1,181 @@
+/**
+ * Route records as users write them, in route files and through the admin API, checked and brought into one normal form.
+ *
+ * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may carry
+ * notes of its own, but who writes `methods` should hear of it.
+ */
+import { METHODS } from 'node:http'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { nearest } from '../config/nearest.ts'
+import { parsePattern, PatternError } from './pattern.ts'
+import type { Pattern } from './pattern.ts'
+import { quote } from './quote.ts'
+import type { RouteRecord } from './route.ts'
+
+export type { RouteRecord } from './route.ts'
+
+/** What a record is checked against. */
+export interface RecordRules {
+  /** `paths.root`, absolute: actions lie below it. */
+  readonly root: string
+  readonly middlewareKnown: (name: string) => boolean
+  /** The names of all middleware, for a better message. */
+  readonly middlewareNames?: () => Iterable<string>
+}
+
+/** A record that may be registered. */
+export interface GoodRecord {
+  readonly record: RouteRecord
+  readonly pattern: Pattern
+  /** Texts on what is ignored or will never happen. */
+  readonly warnings: readonly string[]
+}
+
+/** A record that may not. */
+export interface BadRecord {
+  /** The record's name, `''` when it has none. */
+  readonly name: string
+  /** True when the name begins with `svc.`: the admin API answers 400 then, and 409 for every other problem. */
+  readonly reserved: boolean
+  /** One text for each problem, at least one. */
+  readonly problems: readonly string[]
+}
+
+const knownFields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope']
+const mostMiddleware = 100
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+
+/**
+ * Checks a route record (spec, "Route record").
+ * @param value anything that JSON can hold
+ */
+export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | BadRecord {
+  if (!isObject(value)) return { name: '', reserved: false, problems: [`a route record is a JSON object: it is ${kindOf(value)}`] }
+  const problems: string[] = []
+  const warnings: string[] = []
+  const name = readName(value, problems)
+  const pattern = readPattern(value, problems)
+  const action = readAction(value, rules.root, problems)
+  const method = readMethod(value, problems, warnings)
+  const middleware = readMiddleware(value, rules, problems)
+  const scope = readText(value, 'scope', problems) ?? ''
+  for (const field of Object.keys(value)) {
+    if (!knownFields.includes(field)) warnings.push(unknownField(field))
+  }
+  if (problems.length > 0 || pattern === undefined) return { name, reserved: name.startsWith('svc.'), problems }
+  return { record: { name, url: pattern.text, action, method, middleware, scope }, pattern, warnings }
+}
+
+/**
+ * Takes an action apart: `shop/cart.js@add` is the file `shop/cart.js` and its export `add`; without `@`, the export is
+ * `default`. An `@` in the name of a folder is no separator.
+ */
+export function splitAction(action: string): { readonly file: string; readonly exportName: string } {
+  const at = action.lastIndexOf('@')
+  if (at < 0 || action.indexOf('/', at) >= 0) return { file: action, exportName: 'default' }
+  return { file: action.slice(0, at), exportName: action.slice(at + 1) }
+}
+
+function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
+  const name = readRequired(fields, 'name', problems)
+  if (name.startsWith('svc.')) problems.push(`name must not begin with "svc.", which is for system routes: it is ${quote(name)}`)
+  if (controlCharacter.test(name)) problems.push(`name must not hold control characters: it is ${quote(name)}`)
+  if (name !== name.trim()) problems.push(`name must not begin or end with a space: it is ${quote(name)}`)
+  return name
+}
+
+function readPattern(fields: Readonly<Record<string, unknown>>, problems: string[]): Pattern | undefined {
+  const { url, pattern } = fields
+  if (url !== undefined && pattern !== undefined && url !== pattern) {
+    problems.push(`url and pattern are two names of one field: give one of them: they are ${quote(url)} and ${quote(pattern)}`)
+    return undefined
+  }
+  const text = readRequired(fields, url === undefined && pattern !== undefined ? 'pattern' : 'url', problems)
+  if (text === '') return undefined
+  try {
+    return parsePattern(text)
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error
+    problems.push(error.message)
+    return undefined
+  }
+}
+
+function readAction(fields: Readonly<Record<string, unknown>>, root: string, problems: string[]): string {
+  const action = readRequired(fields, 'action', problems)
+  if (action === '') return action
+  const { file, exportName } = splitAction(action)
+  const way = relative(root, resolve(root, file))
+  if (controlCharacter.test(action)) {
+    problems.push(`action must not hold control characters: it is ${quote(action)}`)
+  } else if (isAbsolute(file) || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
+    problems.push(`action must be a path below ${root}, given relative to it: it is ${quote(action)}`)
+  } else if (way === '' || exportName === '') {
+    problems.push(`action must name a file, or a file and its export as in "shop.js@list": it is ${quote(action)}`)
+  }
+  return action
+}
+
+function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[], warnings: string[]): string {
+  const text = readText(fields, 'method', problems)
+  if (text === undefined) return '*'
+  const methods = new Set(text.split(',').map((method) => method.trim().toUpperCase()))
+  for (const method of methods) {
+    if (!token.test(method)) {
+      problems.push(`method must be * or names such as GET,POST, or be left out: it is ${quote(text)}`)
+      break
+    }
+    if (method !== '*' && !METHODS.includes(method)) warnings.push(`method ${method} is one that HTTP clients cannot send here`)
+  }
+  return methods.has('*') ? '*' : [...methods].join(',')
+}
+
+function readMiddleware(fields: Readonly<Record<string, unknown>>, rules: RecordRules, problems: string[]): string {
+  const text = readText(fields, 'middleware', problems)?.trim() ?? ''
+  if (text === '') return ''
+  const names = text.split(',').map((name) => name.trim())
+  if (names.length > mostMiddleware) {
+    problems.push(`middleware must be at most ${mostMiddleware} names: they are ${names.length}`)
+    return ''
+  }
+  for (const name of names) {
+    if (name === '') problems.push(`middleware must be names with a comma between two: it is ${quote(text)}`)
+    else if (!rules.middlewareKnown(name)) problems.push(unknownMiddleware(name, rules))
+  }
+  return names.join(',')
+}
+
+function unknownMiddleware(name: string, rules: RecordRules): string {
+  const known = nearest(name, rules.middlewareNames?.() ?? [])
+  return `middleware ${quote(name)} is not known${known === undefined ? '' : `: did you mean ${quote(known)}?`}`
+}
+
+function unknownField(field: string): string {
+  const known = nearest(field, knownFields)
+  return `field ${quote(field)} is not known and is ignored${known === undefined ? '' : `: did you mean ${quote(known)}?`}`
+}
+
+function readRequired(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string {
+  if (fields[field] === undefined) problems.push(`${field} is missing`)
+  const text = readText(fields, field, problems)
+  if (text === '') problems.push(`${field} must not be empty`)
+  return text ?? ''
+}
+
+function readText(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string | undefined {
+  const value = fields[field]
+  if (typeof value === 'string' || value === undefined) return value
+  problems.push(`${field} must be a text: it is ${kindOf(value)}`)
+  return undefined
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return quote(value)
+}

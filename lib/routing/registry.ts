@@ -1,0 +1,133 @@
+/**
+ * The routes of one server: found by method and path on the hot path, by name everywhere else. System routes (`svc.*`) are
+ * ordinary entries.
+ *
+ * Surprise: `replaceApplication` builds a whole new table aside and then takes it with one assignment. A request sees the
+ * old table or the new one, and when building fails the old one stays as it was.
+ */
+import type { Match, Route } from './route.ts'
+import { Trie } from './trie.ts'
+
+export type { Match, Route } from './route.ts'
+
+/** A route was to be added under a name that another route has. */
+export class NameTakenError extends Error {
+  override readonly name = 'NameTakenError'
+  /** The name that is taken. */
+  readonly routeName: string
+
+  constructor(routeName: string) {
+    super(`Cannot add route "${routeName}": the name is taken: delete that route first or choose another name`)
+    this.routeName = routeName
+  }
+}
+
+/** The table of routes. `T` is what the server runs for a route. */
+export class Registry<T> {
+  #table = new Table<T>()
+
+  /** The number of routes. */
+  get size(): number {
+    return this.#table.byName.size
+  }
+
+  /**
+   * Finds the route that answers.
+   * @param method in upper case, as HTTP sends it; HEAD also finds what takes GET
+   * @param path as sent, without query, beginning with `/`
+   * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
+   */
+  find(method: string, path: string): Match<T> | undefined {
+    return this.#table.trie.find(method, path)
+  }
+
+  /**
+   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted; none when no pattern matches the path. HEAD is there with
+   * GET, and OPTIONS always. Meant for a path where `find` found nothing; a route for `*` counts as the ordinary methods.
+   */
+  allowed(path: string): readonly string[] {
+    const methods = this.#table.trie.methodsOf(path)
+    return methods.size === 0 ? [] : [...methods.add('OPTIONS')].sort()
+  }
+
+  /**
+   * Adds a route behind the others.
+   * @throws NameTakenError when another has its name
+   */
+  add(route: Route<T>): void {
+    this.#table.add(route)
+  }
+
+  /** Removes a route by name; one that it hid answers from now on. Returns false when there is none of that name. */
+  remove(name: string): boolean {
+    return this.#table.remove(name)
+  }
+
+  /** The route of a name. */
+  get(name: string): Route<T> | undefined {
+    return this.#table.byName.get(name)
+  }
+
+  /** All routes in the order of registration; after a reload the system routes come first. */
+  list(): readonly Route<T>[] {
+    return [...this.#table.byName.values()]
+  }
+
+  /**
+   * Replaces all routes but the system's in one swap.
+   * @returns the number of routes removed
+   * @throws NameTakenError when two have one name, or one has that of a system route; TypeError when a system route is
+   *   among them. Nothing has changed then.
+   */
+  replaceApplication(routes: readonly Route<T>[]): number {
+    const next = new Table<T>()
+    let removed = 0
+    for (const route of this.#table.byName.values()) {
+      if (route.system) next.add(route)
+      else removed += 1
+    }
+    for (const route of routes) {
+      if (route.system) throw new TypeError(`Cannot replace routes: "${route.record.name}" is a system route`)
+      next.add(route)
+    }
+    this.#table = next
+    return removed
+  }
+
+  /**
+   * The first route that answers a method and the pattern of this one instead of it: registered before it, when it is in
+   * the table, else at all. Undefined when it answers, or would answer, all its methods itself.
+   */
+  shadowedBy(route: Pick<Route<T>, 'record' | 'pattern'>): Route<T> | undefined {
+    const methods = route.record.method.split(',')
+    for (const earlier of this.#table.trie.siblings(route.pattern)) {
+      if (earlier.record.name === route.record.name) return undefined
+      if (methods.some((method) => takes(earlier.record.method, method))) return earlier
+    }
+    return undefined
+  }
+}
+
+class Table<T> {
+  readonly byName = new Map<string, Route<T>>()
+  readonly trie = new Trie<T>()
+
+  add(route: Route<T>): void {
+    if (this.byName.has(route.record.name)) throw new NameTakenError(route.record.name)
+    this.trie.add(route)
+    this.byName.set(route.record.name, route)
+  }
+
+  remove(name: string): boolean {
+    const route = this.byName.get(name)
+    if (route === undefined) return false
+    this.trie.remove(route)
+    return this.byName.delete(name)
+  }
+}
+
+function takes(methods: string, method: string): boolean {
+  if (methods === '*' || method === '*') return true
+  const list = methods.split(',')
+  return list.includes(method) || (method === 'HEAD' && list.includes('GET'))
+}

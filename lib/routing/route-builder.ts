@@ -1,0 +1,60 @@
+/**
+ * Makes a route ready to run of its record: finds its action and joins it with its middleware.
+ *
+ * Surprise: an action that cannot run yet still makes a route. Its requests get 500 with the reason in the log, and a
+ * file that was missing serves once it is there.
+ */
+import type { Context } from '../http/context.ts'
+import { compose, type Action, type Chain } from '../middleware/compose.ts'
+import type { MiddlewareSet } from '../middleware/host.ts'
+import { createActions, type ResolvedAction } from './action.ts'
+import type { Modules } from './modules.ts'
+import type { GoodRecord } from './record.ts'
+import type { Route } from './registry.ts'
+
+/** A route, and what is wrong with its action. */
+export interface BuiltRoute {
+  readonly route: Route<Chain>
+  /** Why the action cannot run now; undefined when it can. */
+  readonly problem: string | undefined
+  /** Whether the action is a module that is there and does not load, which time alone will not mend. */
+  readonly broken: boolean
+}
+
+/** Makes routes. */
+export interface RouteBuilder {
+  /** @param middleware has every middleware that the record names */
+  build(good: GoodRecord, middleware: MiddlewareSet): Promise<BuiltRoute>
+}
+
+/**
+ * @param options `root`: `paths.root`, absolute; `late` is told of a failure that came after its reply
+ */
+export function createRouteBuilder(options: {
+  readonly root: string
+  readonly modules: Modules
+  readonly late: (ctx: Context, error: unknown) => void
+}): RouteBuilder {
+  const { root, modules, late } = options
+  const actions = createActions<Context>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
+  return {
+    async build({ record, pattern }, middleware) {
+      const names = record.middleware === '' ? [] : record.middleware.split(',')
+      const layers = names.map((name) => {
+        const run = middleware.byName.get(name)
+        if (run === undefined) throw new Error(`Cannot build route "${record.name}": middleware ${name} is not loaded`)
+        return { name, run }
+      })
+      const resolved = await actions.resolve(record.action)
+      const target = compose(layers, runOf(resolved), late)
+      const { state, error, namespace, reference } = resolved
+      const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
+      return { route: { record, pattern, system: false, target }, problem: error?.message, broken }
+    },
+  }
+}
+
+/** What is ready is called directly; what was missing may become ready later. */
+function runOf(resolved: ResolvedAction<Context>): Action {
+  return resolved.state === 'ready' ? resolved.run : (ctx) => resolved.run(ctx)
+}

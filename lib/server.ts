@@ -1,0 +1,189 @@
+/**
+ * The way of a request, from top to bottom:
+ *
+ *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond -> access log
+ *
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { notFound, type Context } from './http/context.ts'
+import { errorReply, toHttpError } from './http/error-reply.ts'
+import { HttpError } from './http/errors.ts'
+import type { ContextClass } from './http/features.ts'
+import { emptyReply, type Reply } from './http/reply.ts'
+import { respond } from './http/respond.ts'
+import type { StaticFiles } from './http/static.ts'
+import { toOriginForm } from './http/target.ts'
+import type { AccessLog } from './log/access-log.ts'
+import type { ModuleLogger } from './log/logger.ts'
+import { RateLimited } from './log/rate-limited.ts'
+import type { Chain } from './middleware/compose.ts'
+import { Pool, type PoolOptions } from './pool/pool.ts'
+import type { Registry } from './routing/registry.ts'
+
+/** What a server is made of. */
+export interface ServerParts {
+  readonly registry: Registry<Chain>
+  readonly ContextClass: ContextClass
+  readonly pool: Omit<PoolOptions<Context>, 'start'>
+  /** Throws HttpError for a request whose Host header this server does not answer to. */
+  readonly checkHost: (ctx: Context) => void
+  readonly staticFiles: StaticFiles | undefined
+  readonly accessLog: AccessLog | undefined
+  /** The log of a module. */
+  readonly log: (module: string) => ModuleLogger
+  /** Whether a 500 shows its stack to the client. */
+  readonly reveal: boolean
+}
+
+/** Nothing; a `100 Continue` before the body is sent; something that nobody knows. */
+export type Expect = 'nothing' | 'continue' | 'unknown'
+
+export interface RequestServer {
+  /** Serves one request. `expect`: what its Expect field asks for (RFC 9110, section 10.1.1). */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
+  /** Makes every answer from now on the last on its connection. */
+  drain(): void
+  /** Resolves once no request is being served. */
+  idle(): Promise<void>
+  /** Requests being served now, from the header section to the end of the answer. */
+  readonly active: number
+  readonly pool: Pool<Context>
+}
+
+/** Seconds after which a client that met a full queue should try again. */
+const retryAfterSeconds = '1'
+
+/** Joins the parts into a server. */
+export function createRequestServer(parts: ServerParts): RequestServer {
+  const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
+  const errorLog = parts.log('error')
+  const requestLog = parts.log('worker_http')
+  const responseLog = parts.log('response')
+  const refusals = new RateLimited(parts.log('pool').warn, 1000)
+  const pool = new Pool<Context>({ ...parts.pool, start: run })
+  const whenIdle: (() => void)[] = []
+  let active = 0
+  let draining = false
+
+  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const targetIsPath = toOriginForm(request)
+    const ctx = new ContextClass(request, response)
+    ctx.expectsContinue = expect === 'continue'
+    active += 1
+    response.on('close', () => finish(ctx))
+    try {
+      if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+      if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
+      checkHost(ctx)
+      const match = registry.find(ctx.method, ctx.path)
+      if (match === undefined) return answerUnmatched(ctx)
+      ctx.matched(match)
+      if (match.route.system) return run(ctx)
+      if (pool.enter(ctx) === 'refused') throw overloaded(ctx)
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function answerUnmatched(ctx: Context): void {
+    const methods = registry.allowed(ctx.path)
+    if (methods.length > 0) {
+      const allow = methods.join(', ')
+      if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, allow)
+      ctx.setHeader('Allow', allow)
+      return settle(ctx, emptyReply)
+    }
+    if (staticFiles === undefined) throw notFound(ctx.path)
+    staticFiles.open(ctx).then(
+      (reply) => (reply === undefined ? fail(ctx, notFound(ctx.path)) : settle(ctx, reply)),
+      (error: unknown) => fail(ctx, error),
+    )
+  }
+
+  function run(ctx: Context): void {
+    ctx.holdsWorker = ctx.route?.name.startsWith('svc.') === false
+    try {
+      const outcome = (ctx.run as Chain)(ctx)
+      if (!(outcome instanceof Promise)) return settle(ctx, outcome)
+      outcome.then(
+        (reply) => settle(ctx, reply),
+        (error: unknown) => fail(ctx, error),
+      )
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function settle(ctx: Context, reply: Reply): void {
+    try {
+      respond(ctx, reply, draining)
+    } catch (error) {
+      return fail(ctx, error)
+    }
+    release(ctx)
+  }
+
+  function fail(ctx: Context, thrown: unknown): void {
+    const error = toHttpError(thrown)
+    report(ctx, error)
+    try {
+      respond(ctx, errorReply(ctx, error, parts.reveal), draining)
+    } catch (second) {
+      responseLog.error(`${label(ctx)}: the error could not be answered, so the connection was cut`, second)
+      ctx.response.destroy()
+    }
+    release(ctx)
+  }
+
+  function release(ctx: Context): void {
+    if (!ctx.holdsWorker) return
+    ctx.holdsWorker = false
+    pool.leave()
+  }
+
+  function finish(ctx: Context): void {
+    pool.forget(ctx)
+    ctx.close(ctx.response.writableFinished)
+    accessLog?.write(ctx)
+    if (requestLog.debugEnabled) {
+      requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
+    }
+    active -= 1
+    if (active === 0) for (const resolve of whenIdle.splice(0)) resolve()
+  }
+
+  function report(ctx: Context, error: HttpError): void {
+    if (error.status >= 500 && error.code !== 'overloaded') errorLog.error(`${label(ctx)}: ${error.message}`, error.cause ?? error)
+    else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
+  }
+
+  function overloaded(ctx: Context): HttpError {
+    refusals.say(`refused ${label(ctx)}: ${pool.busy} requests at work, ${pool.waiting} waiting`)
+    const headers = { 'Retry-After': retryAfterSeconds }
+    return new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers })
+  }
+
+  return {
+    handle,
+    drain: () => {
+      draining = true
+    },
+    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+    get active() {
+      return active
+    },
+    pool,
+  }
+}
+
+function methodNotAllowed(ctx: Context, allow: string): HttpError {
+  return new HttpError(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, {
+    headers: { Allow: allow },
+  })
+}
+
+/** How a log line names a request: what was asked and which route answers. */
+export function label(ctx: Context): string {
+  return ctx.route === undefined ? `${ctx.method} ${ctx.path}` : `${ctx.method} ${ctx.path} (${ctx.route.name})`
+}

@@ -1,0 +1,266 @@
+/**
+ * Turns a view, with its layouts and everything it includes, into the source of one JavaScript function.
+ *
+ * Surprise: all files end up in one function, so an included file sees the names of the `@foreach` around it, and a
+ * section those around its `@yield`. `svc$at` keeps the place (file and line) that is being rendered; it is how an
+ * error is told where it happened.
+ */
+
+import { dirname } from 'node:path'
+import { ViewError } from './errors.ts'
+import type { Expression } from './expression.ts'
+import { parse } from './parse.ts'
+import { findView } from './resolve.ts'
+import type { Asker } from './resolve.ts'
+import type { Branch, EachNode, IncludeNode, Node, Section, Template, YieldNode } from './template.ts'
+
+/** A compiled view as data: it can be written to disk and read back. */
+export interface Program {
+  /** The statements of a function of {@link parameters}; it returns the page. */
+  readonly source: string
+  /** The names that the view may take from outside, each with the first place that has it. */
+  readonly names: readonly (readonly [name: string, place: number])[]
+  /** What `svc$at` counts: the index of a file and a line in it. */
+  readonly places: readonly (readonly [file: number, line: number])[]
+  /** The files it was made of, relative to the root; the view itself comes first. */
+  readonly files: readonly string[]
+  /** Where a file was looked for and none was; one that appears there changes the view. Relative to the root. */
+  readonly absent: readonly string[]
+}
+
+/** What the generated function is called with. */
+export const parameters = ['svc$values', 'svc$escape', 'svc$raw', 'svc$each', 'svc$fail'] as const
+
+/** How deep views may include each other, and how many `@view`, `@layout` and `@yield` one page may have in all. */
+const maxChain = 50
+const maxExpansions = 1000
+
+/** The sections of one view, for the layout around it. */
+interface Level {
+  readonly file: string
+  readonly layout: string
+  readonly sections: ReadonlyMap<string, Section>
+  readonly used: Set<string>
+}
+
+/** Where a piece of text comes from, and what a `@yield` in it can reach. */
+interface Context {
+  readonly file: string
+  /** From the innermost view outwards. */
+  readonly levels: readonly Level[]
+  /** The files that are being expanded, to find loops. */
+  readonly chain: readonly string[]
+}
+
+/**
+ * Compiles a view.
+ * @param root the application's root, absolute
+ * @param file the view, relative to the root
+ * @param read gives the text of a file that is relative to the root
+ * @throws ViewError with file and line, for a mistake in any of the files or a file that is not there
+ */
+export function compile(root: string, file: string, read: (file: string) => string): Program {
+  return new Compiler(root, read).compile(file)
+}
+
+class Compiler {
+  readonly #root: string
+  readonly #read: (file: string) => string
+  readonly #templates = new Map<string, Template>()
+  readonly #absent = new Set<string>()
+  readonly #names = new Map<string, number>()
+  readonly #places: (readonly [file: number, line: number])[] = []
+  /** The index in #places, by file and line. */
+  readonly #placeOf = new Map<string, number>()
+  /** The index of a file among the program's files. */
+  readonly #fileOf = new Map<string, number>()
+  readonly #lines: string[] = []
+  #text = ''
+  /** The value of `svc$at` here, or -1 where it depends on the way that was taken. */
+  #place = -1
+  #depth = 0
+  #lists = 0
+  #expansions = 0
+
+  constructor(root: string, read: (file: string) => string) {
+    this.#root = root
+    this.#read = read
+  }
+
+  compile(file: string): Program {
+    this.#expand(file, [], [])
+    this.#flush()
+    return {
+      source: this.#lines.join('\n'),
+      names: [...this.#names],
+      places: this.#places,
+      files: [...this.#templates.keys()],
+      absent: [...this.#absent],
+    }
+  }
+
+  /** Emits a file in its layouts. `levels` is what it sees when it has no layout of its own. */
+  #expand(file: string, levels: readonly Level[], outer: readonly string[]): void {
+    const own: Level[] = []
+    const chain = [...outer, file]
+    let outermost = file
+    let template = this.#template(file)
+    while (template.layout !== undefined) {
+      const layout = this.#find(template.layout.file, { file: outermost, line: template.layout.line }, chain)
+      own.push({ file: outermost, layout, sections: template.sections, used: new Set() })
+      chain.push(layout)
+      outermost = layout
+      template = this.#template(layout)
+    }
+    this.#body(template.body, { file: outermost, levels: own.length > 0 ? own : levels, chain })
+    for (const level of own) this.#checkUsed(level)
+  }
+
+  #checkUsed(level: Level): void {
+    for (const { name, line } of level.sections.values()) {
+      if (level.used.has(name)) continue
+      throw new ViewError(level.file, line, `section "${name}" would be lost: ${level.layout} has no @yield ${name}`)
+    }
+  }
+
+  #find(name: string, asker: Asker, chain: readonly string[]): string {
+    const { file, absent } = findView(this.#root, name, [dirname(asker.file), ''], asker)
+    for (const place of absent) this.#absent.add(place)
+    const fail = (reason: string): never => {
+      throw new ViewError(asker.file, asker.line, reason)
+    }
+    const first = chain.indexOf(file)
+    if (first >= 0) fail(`a view cannot contain itself: ${[...chain.slice(first), file].join(' -> ')}`)
+    if (chain.length >= maxChain) fail(`views are nested more than ${maxChain} deep`)
+    this.#count(asker)
+    return file
+  }
+
+  #count(asker: Asker): void {
+    if (++this.#expansions <= maxExpansions) return
+    const reason = `the page has more than ${maxExpansions} @view, @layout and @yield in all`
+    throw new ViewError(asker.file, asker.line, reason)
+  }
+
+  #template(file: string): Template {
+    let template = this.#templates.get(file)
+    if (template === undefined) {
+      template = parse(this.#read(file), file)
+      this.#fileOf.set(file, this.#templates.size)
+      this.#templates.set(file, template)
+    }
+    return template
+  }
+
+  #body(nodes: readonly Node[], context: Context): void {
+    for (const node of nodes) {
+      switch (node.kind) {
+        case 'text':
+          this.#text += node.text
+          break
+        case 'print':
+          this.#at(node.expression, context)
+          this.#code(`svc$out += ${node.escaped ? 'svc$escape' : 'svc$raw'}(${enclosed(node.expression)});`)
+          break
+        case 'if':
+          this.#if(node.branches, context)
+          break
+        case 'foreach':
+          this.#foreach(node, context)
+          break
+        case 'view':
+          this.#include(node, context)
+          break
+        case 'yield':
+          this.#yield(node, context)
+      }
+    }
+  }
+
+  #if(branches: readonly Branch[], context: Context): void {
+    let start = ''
+    for (const { condition, body } of branches) {
+      if (condition === undefined) {
+        this.#code('} else {')
+      } else {
+        const place = this.#use(condition, context)
+        this.#code(`${start}if (svc$at = ${place}, ${enclosed(condition)}) {`)
+      }
+      start = '} else '
+      this.#block(body, context)
+    }
+    this.#code('}')
+  }
+
+  #foreach(node: EachNode, context: Context): void {
+    const list = `svc$list${this.#lists++}`
+    this.#at(node.list, context)
+    this.#code(`const ${list} = svc$each(${enclosed(node.list)});`)
+    this.#code(`for (const ${node.item} of ${list}) {`)
+    this.#block(node.body, context)
+    this.#code('}')
+  }
+
+  #block(body: readonly Node[], context: Context): void {
+    this.#place = -1
+    this.#depth++
+    this.#body(body, context)
+    this.#flush()
+    this.#depth--
+    this.#place = -1
+  }
+
+  #include(node: IncludeNode, context: Context): void {
+    const file = this.#find(node.file, { file: context.file, line: node.line }, context.chain)
+    this.#text += node.indent
+    this.#expand(file, context.levels, context.chain)
+  }
+
+  #yield(node: YieldNode, context: Context): void {
+    const at = context.levels.findLastIndex((level) => level.sections.has(node.section))
+    const level = context.levels[at]
+    const section = level?.sections.get(node.section)
+    if (level === undefined || section === undefined) return
+    this.#count({ file: context.file, line: node.line })
+    level.used.add(node.section)
+    this.#text += node.indent
+    this.#body(section.body, { file: level.file, levels: context.levels.slice(0, at), chain: context.chain })
+  }
+
+  /** Notes the names of an expression and returns its place. */
+  #use(expression: Expression, context: Context): number {
+    const key = `${context.file}:${expression.line}`
+    let place = this.#placeOf.get(key)
+    if (place === undefined) {
+      place = this.#places.length
+      this.#places.push([this.#fileOf.get(context.file) ?? 0, expression.line])
+      this.#placeOf.set(key, place)
+    }
+    for (const name of expression.names) if (!this.#names.has(name)) this.#names.set(name, place)
+    return place
+  }
+
+  #at(expression: Expression, context: Context): void {
+    const place = this.#use(expression, context)
+    if (place === this.#place) return
+    this.#code(`svc$at = ${place};`)
+    this.#place = place
+  }
+
+  #code(line: string): void {
+    this.#flush()
+    this.#lines.push('  '.repeat(this.#depth) + line)
+  }
+
+  #flush(): void {
+    if (this.#text === '') return
+    const text = this.#text
+    this.#text = ''
+    this.#lines.push(`${'  '.repeat(this.#depth)}svc$out += ${JSON.stringify(text)};`)
+  }
+}
+
+/** The expression in brackets; a comment at its end must not swallow the closing one. */
+function enclosed({ source }: Expression): string {
+  return /[/<>]/.test(source) ? `(${source}\n)` : `(${source})`
+}

@@ -1,0 +1,287 @@
+/**
+ * `npm run bench:router`: finding a route, against find-my-way and rou3 (as it is, and compiled), over the same routes and
+ * the same paths; then changing and loading a table of 10,000 routes.
+ *
+ * Surprise: every path is a new string, as on a server. A path looked up twice has its hash ready, and a constant is
+ * interned: either flatters a router that looks paths up in a table.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parsePattern } from '../../lib/routing/pattern.ts'
+import { Registry } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/registry.ts'
+import { readRouteFiles } from '../../lib/routing/route-files.ts'
+import { Seeded } from '../support/seeded.ts'
+
+interface Peers {
+  findMyWay: () => FindMyWay
+  createRouter: () => object
+  addRoute: (router: object, method: string, pattern: string, data: string) => void
+  findRoute: (router: object, method: string, path: string) => Rou3Match | undefined
+  compileRouter: (router: object) => (method: string, path: string) => Rou3Match | undefined
+}
+
+interface FindMyWay {
+  on: (method: string, pattern: string, handler: () => void) => void
+  find: (method: string, path: string) => { params: Record<string, string> } | null
+}
+
+interface Rou3Match {
+  data: string
+  params?: Record<string, string>
+}
+
+/** One way through a set of paths. Returns the number of found routes and read characters, for all routers the same. */
+type Run = (paths: readonly string[]) => number
+
+const pathsPerRound = 20_000
+const rounds = 21
+const kinds = ['static', '1 parameter', '3 parameters', 'miss'] as const
+type Kind = (typeof kinds)[number]
+
+const peersFolder = fileURLToPath(new URL('./peers/', import.meta.url))
+const seeded = new Seeded(1)
+const peers = await loadPeers()
+
+console.log(`Node ${process.version}; ns a find, medians of ${rounds} alternating rounds of ${pathsPerRound} new path strings\n`)
+for (const size of [15, 600, 10_000]) compare(size)
+measureChanges()
+measureLoading()
+
+function compare(size: number): void {
+  const routes = size === 15 ? mixedRoutes() : generatedRoutes(size)
+  const runs: Record<string, Run> = {
+    svc: ours(routes),
+    'svc, names': oursWithNames(routes),
+    'find-my-way': findMyWay(routes),
+    rou3: rou3(routes),
+    'rou3 compiled': rou3Compiled(routes),
+  }
+  console.log(`${routes.length} routes`.padEnd(16) + [...Object.keys(runs), '/fmw', '/rou3', '/compiled'].map((name) => name.padStart(14)).join(''))
+  for (const kind of kinds) {
+    const medians = measure(runs, size, kind)
+    const [first = 0, , way = 0, plain = 0, compiled = 0] = medians
+    const ratios = [way, plain, compiled].map((other) => `${(other / first).toFixed(2)}x`)
+    console.log(kind.padEnd(16) + [...medians.map((ns) => ns.toFixed(0)), ...ratios].map((cell) => cell.padStart(14)).join(''))
+  }
+  console.log()
+}
+
+function measure(runs: Record<string, Run>, size: number, kind: Kind): number[] {
+  const list = Object.values(runs)
+  const times = list.map((): number[] => [])
+  for (let round = -5; round < rounds; round += 1) {
+    const bytes = Array.from({ length: pathsPerRound }, () => Buffer.from(somePath(size, kind)))
+    const sums = new Set<number>()
+    for (let turn = 0; turn < list.length; turn += 1) {
+      const at = (turn + round + 5) % list.length
+      const paths = bytes.map((path) => path.toString('latin1'))
+      const begin = process.hrtime.bigint()
+      sums.add(list[at]?.(paths) ?? 0)
+      const ns = Number(process.hrtime.bigint() - begin)
+      if (round >= 0) times[at]?.push(ns / pathsPerRound)
+    }
+    if (sums.size !== 1) throw new Error(`the routers disagree on ${kind} paths: ${[...sums].join(', ')}`)
+  }
+  return times.map(median)
+}
+
+function ours(routes: readonly (readonly [string, string])[]): Run {
+  const registry = registryOf(routes)
+  return (paths) => {
+    let sum = 0
+    for (const path of paths) {
+      const match = registry.find('GET', path)
+      if (match === undefined) continue
+      sum += 1
+      for (let index = 0; index < match.values.length; index += 1) sum += (match.values[index] as string).length
+    }
+    return sum
+  }
+}
+
+function oursWithNames(routes: readonly (readonly [string, string])[]): Run {
+  const registry = registryOf(routes)
+  return (paths) => {
+    let sum = 0
+    for (const path of paths) {
+      const match = registry.find('GET', path)
+      if (match === undefined) continue
+      sum += 1
+      if (match.values.length === 0) continue
+      const params: Record<string, string> = Object.create(null)
+      const { names } = match.route.pattern
+      for (let index = 0; index < names.length; index += 1) params[names[index] as string] = match.values[index] as string
+      for (const name in params) sum += (params[name] as string).length
+    }
+    return sum
+  }
+}
+
+function findMyWay(routes: readonly (readonly [string, string])[]): Run {
+  const router = peers.findMyWay()
+  for (const [method, pattern] of routes) router.on(method, pattern.replace(/\*\w+$/, '*'), () => {})
+  return (paths) => {
+    let sum = 0
+    for (const path of paths) {
+      const match = router.find('GET', path)
+      if (match !== null) sum += 1 + lengths(match.params)
+    }
+    return sum
+  }
+}
+
+function rou3(routes: readonly (readonly [string, string])[]): Run {
+  const router = rou3Router(routes)
+  return (paths) => {
+    let sum = 0
+    for (const path of paths) {
+      const match = peers.findRoute(router, 'GET', path)
+      if (match !== undefined) sum += 1 + lengths(match.params)
+    }
+    return sum
+  }
+}
+
+function rou3Compiled(routes: readonly (readonly [string, string])[]): Run {
+  const find = peers.compileRouter(rou3Router(routes))
+  return (paths) => {
+    let sum = 0
+    for (const path of paths) {
+      const match = find('GET', path)
+      if (match !== undefined) sum += 1 + lengths(match.params)
+    }
+    return sum
+  }
+}
+
+function lengths(params: Record<string, string> | undefined): number {
+  let sum = 0
+  for (const name in params) sum += (params[name] as string).length
+  return sum
+}
+
+function rou3Router(routes: readonly (readonly [string, string])[]): object {
+  const router = peers.createRouter()
+  for (const [method, pattern] of routes) peers.addRoute(router, method, pattern.replace(/\*(\w+)$/, '**:$1'), pattern)
+  return router
+}
+
+function registryOf(routes: readonly (readonly [string, string])[]): Registry<string> {
+  const registry = new Registry<string>()
+  for (const [index, [method, url]] of routes.entries()) registry.add(routeOf(`bench.${index}`, method, url))
+  return registry
+}
+
+function routeOf(name: string, method: string, url: string): Route<string> {
+  const record = { name, url, method, action: 'bench.js', middleware: '', scope: '' }
+  return { record, pattern: parsePattern(url), system: false, target: name }
+}
+
+function mixedRoutes(): (readonly [string, string])[] {
+  return [
+    ['GET', '/'], ['GET', '/health'], ['GET', '/users'], ['POST', '/users'], ['GET', '/users/:id'],
+    ['PUT', '/users/:id'], ['DELETE', '/users/:id'], ['GET', '/users/:id/posts'], ['GET', '/users/:id/posts/:post'],
+    ['GET', '/users/:id/posts/:post/comments/:comment'], ['GET', '/articles/latest'], ['POST', '/articles'],
+    ['GET', '/articles/:slug'], ['GET', '/api/v1/status'], ['GET', '/files/*path'],
+  ]
+}
+
+function generatedRoutes(size: number): (readonly [string, string])[] {
+  return Array.from({ length: size / 5 }, (_, index) => `/api/v1/${resource(index)}`).flatMap((base) => [
+    ['GET', base] as const,
+    ['POST', base] as const,
+    ['GET', `${base}/:id`] as const,
+    ['PUT', `${base}/:id`] as const,
+    ['GET', `${base}/:id/parts/:part/notes/:note`] as const,
+  ])
+}
+
+function resource(index: number): string {
+  return `${['order', 'customer', 'invoice', 'picture', 'tag'][index % 5] ?? ''}-${index.toString(36)}`
+}
+
+function somePath(size: number, kind: Kind): string {
+  const [a, b, c] = [seeded.integer(1e6), seeded.integer(1e4), seeded.integer(1e9)]
+  if (size === 15) {
+    if (kind === 'static') return seeded.pick(['/health', '/users', '/articles/latest', '/api/v1/status'])
+    if (kind === '1 parameter') return seeded.pick([`/users/${a}`, `/articles/on-the-matter-of-${b}`])
+    if (kind === '3 parameters') return `/users/${a}/posts/${b}/comments/${c}`
+    return seeded.pick([`/nothing/${a}`, `/users/${a}/likes`, '/wp-login.php', `/api/v1/${b}`])
+  }
+  const base = `/api/v1/${resource(seeded.integer(size / 5))}`
+  if (kind === 'static') return base
+  if (kind === '1 parameter') return `${base}/${a}`
+  if (kind === '3 parameters') return `${base}/${a}/parts/${b}/notes/${c}`
+  return seeded.pick([`/nothing/${a}`, `${base}/${a}/likes`, '/wp-login.php', `/api/v1/unknown-${b}`])
+}
+
+function measureChanges(): void {
+  const registry = registryOf(generatedRoutes(10_000))
+  const added: number[] = []
+  const removed: number[] = []
+  for (let index = 0; index < 1_000; index += 1) {
+    const begin = process.hrtime.bigint()
+    registry.add(routeOf(`new.${index}`, 'GET', `/api/v1/new-${index}/:id`))
+    added.push(Number(process.hrtime.bigint() - begin) / 1e6)
+  }
+  for (let index = 0; index < 1_000; index += 1) {
+    const begin = process.hrtime.bigint()
+    registry.remove(`new.${index}`)
+    removed.push(Number(process.hrtime.bigint() - begin) / 1e6)
+  }
+  console.log(`add to 10,000 routes: median ${median(added).toFixed(4)} ms, worst ${Math.max(...added).toFixed(3)} ms`)
+  console.log(`remove from 10,000 routes: median ${median(removed).toFixed(4)} ms, worst ${Math.max(...removed).toFixed(3)} ms`)
+}
+
+function measureLoading(): void {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  try {
+    const records = generatedRoutes(10_000).map(([method, url], index) => ({ name: `bench.${index}`, url, method, action: 'bench/show.js@run' }))
+    for (let file = 0; file < 10; file += 1) {
+      writeFileSync(join(folder, `${file}.json`), JSON.stringify(records.slice(file * 1_000, file * 1_000 + 1_000), null, 2))
+    }
+    const times = Array.from({ length: 7 }, () => {
+      const registry = new Registry<string>()
+      const begin = process.hrtime.bigint()
+      const { files } = readRouteFiles(folder, { root: folder, middlewareKnown: () => true })
+      const routes = files.flatMap(({ records: list }) => list.map((entry) => ({ ...entry, system: false, target: entry.record.name })))
+      registry.replaceApplication(routes)
+      if (registry.size !== 10_000) throw new Error(`${registry.size} routes were loaded`)
+      return Number(process.hrtime.bigint() - begin) / 1e6
+    })
+    console.log(`load 10,000 routes from 10 files: first ${(times[0] ?? 0).toFixed(0)} ms, median ${median(times).toFixed(0)} ms`)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+async function loadPeers(): Promise<Peers> {
+  if (!existsSync(join(peersFolder, 'node_modules', 'rou3')) || !existsSync(join(peersFolder, 'node_modules', 'find-my-way'))) {
+    const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: peersFolder, stdio: 'inherit' })
+    if (status !== 0) throw new Error(`Cannot install the peers in ${peersFolder}: npm ended with ${String(status)}`)
+  }
+  const require = createRequire(join(peersFolder, 'package.json'))
+  const load = async (name: string): Promise<Record<string, unknown>> => import(pathToFileURL(rou3File(name)).href)
+  const rou3File = (name: string): string => join(peersFolder, 'node_modules', 'rou3', 'dist', name)
+  for (const name of ['find-my-way', 'rou3']) console.log(`${name} ${versionOf(name)}`)
+  // The peers are no dependency, so their types are not there to check against.
+  return {
+    findMyWay: require('find-my-way') as Peers['findMyWay'],
+    ...(await load('index.mjs')),
+    ...(await load('compiler.mjs')),
+  } as Peers
+}
+
+function versionOf(name: string): string {
+  const { version } = JSON.parse(readFileSync(join(peersFolder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }
+  return version
+}

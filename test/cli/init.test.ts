@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { init, initApplication } from '../../lib/cli/init.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import { readMiddlewareConfig } from '../../lib/middleware/config-file.ts'
+import { readRouteFiles } from '../../lib/routing/route-files.ts'
+import { createViews } from '../../lib/views/cache.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const files = [
+  'svc.json',
+  '.gitignore',
+  'routes/app.json',
+  'routes/home.mjs',
+  'routes/home.html',
+  'routes/middleware/config.json',
+]
+
+test('makes the files of an application, also where the folder and those above it are not there', (t) => {
+  const folder = join(temporaryFolder(t), 'a', 'b')
+  assert.deepEqual(initApplication(folder), files)
+  for (const file of files) assert.ok(statSync(join(folder, file)).size > 0, file)
+})
+
+test('svc.json is for prod, has a fresh key of 32 bytes, and is for its owner alone', (t) => {
+  const [one, two] = [join(temporaryFolder(t), 'one'), join(temporaryFolder(t), 'two')] as const
+  const keys = [one, two].map((folder) => {
+    initApplication(folder)
+    const { config, warnings } = loadConfig(join(folder, 'svc.json'))
+    assert.deepEqual(warnings, [])
+    assert.equal(config['app.env'], 'prod')
+    assert.equal(statSync(join(folder, 'svc.json')).mode & 0o7777, 0o600)
+    return config.app_key
+  })
+  for (const key of keys) assert.match(key, /^[A-Za-z0-9_-]{43}$/)
+  assert.notEqual(keys[0], keys[1])
+  assert.match(readFileSync(join(one, '.gitignore'), 'utf8'), /^svc\.json$/m)
+})
+
+test('its routes, middleware configuration, actions and view work', async (t) => {
+  const folder = join(temporaryFolder(t), 'app')
+  initApplication(folder)
+  const { config } = loadConfig(join(folder, 'svc.json'))
+  const { files: routeFiles, problems } = readRouteFiles(join(folder, config['paths.routes']), {
+    root: folder,
+    middlewareKnown: () => false,
+  })
+  assert.deepEqual(problems, [])
+  const records = routeFiles.flatMap((file) => file.records.map(({ record }) => record))
+  assert.deepEqual(records.map(({ name, action }) => [name, action]), [
+    ['home', 'routes/home.mjs'],
+    ['hello', 'routes/home.mjs@hello'],
+  ])
+  assert.deepEqual(readMiddlewareConfig(join(folder, config['paths.middleware']), []).load, [])
+
+  const module = (await import(pathToFileURL(join(folder, 'routes/home.mjs')).href)) as Record<
+    'default' | 'hello',
+    (context: object) => unknown
+  >
+  assert.deepEqual(module.hello({ params: { name: 'ann' } }), { hello: 'ann' })
+
+  const views = createViews({
+    root: folder,
+    cacheFolder: join(folder, '.cached'),
+    ram: true,
+    disk: false,
+    readable: false,
+    version: '1',
+    onProblem: assert.fail,
+  })
+  const html = module.default({
+    url: (name: string, parameters: { name: string }) => `/${name}/${parameters.name}`,
+    view: (file: string, data: Record<string, unknown>) => views.render(file, data, {}),
+  })
+  for (const part of ['<h1>It works</h1>', '<dt>routes/app.json</dt>', '<a href="/hello/world">/hello/world</a>']) {
+    assert.ok(String(html).includes(part), part)
+  }
+  assert.doesNotMatch(String(html), /@|\{\{/)
+})
+
+test('refuses a folder that is not empty, and leaves it alone', (t) => {
+  const folder = temporaryFolder(t)
+  writeFileSync(join(folder, '.hidden'), '')
+  assert.throws(() => initApplication(folder), {
+    message: `Cannot make an application in ${folder}: it is not empty; name a new folder`,
+  })
+  assert.deepEqual(readdirSync(folder), ['.hidden'])
+})
+
+test('refuses a file in the place of the folder', (t) => {
+  const file = join(temporaryFolder(t), 'file')
+  writeFileSync(file, 'mine')
+  assert.throws(() => initApplication(file), /Cannot make an application in .*: ENOTDIR/)
+  assert.equal(readFileSync(file, 'utf8'), 'mine')
+})
+
+test('leaves nothing behind when it fails half-way', (t) => {
+  const folder = temporaryFolder(t)
+  const tooLong = 'x'.repeat(300)
+  assert.throws(() => initApplication(join(folder, 'a', 'b', tooLong)), /ENAMETOOLONG/)
+  assert.deepEqual(readdirSync(folder), [])
+
+  const file = { name: 'routes/deep/a.json', text: '[]', mode: 0o644 }
+  for (const bad of [{ ...file, name: tooLong }, { ...file, name: `new/${tooLong}` }, file]) {
+    assert.throws(() => initApplication(join(folder, 'app'), [file, bad]), /Cannot make .*(ENAMETOOLONG|EEXIST)/)
+    assert.deepEqual(readdirSync(folder), [])
+  }
+})
+
+test('says what could not be removed again', (t) => {
+  const folder = temporaryFolder(t)
+  const file = { name: 'routes/a.json', text: '[]', mode: 0o644 }
+  const bad = {
+    name: 'x'.repeat(300),
+    get text(): string {
+      writeFileSync(join(folder, 'app', 'routes', 'foreign'), '')
+      return ''
+    },
+    mode: 0o644,
+  }
+  assert.throws(
+    () => initApplication(join(folder, 'app'), [file, bad]),
+    /ENAMETOOLONG.*; what was made could not be removed again: ENOTEMPTY.*routes.*; ENOTEMPTY.*app'$/,
+  )
+  assert.deepEqual(readdirSync(join(folder, 'app', 'routes')), ['foreign'])
+})
+
+test('keeps a folder that was there before when it fails', (t) => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'app'))
+  chmodSync(folder, 0o755)
+  const root = process.geteuid?.() === 0
+  chmodSync(join(folder, 'app'), 0o555)
+  if (root) process.seteuid?.(65534)
+  try {
+    assert.throws(() => initApplication(join(folder, 'app')), /Cannot make an application in .*EACCES/)
+  } finally {
+    if (root) process.seteuid?.(0)
+  }
+  assert.ok(existsSync(join(folder, 'app')))
+})
+
+test('init says what was made or why not, and returns the exit status', (t) => {
+  const folder = join(temporaryFolder(t), 'app')
+  const output = mock.method(process.stdout, 'write', () => true)
+  const errors = mock.method(process.stderr, 'write', () => true)
+  const statuses = [init(folder), init(folder)]
+  const written = output.mock.calls.map(({ arguments: [text] }) => text).join('')
+  const failed = errors.mock.calls.map(({ arguments: [text] }) => text).join('')
+  output.mock.restore()
+  errors.mock.restore()
+  assert.deepEqual(statuses, [0, 1])
+  for (const file of files) assert.ok(written.includes(`  ${file}\n`), file)
+  assert.equal(failed, `Cannot make an application in ${folder}: it is not empty; name a new folder\n`)
+})

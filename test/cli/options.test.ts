@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { helpText, parseOptions } from '../../lib/cli/options.ts'
+import type { Command } from '../../lib/cli/options.ts'
+
+const none = { config: undefined, overrides: {} }
+
+const right: readonly [args: string, command: Command][] = [
+  ['', { word: 'start', ...none }],
+  ['start', { word: 'start', ...none }],
+  ['check', { word: 'check', ...none }],
+  ['routes', { word: 'routes', ...none }],
+  ['--config a.json', { word: 'start', config: 'a.json', overrides: {} }],
+  ['--config=a=b.json check', { word: 'check', config: 'a=b.json', overrides: {} }],
+  ['check --config a.json', { word: 'check', config: 'a.json', overrides: {} }],
+  ['--config=-a.json', { word: 'start', config: '-a.json', overrides: {} }],
+  ['--port 0 start', { word: 'start', config: undefined, overrides: { 'server.port': 0 } }],
+  [
+    '--host :: start --port=65535 --env dev',
+    { word: 'start', config: undefined, overrides: { 'server.host': '::', 'server.port': 65535, 'app.env': 'dev' } },
+  ],
+  ['--env prod', { word: 'start', config: undefined, overrides: { 'app.env': 'prod' } }],
+  ['init app', { word: 'init', folder: 'app' }],
+  ['init -- --app', { word: 'init', folder: '--app' }],
+  ['--help', { word: 'help' }],
+  ['-h', { word: 'help' }],
+  ['start --port 1 --help', { word: 'help' }],
+  ['init --help', { word: 'help' }],
+  ['--version', { word: 'version' }],
+  ['-v', { word: 'version' }],
+  ['--version --help', { word: 'version' }],
+]
+
+const wrong: readonly [args: string, error: string][] = [
+  ['strat', 'unknown word "strat": did you mean start?'],
+  ['deploy', 'unknown word "deploy"'],
+  ['strat --help', 'unknown word "strat": did you mean start?'],
+  ['start now', 'start takes nothing more, but here is "now"'],
+  ['check a.json', 'check takes nothing more, but here is "a.json"'],
+  ['init', 'init needs the folder to make: svc init DIR'],
+  ['init a b', 'init takes nothing more, but here is "b"'],
+  ['init a --port 1', 'init takes no options, but here is --port'],
+  ['--prot 80', 'unknown option --prot: did you mean --port?'],
+  ['--quiet', 'unknown option --quiet'],
+  ['-p 80', 'unknown option -p'],
+  ['--no-help', 'unknown option --no-help: did you mean --help?'],
+  ['--port', '--port needs a value: --port PORT'],
+  ['--port=', '--port needs a value: --port PORT'],
+  ['--port --env dev', '--port needs a value, but here is "--env": --port PORT'],
+  ['--port -1', '--port needs a value, but here is "-1": --port PORT'],
+  ['--port=-1', '--port must be 0 to 65535: it is -1'],
+  ['--port 65536', '--port must be 0 to 65535: it is 65536'],
+  ['--port 1e3', '--port must be 0 to 65535: it is "1e3"'],
+  ['--port http', '--port must be 0 to 65535: it is "http"'],
+  ['--port 1 --port 2', '--port is given twice'],
+  ['--env test', '--env must be prod or dev: it is "test"'],
+  [
+    '--host http://x',
+    '--host must be a host name or an address, without port and brackets, such as 127.0.0.1 or ::1: it is "http://x"',
+  ],
+  ['--help=yes', '--help takes no value: it is "yes"'],
+]
+
+const split = (args: string): string[] => args.split(' ').filter((arg) => arg !== '')
+
+test('reads the word and the options, before and after it', () => {
+  for (const [args, command] of right) assert.deepEqual(parseOptions(split(args)), command, args)
+})
+
+test('wrong usage names the wrong part', () => {
+  for (const [args, error] of wrong) assert.deepEqual(parseOptions(split(args)), { word: 'usage', error }, args)
+})
+
+test('an empty folder and an empty value are wrong usage', () => {
+  assert.equal(parseOptions(['init', '']).word, 'usage')
+  assert.equal(parseOptions(['--config', '']).word, 'usage')
+  assert.equal(parseOptions(['']).word, 'usage')
+})
+
+test('the help names every word and option and fits a terminal', () => {
+  const options = ['--config', '--host', '--port', '--env', '--help', '--version']
+  for (const part of ['start', 'check', 'routes', 'init DIR', ...options]) assert.ok(helpText.includes(part), part)
+  assert.deepEqual(helpText.split('\n').filter((line) => line.length > 80), [])
+})

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { JsonError, mapJson, nodeAt, parseJson } from '../../lib/config/json-map.ts'
+import type { JsonNode } from '../../lib/config/json-map.ts'
+import { Seeded } from '../support/seeded.ts'
+
+const mistakes: readonly [text: string, message: string][] = [
+  ['', 'line 1, column 1: a value was expected, but here is the end of the text'],
+  ['nul', 'line 1, column 1: a value was expected, but here is "n"'],
+  ["{'a': 1}", "line 1, column 2: a name in double quotes was expected, but here is ' (texts stand in double quotes)"],
+  ['{a: 1}', 'line 1, column 2: a name in double quotes was expected, but here is "a"'],
+  ['{"a" 1}', 'line 1, column 6: a colon after the name was expected, but here is "1"'],
+  ['{"a": 1 "b": 2}', 'line 1, column 9: a comma or } was expected, but here is "\\""'],
+  ['[1 2]', 'line 1, column 4: a comma or ] was expected, but here is "2"'],
+  ['[1,]', 'line 1, column 3: no comma may stand before the closing ]'],
+  ['[1,\n,]', 'line 2, column 1: a value was expected, but here is ","'],
+  ['{} // end', 'line 1, column 4: nothing may follow the value, but here is a comment, which JSON does not have'],
+  ['/* a */ {}', 'line 1, column 1: a value was expected, but here is a comment, which JSON does not have'],
+  ['01', 'line 1, column 2: nothing may follow the value, but here is "1"'],
+  ['+1', 'line 1, column 1: a value was expected, but here is "+"'],
+  ['NaN', 'line 1, column 1: a value was expected, but here is "N"'],
+  ['"a', 'line 1, column 1: a text that begins here has no closing quote on its line'],
+  ['"a\n"', 'line 1, column 1: a text that begins here has no closing quote on its line'],
+  ['"a\tb"', 'line 1, column 3: a control character in a text: write \\u0009'],
+  ['"C:\\data"', 'line 1, column 4: a backslash begins no escape: write \\\\ for a backslash'],
+  ['"\\u12g4"', 'line 1, column 2: a backslash begins no escape: write \\\\ for a backslash'],
+  ['{"a": 1, "\\u0061": 2}', 'line 1, column 10: the name "\\u0061" stands twice in this object'],
+  ['😀', 'line 1, column 1: a value was expected, but here is "😀"'],
+  ['['.repeat(5000), 'line 1, column 102: nested deeper than 100'],
+]
+
+test('says where and why a text is no JSON', () => {
+  for (const [text, message] of mistakes) {
+    assert.throws(() => parseJson(text), { name: 'JsonError', message: `it is not valid JSON at ${message}` })
+  }
+})
+
+test('maps every member to its place', () => {
+  const text = '\ufeff{ "a" : [1, {"x": 2}],\n  "b\\n": {"c": "}"} }'
+  const root = mapJson(text)
+  const slice = (node: JsonNode | undefined): string => text.slice(node?.start, node?.end)
+  assert.equal(slice(nodeAt(root, ['a'])), '[1, {"x": 2}]')
+  assert.equal(slice(nodeAt(root, ['b\n', 'c'])), '"}"')
+  assert.equal(nodeAt(root, ['b\n', 'd']), undefined)
+  assert.equal(nodeAt(root, ['a', 'x', 'y']), undefined)
+  assert.deepEqual(root.members?.map((member) => text.slice(member.start, member.nameEnd)), ['"a"', '"b\\n"'])
+  assert.deepEqual(parseJson(text), { a: [1, { x: 2 }], 'b\n': { c: '}' } })
+})
+
+test('takes and refuses what JSON.parse takes and refuses, but for doubled names (seeded)', () => {
+  const random = new Seeded(20_26)
+  const punctuation = ['{', '}', '[', ']', ',', ':', '"', '\\', ' ', '\n', '\u0001']
+  const parts = [...punctuation, '"a"', '"b"', '0', '-', '1.5', 'e9', 'true', 'null']
+  let taken = 0
+  for (let round = 0; round < 60_000; round++) {
+    const jumble = Array.from({ length: random.integer(8) }, () => random.pick(parts)).join('')
+    const text = round % 2 === 0 ? document(random, 0) : jumble
+    const damaged = round % 4 === 0 ? damage(random, text, parts) : text
+    const expected = attempt(() => JSON.parse(damaged))
+    const actual = attempt(() => parseJson(damaged))
+    if (actual instanceof JsonError && actual.message.includes('stands twice')) continue
+    assert.equal(actual instanceof Error, expected instanceof Error, damaged)
+    if (expected instanceof Error) continue
+    assert.deepEqual(actual, expected)
+    taken++
+  }
+  assert.ok(taken > 10_000, String(taken))
+})
+
+function document(random: Seeded, depth: number): string {
+  const space = random.pick(['', ' ', '\n  ', '\t'])
+  switch (random.integer(depth > 3 ? 4 : 6)) {
+    case 0:
+      return space + random.pick(['0', '-1', '2.50', '1e3', '-0.1E-2'])
+    case 1:
+      return random.pick(['true', 'false', 'null'])
+    case 2:
+      return `${space}${JSON.stringify(String.fromCharCode(...random.bytes(random.integer(4))))}`
+    case 3:
+      return `"${random.pick(['', '\\n', '\\u00e9', 'é', '\\"', '\u2028'])}"${space}`
+    case 4:
+      return `[${Array.from({ length: random.integer(4) }, () => document(random, depth + 1)).join(`${space},`)}]`
+    default: {
+      const member = (index: number): string => `${space}"${index}"${space}:${document(random, depth + 1)}`
+      const members = Array.from({ length: random.integer(4) }, (_, index) => member(index))
+      return `{${members.join(',')}${members.length > 0 ? space : ''}}`
+    }
+  }
+}
+
+function damage(random: Seeded, text: string, parts: readonly string[]): string {
+  const at = random.integer(text.length + 1)
+  return text.slice(0, at) + random.pick(parts) + text.slice(at + random.integer(2))
+}
+
+function attempt(act: () => unknown): unknown {
+  try {
+    return act()
+  } catch (error) {
+    return error
+  }
+}

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { ConfigError, findConfigFile, loadConfig, parseConfig } from '../../lib/config/load.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const defaults = parseConfig({}, '.').config
+
+function problemsOf(value: unknown): readonly string[] {
+  return refused(() => parseConfig(value, '.')).problems
+}
+
+function refused(load: () => unknown): ConfigError {
+  try {
+    load()
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error))
+    return error
+  }
+  return assert.fail('it was not refused')
+}
+
+const accepted: readonly [value: unknown, key: keyof typeof defaults, result: unknown][] = [
+  [{ server: { port: 0 } }, 'server.port', 0],
+  [{ server: { port: 65535 } }, 'server.port', 65535],
+  [{ 'server.port': 81 }, 'server.port', 81],
+  [{ 'server.tls': { cert: '' } }, 'server.tls.cert', ''],
+  [{ server: { 'tls.key': '' } }, 'server.tls.key', ''],
+  [{ server: { port: undefined } }, 'server.port', 8080],
+  [{ server: {} }, 'server.port', 8080],
+  [{ server: { processes: 1 } }, 'server.processes', 1],
+  [{ server: { host: '::1' } }, 'server.host', '::1'],
+  [{ server: { host: 'web-1.example.org' } }, 'server.host', 'web-1.example.org'],
+  [{ app: { env: 'dev' } }, 'app.env', 'dev'],
+  [{ app_key: 'k' }, 'app_key', 'k'],
+  [{ app_key_previous: ['a', 'b'] }, 'app_key_previous', ['a', 'b']],
+  [{ admin: { password: 'd41d8cd98f00b204e9800998ecf8427e' } }, 'admin.password', 'd41d8cd98f00b204e9800998ecf8427e'],
+  [{ admin: { hardened: true } }, 'admin.hardened', true],
+  [{ paths: { public: 'public' } }, 'paths.public', 'public'],
+  [{ server: { trusted_proxies: ['10.0.0.0/8', '::1'] } }, 'server.trusted_proxies', ['10.0.0.0/8', '::1']],
+  [{ server: { trusted_origins: ['https://a.example'] } }, 'server.trusted_origins', ['https://a.example']],
+  [{ server: { allowed_hosts: ['*.example.org'] } }, 'server.allowed_hosts', ['*.example.org']],
+  [{ trace: { app: false } }, 'trace', { ...defaults.trace, app: false }],
+  [{ 'trace.app': false, trace: { error: false } }, 'trace', { ...defaults.trace, app: false, error: false }],
+]
+
+const wrong: readonly [value: unknown, ...problems: string[]][] = [
+  [{ log: { max_size_mb: -3 } }, 'log.max_size_mb must be 1 to 100000: it is -3'],
+  [{ log: { max_size_mb: 100_001 } }, 'log.max_size_mb must be 1 to 100000: it is 100001'],
+  [{ log: { max_size_mb: 1.5 } }, 'log.max_size_mb must be a whole number, 1 to 100000: it is 1.5'],
+  [{ server: { port: NaN } }, 'server.port must be a whole number, 0 to 65535: it is NaN'],
+  [{ server: { port: '8080' } }, 'server.port must be 0 to 65535: it is "8080" (write 8080, without quotes)'],
+  [{ server: { port: '99999' } }, 'server.port must be 0 to 65535: it is "99999"'],
+  [{ log: { level: '1' } }, 'log.level must be debug, info, warn, error or fatal: it is "1"'],
+  [{ server: { port: 'http' } }, 'server.port must be 0 to 65535: it is "http"'],
+  [{ server: { port: null } }, 'server.port must be 0 to 65535: it is null (leave the key out for the default)'],
+  [{ server: { port: [80] } }, 'server.port must be 0 to 65535: it is a list'],
+  [{ server: { port: { a: 1 } } }, 'server.port must be 0 to 65535: it is an object'],
+  [{ server: { port: () => 1 } }, 'server.port must be 0 to 65535: it is a function'],
+  [{ cache_ram: 'True' }, 'cache_ram must be true or false: it is "True" (write true, without quotes)'],
+  [{ cache_ram: 1 }, 'cache_ram must be true or false: it is 1'],
+  [{ log: { level: 'loud' } }, 'log.level must be debug, info, warn, error or fatal: it is "loud"'],
+  [{ app: { env: true } }, 'app.env must be prod or dev: it is true'],
+  [{ app_key: 5 }, 'app_key must be a string: it is a number'],
+  [{ admin: { user: 5 } }, 'admin.user must be a string: it is 5'],
+  [{ log: { file: 'a/b' } }, 'log.file must be a file name without a path, of at most 200 bytes: it is "a/b"'],
+  [{ log: { file: '..' } }, 'log.file must be a file name without a path, of at most 200 bytes: it is ".."'],
+  [
+    { log: { file: 'svc_20260101000000_000001.log' } },
+    'log.file must not be a name that rotation gives, since old ones are deleted: '
+      + 'it is "svc_20260101000000_000001.log"',
+  ],
+  [{ paths: { log: '' } }, 'paths.log must be a path, not empty and without control characters: it is ""'],
+  [
+    { paths: { root: 'a\0b' } },
+    'paths.root must be a path, not empty and without control characters: it is "a\\u0000b"',
+  ],
+  [
+    { server: { host: '[::1]' } },
+    'server.host must be a host name or an address, without port and brackets, such as 127.0.0.1 or ::1: it is "[::1]"',
+  ],
+  [
+    { server: { host: '1.2.3' } },
+    'server.host must be a host name or an address, without port and brackets, such as 127.0.0.1 or ::1: it is "1.2.3"',
+  ],
+  [
+    { server: { trusted_proxies: ['::1', '10.0.0.0/33'] } },
+    'server.trusted_proxies has a wrong entry 2: it must have a prefix length of 0 to 32, and is "10.0.0.0/33"',
+  ],
+  [
+    { server: { trusted_proxies: '10.0.0.1' } },
+    'server.trusted_proxies must be a list of strings: it is "10.0.0.1" (write ["10.0.0.1"])',
+  ],
+  [{ server: { trusted_proxies: {} } }, 'server.trusted_proxies must be a list of strings: it is an object'],
+  [{ server: { allowed_hosts: [5] } }, 'server.allowed_hosts has a wrong entry 1: it must be a string, and is 5'],
+  [
+    { app_key_previous: ['right', ''] },
+    'app_key_previous has a wrong entry 2: it must not be empty, and is a text that is not shown here',
+  ],
+  [{ app_key_previous: 'x' }, 'app_key_previous must be a list of strings: it is a text that is not shown here'],
+  [
+    { admin: { password: 'hunter22' } },
+    'admin.password must be empty or a hash, the MD5 of the password as 32 lower-case hex digits: '
+      + 'it is a text that is not shown here',
+  ],
+  [{ 'server.tls.key': 'k' }, 'server.tls.key must be empty, since this version has no TLS: it is "k"'],
+  [{ server: { processes: 4 } }, 'server.processes must be 1, since this version runs one process: it is 4'],
+  [{ server: { processes: 'auto' } }, 'server.processes must be 1, since this version runs one process: it is "auto"'],
+  [{ server: { processes: 0 } }, 'server.processes must be 1 to 1024 or auto: it is 0'],
+  [{ server: { processes: '1' } }, 'server.processes must be 1 to 1024 or auto: it is "1" (write 1, without quotes)'],
+  [
+    { server: { tls: { cert: 'a.pem' } } },
+    'server.tls.cert must be empty, since this version has no TLS: it is "a.pem"',
+  ],
+  [
+    { shared: { url: 'redis://u:secret@h' } },
+    'shared.url must be empty, since this version has no shared engine: it is a text that is not shown here',
+  ],
+  [{ trace: { app: 1 } }, 'trace.app must be true or false: it is 1'],
+  [
+    { server: { header_timeout_s: 31 } },
+    'server.header_timeout_s must be at most server.request_timeout_s, which is 30: it is 31',
+  ],
+  [
+    { log: { file: 'a.log' }, 'access_log.file': 'a.log' },
+    'access_log.file must differ from log.file: both are "a.log"',
+  ],
+  [{ log: 3 }, 'log must be an object with file, level, console, max_size_mb, max_files, format: it is a number'],
+  [{ 'server.tls': null }, 'server.tls must be an object with cert, key: it is null'],
+  [{ shared: [] }, 'shared must be an object with url: it is a list'],
+  [[], 'the configuration must be an object, {...}: it is a list'],
+  [null, 'the configuration must be an object, {...}: it is null'],
+  ['x', 'the configuration must be an object, {...}: it is a string'],
+  [
+    { log: { level: 'info' }, 'log.level': 'info' },
+    'log.level is there twice, as "log": "level" and as "log.level"',
+  ],
+  [
+    { server: { port: -1, body_limit_kb: 0 }, cache_disk: 0 },
+    'server.port must be 0 to 65535: it is -1',
+    'server.body_limit_kb must be 1 to 1048576: it is 0',
+    'cache_disk must be true or false: it is 0',
+  ],
+]
+
+const unknown: readonly [value: unknown, warning: string][] = [
+  [{ log: { levle: 'info' } }, 'unknown key log.levle: did you mean log.level?'],
+  [{ 'log.levle': 'info' }, 'unknown key log.levle: did you mean log.level?'],
+  [{ logg: { level: 'info' } }, 'unknown key logg: did you mean log?'],
+  [{ LOG: {} }, 'unknown key LOG: did you mean log?'],
+  [{ port: 80 }, 'unknown key port: did you mean server.port?'],
+  [{ app: { key: 'x' } }, 'unknown key app.key: did you mean app_key?'],
+  [{ trace: { everything: true } }, 'unknown key trace.everything'],
+  [{ 'my own thing': 1 }, 'unknown key "my own thing"'],
+  [{ 'a\u001b[31m': 1 }, 'unknown key "a\\u001b[31m"'],
+  [JSON.parse('{"__proto__": {"server.port": 1}}'), 'unknown key __proto__'],
+  [{ constructor: 1 }, 'unknown key constructor'],
+  [{ ['x'.repeat(200)]: 1 }, `unknown key ${'x'.repeat(100)}...`],
+]
+
+test('takes values, nested, dotted and mixed', () => {
+  for (const [value, key, result] of accepted) {
+    const { config, warnings } = parseConfig(value, '.')
+    assert.deepEqual(config, { ...defaults, [key]: result })
+    assert.deepEqual(warnings, [])
+  }
+})
+
+test('names every wrong key, its value and what is allowed', () => {
+  for (const [value, ...problems] of wrong) assert.deepEqual(problemsOf(value), problems)
+})
+
+test('warns of an unknown key and names the nearest known one', () => {
+  for (const [value, warning] of unknown) {
+    const { config, warnings } = parseConfig(value, '.')
+    assert.deepEqual(warnings, [`the configuration: ${warning}`])
+    assert.deepEqual(config, defaults)
+  }
+})
+
+test('a refusal tells the unknown keys too', () => {
+  const error = refused(() => parseConfig({ prot: 1, server: { prot: 2, port: -1 } }, '.'))
+  assert.equal(error.message, 'Cannot load the configuration: server.port must be 0 to 65535: it is -1')
+  assert.deepEqual(error.warnings, [
+    'the configuration: unknown key prot',
+    'the configuration: unknown key server.prot: did you mean server.port?',
+  ])
+})
+
+test('the configuration is frozen and does not share its lists', () => {
+  const proxies = ['10.0.0.1']
+  const { config } = parseConfig({ server: { trusted_proxies: proxies } }, '.')
+  proxies.push('not an address')
+  assert.deepEqual(config['server.trusted_proxies'], ['10.0.0.1'])
+  for (const part of [config, config.trace, config['server.trusted_proxies'], config['server.allowed_hosts']]) {
+    assert.ok(Object.isFrozen(part))
+  }
+})
+
+test('overrides stand above the file, are checked, and do not mend a wrong file', () => {
+  const { config } = parseConfig({ server: { port: 1 } }, '.', { 'server.port': 2, 'app.env': 'dev' })
+  assert.equal(config['server.port'], 2)
+  assert.equal(config['app.env'], 'dev')
+  assert.deepEqual(refused(() => parseConfig({}, '.', { 'server.port': -1 })).problems, [
+    'server.port must be 0 to 65535: it is -1',
+  ])
+  assert.deepEqual(refused(() => parseConfig({ server: { port: '1' } }, '.', { 'server.port': 2 })).problems, [
+    'server.port must be 0 to 65535: it is "1" (write 1, without quotes)',
+  ])
+})
+
+test('reads a file, and tells its absolute path and folder', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  const text = '\ufeff{"server": {"port": 1},\r\n "mine": {}}'
+  writeFileSync(file, text)
+  const loaded = loadConfig(join(folder, '.', 'svc.json'))
+  assert.equal(loaded.file, file)
+  assert.equal(loaded.folder, folder)
+  assert.equal(loaded.config['server.port'], 1)
+  assert.equal(loaded.document?.text, text)
+  assert.deepEqual(loaded.warnings, [`${file}: unknown key mine (line 2)`])
+})
+
+test('a file that is not there gives the defaults and a warning, and is not made', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  const loaded = loadConfig(file, { 'server.port': 5 })
+  assert.deepEqual(loaded.config, { ...defaults, 'server.port': 5 })
+  assert.equal(loaded.file, undefined)
+  assert.equal(loaded.folder, resolve(file, '..'))
+  assert.deepEqual(loaded.warnings, [`${file} is not there: the defaults are used`])
+  assert.throws(() => readFileSync(file), { code: 'ENOENT' })
+})
+
+test('relative paths are relative to the folder of the link, not of what it points to', (t) => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'real'))
+  writeFileSync(join(folder, 'real', 'conf.json'), '{}')
+  symlinkSync(join(folder, 'real', 'conf.json'), join(folder, 'svc.json'))
+  assert.equal(loadConfig(join(folder, 'svc.json')).folder, folder)
+})
+
+test('tells the line of every problem, and all problems in one message', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  const log = '  "log": {\n    "level": "loud",\n    "levle": 1\n  },\n'
+  const text = `{\n${log}  "server.port": "80",\n  "log.level": "info"\n}\n`
+  writeFileSync(file, text)
+  const error = refused(() => loadConfig(file))
+  assert.equal(
+    error.message,
+    [
+      `Cannot load ${file}: 3 problems`,
+      '  log.level must be debug, info, warn, error or fatal: it is "loud" (line 3)',
+      '  server.port must be 0 to 65535: it is "80" (write 80, without quotes) (line 6)',
+      '  log.level is there twice, as "log": "level" and as "log.level" (line 7)',
+    ].join('\n'),
+  )
+  assert.deepEqual(error.warnings, [`${file}: unknown key log.levle: did you mean log.level? (line 4)`])
+  assert.equal(readFileSync(file, 'utf8'), text)
+})
+
+test('a problem between two keys has no line and comes last', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  writeFileSync(file, '{"server": {"header_timeout_s": 31}}')
+  assert.deepEqual(refused(() => loadConfig(file)).problems, [
+    'server.header_timeout_s must be at most server.request_timeout_s, which is 30: it is 31',
+  ])
+})
+
+const notJson: readonly [text: string, problem: string][] = [
+  ['', 'line 1, column 1: a value was expected, but here is the end of the text; write {} for the defaults'],
+  [' \n\n', 'line 3, column 1: a value was expected, but here is the end of the text; write {} for the defaults'],
+  [
+    '{\n  "log": {"level": "info",}\n}',
+    'line 2, column 26: no comma may stand before the closing }\n'
+      + '      "log": {"level": "info",}\n                             ^',
+  ],
+  [
+    '{"log": {},\r\n\t"log": {}}\r\n',
+    'line 2, column 2: the name "log" stands twice in this object\n     "log": {}}\n     ^',
+  ],
+  ['{"a": 1} x', 'line 1, column 10: nothing may follow the value, but here is "x"\n    {"a": 1} x\n             ^'],
+  ['{"app_key": "abc}', 'line 1, column 13: a text that begins here has no closing quote on its line'],
+  ['{"admin": {"password": hunter}}', 'line 1, column 24: a value was expected, but here is "h"'],
+]
+
+test('tells where a file is no JSON and shows the line, unless a secret may stand on it', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  for (const [text, problem] of notJson) {
+    writeFileSync(file, text)
+    assert.deepEqual(refused(() => loadConfig(file)).problems, [`it is not valid JSON at ${problem}`])
+  }
+})
+
+test('shows a part of a long line, with the mark under the mistake', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  writeFileSync(file, `{"a": "${'x'.repeat(500)}" "b": "${'y'.repeat(500)}"}`)
+  const [, shown = '', mark = ''] = refused(() => loadConfig(file)).message.split('\n')
+  assert.equal(shown.length, 104)
+  assert.equal(shown.slice(mark.length - 1, mark.length + 2), '"b"')
+})
+
+test('refuses what is no readable UTF-8 file, and says why', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  mkdirSync(join(folder, 'directory'))
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
+  assert.deepEqual(refused(() => loadConfig(file)).problems, ['it is not UTF-8'])
+  assert.deepEqual(refused(() => loadConfig(join(folder, 'directory'))).problems, ['it is no regular file'])
+  assert.deepEqual(refused(() => loadConfig(join(folder, 'pipe'))).problems, ['it is no regular file'])
+  assert.match(refused(() => loadConfig(join(file, 'svc.json'))).message, /it cannot be read: ENOTDIR/)
+})
+
+test('says that the user may not read the file', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  writeFileSync(file, '{}')
+  chmodSync(folder, 0o755)
+  chmodSync(file, 0)
+  const message = asNobody(() => refused(() => loadConfig(file)).message)
+  assert.match(message, /it cannot be read: EACCES.*; let the user that the server runs as read it$/)
+})
+
+/** Root may read everything, so root acts as another user for a moment. */
+function asNobody<T>(act: () => T): T {
+  const root = process.geteuid?.() === 0
+  if (root) process.seteuid?.(65534)
+  try {
+    return act()
+  } finally {
+    if (root) process.seteuid?.(0)
+  }
+}
+
+test('finds the file: --config, $SVC_CONFIG, the working directory, the package', (t) => {
+  const folder = temporaryFolder(t)
+  const [cwd, empty, packageFolder] = [join(folder, 'cwd'), join(folder, 'empty'), join(folder, 'package')] as const
+  for (const name of [cwd, empty]) mkdirSync(name)
+  writeFileSync(join(cwd, 'svc.json'), '{}')
+  const set = { SVC_CONFIG: 'from-env.json' }
+  const rows: [options: Parameters<typeof findConfigFile>[0], file: string][] = [
+    [{ config: 'a.json', env: set, cwd, packageFolder }, join(cwd, 'a.json')],
+    [{ config: '/etc/a.json', env: set, cwd, packageFolder }, '/etc/a.json'],
+    [{ env: set, cwd, packageFolder }, join(cwd, 'from-env.json')],
+    [{ env: { SVC_CONFIG: '/etc/b.json' }, cwd, packageFolder }, '/etc/b.json'],
+    [{ env: { SVC_CONFIG: '' }, cwd, packageFolder }, join(cwd, 'svc.json')],
+    [{ config: undefined, env: {}, cwd, packageFolder }, join(cwd, 'svc.json')],
+    [{ env: {}, cwd: empty, packageFolder }, join(packageFolder, 'svc.json')],
+  ]
+  for (const [options, file] of rows) assert.equal(findConfigFile(options), file)
+})

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, fsyncSync, mkdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { editConfig } from '../../lib/config/edit.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import { saveConfig } from '../../lib/config/save.ts'
+import type { Config } from '../../lib/config/table.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
+  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
+  [
+    'makes a new text of several keys',
+    undefined,
+    { 'admin.user': 'ann', 'admin.secret': 's', app_key: 'k', 'server.tls.cert': '' },
+    '{\n  "admin": {\n    "user": "ann",\n    "secret": "s"\n  },\n  "app_key": "k",\n'
+      + '  "server": {\n    "tls": {\n      "cert": ""\n    }\n  }\n}\n',
+  ],
+  [
+    'replaces a nested value',
+    '{"admin": {"user": "", "x": 1}}',
+    { 'admin.user': 'ann' },
+    '{"admin": {"user": "ann", "x": 1}}',
+  ],
+  ['replaces a dotted value', '{ "admin.user":"" }', { 'admin.user': 'ann' }, '{ "admin.user":"ann" }'],
+  [
+    'replaces a half dotted value',
+    '{"server":{"tls.cert":"a"}}',
+    { 'server.tls.cert': '' },
+    '{"server":{"tls.cert":""}}',
+  ],
+  [
+    'keeps odd spaces, line ends, numbers, doubled unknown values and a byte order mark',
+    '\ufeff{\r\n\t"9":1.50,"1" : [ 1,2 ],\r\n\r\n\t"admin" :{"user"\t:\t"x" } ,"mine":1e2}\r\n\r\n',
+    { 'admin.user': 'ann' },
+    '\ufeff{\r\n\t"9":1.50,"1" : [ 1,2 ],\r\n\r\n\t"admin" :{"user"\t:\t"ann" } ,"mine":1e2}\r\n\r\n',
+  ],
+  [
+    'keeps a value as it is written when it is the same',
+    '{"server":{"port":8.08e3}}',
+    { 'server.port': 8080 },
+    '{"server":{"port":8.08e3}}',
+  ],
+  [
+    'adds beside a nested key of the group',
+    '{\n    "admin": {\n        "user": "ann"\n    },\n    "mine": 1\n}',
+    { 'admin.secret': 's' },
+    '{\n    "admin": {\n        "user": "ann",\n        "secret": "s"\n    },\n    "mine": 1\n}',
+  ],
+  [
+    'adds beside a dotted key of the group',
+    '{\r\n\t"admin.user": "ann",\r\n\t"mine": 1\r\n}',
+    { 'admin.secret': 's' },
+    '{\r\n\t"admin.user": "ann",\r\n\t"admin.secret": "s",\r\n\t"mine": 1\r\n}',
+  ],
+  [
+    'adds beside a half dotted key',
+    '{"server": {"tls.cert": ""}}',
+    { 'server.tls.key': '' },
+    '{"server": {"tls.cert": "", "tls.key": ""}}',
+  ],
+  [
+    'adds to a minified text',
+    '{"admin":{"user":"ann"}}',
+    { 'admin.secret': 's' },
+    '{"admin":{"user":"ann","secret":"s"}}',
+  ],
+  [
+    'adds after several on one line',
+    '{ "cache_ram": true, "mine": 1 }',
+    { app_key: 'k' },
+    '{ "cache_ram": true, "app_key": "k", "mine": 1 }',
+  ],
+  [
+    'adds to an empty group',
+    '{\n  "admin": {}\n}\n',
+    { 'admin.user': 'ann' },
+    '{\n  "admin": {\n    "user": "ann"\n  }\n}\n',
+  ],
+  ['adds to an empty group on one line', '{"admin": {}}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
+  [
+    'adds to a group of unknown keys',
+    '{"admin": {"mine": 1}}',
+    { 'admin.user': 'ann' },
+    '{"admin": {"mine": 1, "user": "ann"}}',
+  ],
+  [
+    'adds a group at the end',
+    '{\n\t"mine": 1\n}',
+    { 'admin.user': 'ann' },
+    '{\n\t"mine": 1,\n\t"admin": {\n\t\t"user": "ann"\n\t}\n}',
+  ],
+  ['adds a group to an empty object', '{}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
+  [
+    'adds a group inside a group',
+    '{"server": {"port": 1}}',
+    { 'server.tls.key': '' },
+    '{"server": {"port": 1, "tls": {"key": ""}}}',
+  ],
+  [
+    'does not double a blank line',
+    '{\n  "mine": 1,\n\n  "admin.user": "x"\n}',
+    { 'admin.secret': 's' },
+    '{\n  "mine": 1,\n\n  "admin.user": "x",\n  "admin.secret": "s"\n}',
+  ],
+  [
+    'writes a list on one line',
+    '{"app_key_previous": [\n]}',
+    { app_key_previous: ['a', 'b'] },
+    '{"app_key_previous": ["a", "b"]}',
+  ],
+  [
+    'escapes what JSON escapes',
+    '{"admin.user": ""}',
+    { 'admin.user': '"\\\n\u2028' },
+    '{"admin.user": "\\"\\\\\\n\u2028"}',
+  ],
+  [
+    'is not led astray by names',
+    '{"x": {"admin.user": 1}, "admin": {"user": "a"}}',
+    { 'admin.user': 'b' },
+    '{"x": {"admin.user": 1}, "admin": {"user": "b"}}',
+  ],
+]
+
+const refusals: readonly [before: string, changes: object, message: string][] = [
+  [
+    '{',
+    { app_key: 'k' },
+    'it is not valid JSON at line 1, column 2: a name in double quotes was expected, but here is the end of the text',
+  ],
+  ['[]', { app_key: 'k' }, 'the configuration must be an object, {...}: it is a list'],
+  [
+    '{"admin": 3}',
+    { 'admin.user': 'a' },
+    'admin must be an object with enabled, user, password, secret, hardened, setup_token: it is a number',
+  ],
+  [
+    '{"admin.user": "", "admin": {"user": ""}}',
+    { 'admin.user': 'a' },
+    'admin.user is there twice, as "admin.user" and as "admin": "user"',
+  ],
+  ['{}', { 'admin.usr': 'a' }, 'unknown key admin.usr: did you mean admin.user?'],
+  ['{}', { 'server.port': -1 }, 'server.port must be 0 to 65535: it is -1'],
+  [
+    '{}',
+    { admin: 3 },
+    'admin must be an object with enabled, user, password, secret, hardened, setup_token: it is a number',
+  ],
+]
+
+test('changes what is asked for and leaves every other byte', async (t) => {
+  for (const [what, before, changes, after] of edits) {
+    await t.test(what, () => assert.equal(editConfig(before, changes), after))
+  }
+})
+
+test('writes every switch of trace by itself', () => {
+  const { trace } = loadConfig('/nonexistent/svc.json').config
+  const changed = { ...trace, app: false, error: false }
+  const text = editConfig('{"trace.app": true, "trace": {"error": true}}', { trace: changed })
+  const value: unknown = JSON.parse(text)
+  const { app: _app, ...others } = trace
+  assert.deepEqual(value, { 'trace.app': false, trace: { ...others, error: false } })
+})
+
+test('refuses wrong texts and wrong changes', () => {
+  for (const [before, changes, message] of refusals) {
+    assert.throws(() => editConfig(before, changes), { message })
+  }
+})
+
+test('what is saved is what is loaded, whatever the form of the file (seeded)', (t) => {
+  const random = new Seeded(7)
+  const file = join(temporaryFolder(t), 'svc.json')
+  const keys = ['admin.user', 'admin.secret', 'app_key', 'server.tls.cert', 'paths.log', 'shared.url'] as const
+  for (let round = 0; round < 400; round++) {
+    const object: Record<string, unknown> = {}
+    for (const key of keys) {
+      const value = key === 'paths.log' ? 'logs' : ''
+      if (random.integer(2) === 0) continue
+      const [group = '', name = ''] = key.split(/\.(.*)/)
+      if (name === '' || random.integer(2) === 0) object[key] = value
+      else object[group] = { ...(object[group] as object | undefined), [name]: value }
+      if (random.integer(3) === 0) object[`mine ${random.integer(99)}`] = { '2': [1, {}], '1': null }
+    }
+    const lineEnd = random.pick(['\n', '\r\n'])
+    writeFileSync(file, JSON.stringify(object, null, random.pick([0, 1, 2, '\t'])).replaceAll('\n', lineEnd))
+    const before = loadConfig(file)
+    const changes = { 'admin.user': `user ${round}`, 'admin.secret': '"', app_key: 'k', 'paths.log': 'else' }
+    saveConfig(file, changes)
+    const after = loadConfig(file)
+    assert.deepEqual(after.config, { ...before.config, ...changes })
+    assert.equal(after.warnings.length, before.warnings.length)
+  }
+})
+
+test('makes a new file with mode 0600', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  saveConfig(file, { 'admin.user': 'ann' })
+  assert.equal(statSync(file).mode & 0o7777, 0o600)
+  assert.equal(loadConfig(file).config['admin.user'], 'ann')
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})
+
+test('keeps mode, owner and group, and replaces the file instead of writing into it', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  const root = process.geteuid?.() === 0
+  for (const mode of [0o644, 0o640, 0o400, 0o666]) {
+    writeFileSync(file, '{}', { mode: 0o600 })
+    if (root) chownSync(file, 1234, 2345)
+    chmodSync(file, mode)
+    const before = statSync(file)
+    saveConfig(file, { 'admin.user': `ann ${mode}` })
+    const after = statSync(file)
+    assert.equal(after.mode, before.mode)
+    assert.deepEqual([after.uid, after.gid], [before.uid, before.gid])
+    assert.notEqual(after.ino, before.ino)
+    assert.deepEqual(readdirSync(folder), ['svc.json'])
+    chmodSync(file, 0o600)
+  }
+})
+
+test('a symbolic link stays, and what it points to is replaced', (t) => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'real'))
+  const real = join(folder, 'real', 'conf.json')
+  writeFileSync(real, '{"mine": 1}')
+  symlinkSync('real/conf.json', join(folder, 'svc.json'))
+  saveConfig(join(folder, 'svc.json'), { app_key: 'k' })
+  assert.equal(readlinkSync(join(folder, 'svc.json')), 'real/conf.json')
+  assert.equal(readFileSync(real, 'utf8'), '{"mine": 1, "app_key": "k"}')
+})
+
+test('a symbolic link that leads nowhere or in a circle is told apart', (t) => {
+  const folder = temporaryFolder(t)
+  symlinkSync('nowhere.json', join(folder, 'svc.json'))
+  saveConfig(join(folder, 'svc.json'), { app_key: 'k' })
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+  symlinkSync('circle.json', join(folder, 'circle.json'))
+  assert.throws(() => saveConfig(join(folder, 'circle.json'), { app_key: 'k' }), /Cannot save .*: ELOOP/)
+})
+
+test('the content and the folder are on disk before and after the rename', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  const steps: string[] = []
+  saveConfig(file, { app_key: 'k' }, {
+    fsyncSync: (descriptor) => {
+      steps.push(existsSync(file) ? 'folder' : 'content')
+      fsyncSync(descriptor)
+    },
+    renameSync: (from, to) => {
+      steps.push('rename')
+      renameSync(from, to)
+    },
+  })
+  assert.deepEqual(steps, ['content', 'rename', 'folder'])
+})
+
+test('a save that fails at the last step leaves the old file whole and no temporary file', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  writeFileSync(file, '{"mine": 1}')
+  const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+  const fail = (): never => {
+    throw failure
+  }
+  for (const steps of [{ fsyncSync, renameSync: fail }, { fsyncSync: fail, renameSync }]) {
+    assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), {
+      message: `Cannot save ${file}: ENOSPC: no space left on device; the disk is full`,
+      cause: failure,
+    })
+    assert.equal(readFileSync(file, 'utf8'), '{"mine": 1}')
+    assert.deepEqual(readdirSync(folder), ['svc.json'])
+  }
+})
+
+test('a folder in the place of the file is an error, and stays', (t) => {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'svc.json'))
+  assert.throws(() => saveConfig(join(folder, 'svc.json'), { app_key: 'k' }), /Cannot save .*: it is no regular file$/)
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})
+
+test('a missing folder, a wrong encoding and a wrong value are errors that say what to do', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder is not/)
+  assert.throws(() => saveConfig(file, { 'server.port': 1e9 }), {
+    message: `Cannot save ${file}: server.port must be 0 to 65535: it is 1000000000`,
+  })
+  assert.deepEqual(readdirSync(folder), [])
+  writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
+  assert.throws(() => saveConfig(file, { app_key: 'k' }), /Cannot save .*: .*not valid for encoding utf-8/)
+  assert.deepEqual(readFileSync(file), Buffer.from([0x7b, 0xff, 0x7d]))
+})
+
+test('a folder that may not be written is an error that says so, and nothing changes', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  writeFileSync(file, '{}', { mode: 0o666 })
+  chmodSync(folder, 0o555)
+  const root = process.geteuid?.() === 0
+  if (root) process.seteuid?.(65534)
+  try {
+    assert.throws(() => saveConfig(file, { app_key: 'k' }), /EACCES.*; let the user .* write to its folder$/)
+  } finally {
+    if (root) process.seteuid?.(0)
+  }
+  chmodSync(folder, 0o755)
+  assert.equal(readFileSync(file, 'utf8'), '{}')
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})
+
+test('what somebody else wrote in the meantime is kept', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  writeFileSync(file, '{"mine": 1}')
+  let interruptions = 0
+  saveConfig(file, { 'admin.user': 'ann' }, {
+    renameSync,
+    fsyncSync: (descriptor) => {
+      if (interruptions++ === 0) saveConfig(file, { app_key: 'k' })
+      fsyncSync(descriptor)
+    },
+  })
+  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "app_key": "k", "admin": {"user": "ann"}}')
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})
+
+test('a file that appears in the meantime is not overwritten', (t) => {
+  const file = join(temporaryFolder(t), 'svc.json')
+  let interruptions = 0
+  saveConfig(file, { 'admin.user': 'ann' }, {
+    renameSync,
+    fsyncSync: () => {
+      if (interruptions++ === 0) writeFileSync(file, '{"mine": 1}')
+    },
+  })
+  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin": {"user": "ann"}}')
+})
+
+test('gives up on a file that never rests', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  let writes = 0
+  const steps = { renameSync, fsyncSync: () => writeFileSync(file, `{"mine": "${'x'.repeat(++writes)}"}`) }
+  assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), /by somebody else 100 times in a row; try again$/)
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})
+
+test('two processes that save at once leave a whole file at every moment', async (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'svc.json')
+  writeFileSync(file, '{"mine": "kept"}')
+  const module = new URL('../../lib/config/save.ts', import.meta.url).href
+  const writer = (key: string): ReturnType<typeof spawn> =>
+    spawn(
+      process.execPath,
+      [
+        ...process.execArgv,
+        '--input-type=module',
+        '--eval',
+        `const { saveConfig } = await import(${JSON.stringify(module)})
+        for (let n = 1; n <= 100; n++) saveConfig(${JSON.stringify(file)}, { ${JSON.stringify(key)}: key(n) })
+        function key(n) { return 'value ' + n }`,
+      ],
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    )
+  const writers = [writer('admin.user'), writer('admin.secret')]
+  const ended = writers.map(async (child) => (await once(child, 'exit'))[0] as number | null)
+  let running = true
+  const all = Promise.all(ended).finally(() => (running = false))
+  while (running) {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    assert.equal((value as { mine: string }).mine, 'kept')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.deepEqual(await all, [0, 0])
+  const { config } = loadConfig(file)
+  assert.ok([config['admin.user'], config['admin.secret']].includes('value 100'))
+  assert.deepEqual(readdirSync(folder), ['svc.json'])
+})

@@ -1,0 +1,134 @@
+/** A real server whose handler gets a `Body`, for the tests of bodies and forms. All is closed when the test ends. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { readdirSync, readlinkSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+
+import { Body, type BodyOptions } from '../../lib/http/body.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+
+/** What the handler did with one request. */
+export interface Outcome {
+  readonly value?: unknown
+  readonly error?: unknown
+}
+
+/** A server under test. */
+export interface BodyServer {
+  readonly port: number
+  readonly url: string
+  /** The outcome of the next request that ends. */
+  next(): Promise<Outcome>
+  /** A raw connection to it. */
+  connect(): Promise<Socket>
+}
+
+/** Starts a server. `handle` works on the body; its value is answered as JSON, its HttpError as status and JSON. */
+export async function serveBody(
+  t: TestContext,
+  options: Partial<BodyOptions>,
+  handle: (body: Body, request: IncomingMessage) => unknown,
+): Promise<BodyServer> {
+  const outcomes: Outcome[] = []
+  const waiting: Array<(outcome: Outcome) => void> = []
+  const server = createServer((request, response) => {
+    const body = new Body(request, { maxBytes: 1_048_576, ...options })
+    const closed = once(response, 'close')
+    void run()
+
+    async function run(): Promise<void> {
+      let outcome: Outcome
+      try {
+        outcome = { value: await handle(body, request) }
+      } catch (error) {
+        outcome = { error }
+      }
+      const { error } = outcome
+      const status = error instanceof HttpError ? error.status : error === undefined ? 200 : 500
+      const text = error instanceof HttpError ? error.code : error
+      response.writeHead(status, {
+        'Content-Type': 'application/json',
+        ...(body.consumed ? {} : { Connection: 'close' }),
+      })
+      response.end(JSON.stringify(error === undefined ? (outcome.value ?? null) : { error: String(text) }))
+      await closed
+      await body.dispose()
+      const taker = waiting.shift()
+      if (taker === undefined) outcomes.push(outcome)
+      else taker(outcome)
+    }
+  })
+  server.on('checkContinue', (request, response) => {
+    server.emit('request', request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const sockets: Socket[] = []
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a text
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/`,
+    next: () => {
+      const outcome = outcomes.shift()
+      return outcome === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(outcome)
+    },
+    connect: async () => {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      await once(socket, 'connect')
+      return socket
+    },
+  }
+}
+
+/** Everything that comes until the other side closes, as text. */
+export async function readAll(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk as Buffer) // no encoding is set, so chunks are buffers
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+/** A multipart body. A part is its header lines and its data. */
+export function multipart(boundary: string, parts: ReadonlyArray<readonly [string, string | Buffer]>): Buffer {
+  const pieces = parts.flatMap(([header, data]) => [
+    Buffer.from(`--${boundary}\r\n${header}\r\n\r\n`),
+    typeof data === 'string' ? Buffer.from(data) : data,
+    Buffer.from('\r\n'),
+  ])
+  return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)])
+}
+
+/** Asserts that nothing is left in a folder and that no descriptor of this process leads into it. */
+export function assertNothingLeft(folder: string): void {
+  assert.deepEqual(readdirSync(folder), [])
+  const open = readdirSync('/proc/self/fd').map((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`)
+    } catch {
+      return ''
+    }
+  })
+  assert.deepEqual(
+    open.filter((target) => target.startsWith(folder)),
+    [],
+  )
+}
+
+/** Asserts that a promise rejects with an HttpError of this status and code. Returns the error. */
+export async function rejectsWith(promise: Promise<unknown>, status: number, code: string): Promise<HttpError> {
+  const error = await promise.then(
+    () => assert.fail('it must not succeed'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof HttpError, `not an HttpError: ${String(error)}`)
+  assert.deepEqual([error.status, error.code], [status, code])
+  return error
+}

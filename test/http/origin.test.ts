@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkTrustedOrigin, createOriginCheck, type OriginVerdict } from '../../lib/http/origin.ts'
+
+const trusted = ['https://Partner.example:443', 'http://dev.example:3000', 'https://sub.example.org']
+
+interface Row {
+  site?: string
+  origin?: string
+  referer?: string
+  host?: string
+  scheme?: 'http' | 'https'
+  verdict: OriginVerdict
+}
+
+const rows: Row[] = [
+  { verdict: 'unknown' },
+  // Sec-Fetch-Site decides when it is there.
+  { site: 'same-origin', verdict: 'same' },
+  { site: 'none', verdict: 'same' },
+  { site: 'same-origin', origin: 'https://evil.example', verdict: 'same' },
+  { site: 'cross-site', verdict: 'cross' },
+  { site: 'cross-site', origin: 'https://example.org', verdict: 'cross' },
+  { site: 'cross-site', origin: 'null', verdict: 'cross' },
+  { site: 'cross-site', origin: 'https://partner.example', verdict: 'same' },
+  { site: 'cross-site', referer: 'https://partner.example/form?a=b', verdict: 'same' },
+  { site: 'cross-site', origin: 'null', referer: 'https://partner.example/', verdict: 'cross' },
+  { site: 'same-site', verdict: 'cross' },
+  { site: 'same-site', origin: 'https://other.example.org', verdict: 'cross' },
+  { site: 'same-site', origin: 'https://sub.example.org', verdict: 'same' },
+  { site: 'same-site', origin: 'http://sub.example.org', verdict: 'cross' },
+  { site: 'same-site', referer: 'https://sub.example.org/page', verdict: 'same' },
+  { site: 'same-origin, cross-site', verdict: 'cross' },
+  { site: 'SAME-ORIGIN', verdict: 'cross' },
+  { site: '', verdict: 'cross' },
+  // Then Origin.
+  { origin: 'https://example.org', verdict: 'same' },
+  { origin: 'HTTPS://EXAMPLE.ORG:443', verdict: 'same' },
+  { origin: 'https://example.org', host: 'EXAMPLE.org.:443', verdict: 'same' },
+  { origin: 'https://example.org:8443', verdict: 'cross' },
+  { origin: 'https://example.org:8443', host: 'example.org:8443', verdict: 'same' },
+  { origin: 'https://example.org', host: 'example.org:8443', verdict: 'cross' },
+  { origin: 'http://example.org', verdict: 'cross' },
+  { origin: 'http://example.org', scheme: 'http', verdict: 'same' },
+  { origin: 'http://example.org:80', scheme: 'http', verdict: 'same' },
+  { origin: 'https://example.org', scheme: 'http', verdict: 'same' },
+  { origin: 'http://[::1]:8080', scheme: 'http', host: '[0::1]:8080', verdict: 'same' },
+  { origin: 'https://evil.example', verdict: 'cross' },
+  { origin: 'https://example.org.evil.example', verdict: 'cross' },
+  { origin: 'https://example.org@evil.example', verdict: 'cross' },
+  { origin: 'https://evil.example\\@example.org', verdict: 'cross' },
+  { origin: 'https://example.org/', verdict: 'cross' },
+  { origin: 'https://example.org, https://evil.example', verdict: 'cross' },
+  { origin: 'chrome-extension://example.org', verdict: 'cross' },
+  { origin: 'example.org', verdict: 'cross' },
+  { origin: '', verdict: 'cross' },
+  { origin: 'https://example.org', host: '', verdict: 'cross' },
+  { origin: 'null', verdict: 'unknown' },
+  { origin: 'null', referer: 'https://evil.example/', verdict: 'unknown' },
+  { origin: 'https://partner.example', verdict: 'same' },
+  { origin: 'http://partner.example', verdict: 'cross' },
+  { origin: 'http://dev.example:3000', verdict: 'same' },
+  { origin: 'http://dev.example', verdict: 'cross' },
+  { origin: 'https://evil.example', referer: 'https://example.org/', verdict: 'cross' },
+  // Then Referer.
+  { referer: 'https://example.org', verdict: 'same' },
+  { referer: 'https://example.org/form?next=https://evil.example', verdict: 'same' },
+  { referer: 'https://evil.example/https://example.org/', verdict: 'cross' },
+  { referer: 'https://evil.example?https://example.org/', verdict: 'cross' },
+  { referer: 'https://evil.example#@example.org', verdict: 'cross' },
+  { referer: 'http://dev.example:3000/x', verdict: 'same' },
+  { referer: 'about:blank', verdict: 'cross' },
+  { referer: '', verdict: 'cross' },
+]
+
+for (const { verdict, ...row } of rows) {
+  test(`is ${verdict} for ${JSON.stringify(row)}`, () => {
+    const headers: Record<string, string | undefined> = { 'sec-fetch-site': row.site, origin: row.origin, referer: row.referer }
+    const check = createOriginCheck(trusted)
+    const header = (name: string): string | undefined => headers[name]
+    assert.equal(check({ header, scheme: row.scheme ?? 'https', host: row.host ?? 'example.org' }), verdict)
+  })
+}
+
+for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', 'https://a/path', 'ftp://a', 'https://a b', 'https://a:x', 'https://u@a']) {
+  test(`refuses ${JSON.stringify(entry)} as a trusted origin and names it`, () => {
+    assert.match(checkTrustedOrigin(entry) ?? '', /^must be an origin/)
+    assert.throws(() => createOriginCheck(['https://good.example', entry]), (error: Error) => {
+      return error.message.startsWith('Cannot trust an origin: ') && error.message.endsWith(`: it is ${JSON.stringify(entry)}`)
+    })
+  })
+}
+
+test('takes origins with and without a port', () => {
+  assert.deepEqual(trusted.map(checkTrustedOrigin), [undefined, undefined, undefined])
+})

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { AccessEntry, AccessFormat, AccessLogOptions } from '../../lib/log/access-log.ts'
+import { accessFormats, createAccessLog } from '../../lib/log/access-log.ts'
+import type { LogReport } from '../../lib/log/appender.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { createFaultyDisk } from './faulty-disk.ts'
+import { KeptConsole, openLog, textOf } from './fixture.ts'
+
+type Change = Partial<AccessEntry> & { headers?: Record<string, string> }
+
+const now = (): number => Date.parse('2026-11-20T11:27:00.123Z')
+const start = '127.0.0.1 - - [20/Nov/2026:11:27:00 +0000] '
+process.env.TZ = 'UTC'
+
+const rows: readonly (readonly [what: string, format: AccessFormat, change: Change, line: string])[] = [
+  ['the line of the specification', 'spec', {}, `${start}"GET /x HTTP/1.1" 200`],
+  ['an upgrade', 'spec', { sentStatus: 101 }, `${start}"GET /x HTTP/1.1" 101`],
+  ['an older version', 'spec', { httpVersion: '1.0', method: 'HEAD' }, `${start}"HEAD /x HTTP/1.0" 200`],
+  ['quotes and backslashes', 'spec', { path: '/a"b\\c' }, `${start}"GET /a\\x22b\\x5cc HTTP/1.1" 200`],
+  ['line ends', 'spec', { path: '/\r\n\u2028' }, `${start}"GET /\\x0d\\x0a\\u2028 HTTP/1.1" 200`],
+  ['control characters', 'spec', { path: '/\0\x7f\x85' }, `${start}"GET /\\x00\\x7f\\x85 HTTP/1.1" 200`],
+  ['bytes of any encoding', 'spec', { path: '/caf\xc3\xa9' }, `${start}"GET /caf\\xc3\\xa9 HTTP/1.1" 200`],
+  ['a request that could not be read', 'spec', { method: '', path: '', sentStatus: 400 }, `${start}"- - HTTP/1.1" 400`],
+  ['an address that is none', 'spec', { ip: 'a "\n' }, `a\\x20\\x22\\x0a${start.slice(9)}"GET /x HTTP/1.1" 200`],
+  ['no address', 'spec', { ip: '' }, `-${start.slice(9)}"GET /x HTTP/1.1" 200`],
+  ['the bytes', 'common', { sentBytes: 1234 }, `${start}"GET /x HTTP/1.1" 200 1234`],
+  ['no bytes', 'common', { sentBytes: 0, sentStatus: 304 }, `${start}"GET /x HTTP/1.1" 304 -`],
+  [
+    'referer and user agent',
+    'combined',
+    { headers: { referer: 'http://a/?b="c"', 'user-agent': 'A B\\\x1b' } },
+    `${start}"GET /x HTTP/1.1" 200 5 "http://a/?b=\\x22c\\x22" "A B\\x5c\\x1b"`,
+  ],
+  ['neither of them', 'combined', { headers: { referer: '' } }, `${start}"GET /x HTTP/1.1" 200 5 "-" "-"`],
+]
+
+for (const [what, format, change, line] of rows) {
+  test(`${format}: writes ${what}`, (t) => {
+    const { log, folder } = open(t, { format })
+    log.write(entry(change))
+    log.flush()
+    assert.equal(textOf(folder, 'access.log'), `${line}\n`)
+  })
+}
+
+test('json: one object a line, with what is there', (t) => {
+  const { log, folder } = open(t, { format: 'json' })
+  log.write(entry({}))
+  const headers = { referer: 'r"', 'user-agent': 'u\x85' }
+  const given = { ip: '::1', path: '/"\n\x85', givenId: 'abcdefgh', routeName: 'board.list', durationMs: 1.23456 }
+  log.write(entry({ ...given, headers }))
+  log.flush()
+  const text = textOf(folder, 'access.log')
+  assert.doesNotMatch(text, /[\x7f-\x9f]/)
+  const [first, second] = text.trimEnd().split('\n').map((line): unknown => JSON.parse(line))
+  const common = { time: '2026-11-20T11:27:00.123+00:00', method: 'GET', version: '1.1', status: 200, bytes: 5 }
+  assert.deepEqual(first, { ...common, ip: '127.0.0.1', path: '/x', duration_ms: 0.5, route: '' })
+  const shown = { id: 'abcdefgh', referer: 'r"', user_agent: 'u\x85', route: 'board.list', duration_ms: 1.235 }
+  assert.deepEqual(second, { ...common, ip: '::1', path: '/"\n\x85', ...shown })
+})
+
+test('no request can forge a line, whatever it is made of', (t) => {
+  const seeded = new Seeded(7)
+  const bytes = (): string => seeded.bytes(seeded.integer(40)).toString('latin1')
+  const text = (): string => bytes() + seeded.pick(['', '\u2028', '" 200\n'])
+  for (const format of accessFormats) {
+    const { log, folder } = open(t, { format })
+    for (let number = 0; number < 500; number += 1) {
+      const headers = { referer: text(), 'user-agent': text() }
+      log.write(entry({ ip: text(), method: text(), path: text(), routeName: text(), givenId: text(), headers }))
+    }
+    log.flush()
+    const lines = textOf(folder, 'access.log').split('\n')
+    assert.equal(lines.pop(), '')
+    assert.equal(lines.length, 500)
+    const shape = /^[!-~]+ - - \[20\/Nov\/2026:\S+ \+0000\] "[!-~]+ [!-~]+ HTTP\/1\.1" 200( 5( "[ -~]+" "[ -~]+")?)?$/
+    for (const line of lines) {
+      if (format === 'json') assert.equal(typeof JSON.parse(line), 'object')
+      else assert.match(line, shape)
+      assert.equal(line.split('"').length, { spec: 3, common: 3, combined: 7, json: line.split('"').length }[format])
+    }
+  }
+})
+
+test('reads no header for a line that does not show it', (t) => {
+  for (const format of ['spec', 'common'] as const) {
+    const { log } = open(t, { format })
+    log.write({ ...entry({}), header: () => assert.fail('a header was read') })
+    log.flush()
+    assert.equal(log.written, 1)
+  }
+})
+
+test('a line is in the file one turn after it was written', async (t) => {
+  const { log, folder } = open(t, {})
+  log.write(entry({}))
+  assert.equal(textOf(folder, 'access.log'), '')
+  await turn()
+  assert.equal(textOf(folder, 'access.log').length, `${start}"GET /x HTTP/1.1" 200\n`.length)
+})
+
+test('reopens its file after logrotate has moved it away', (t) => {
+  const { log, folder, reports } = open(t, {})
+  log.write(entry({ path: '/old' }))
+  renameSync(join(folder, 'access.log'), join(folder, 'access.log.1'))
+  log.write(entry({ path: '/old' }))
+  log.reopen()
+  log.write(entry({ path: '/new' }))
+  log.close()
+  assert.match(textOf(folder, 'access.log.1'), /^.*\/old .*\n.*\/old .*\n$/)
+  assert.match(textOf(folder, 'access.log'), /^.*\/new .*\n$/)
+  assert.deepEqual(reports, [`info Reopened ${join(folder, 'access.log')}`])
+})
+
+test('tells the general log what was lost', (t) => {
+  const fileSystem = createFaultyDisk()
+  const general = openLog(t)
+  const report: LogReport = (level, message) => general.logger.module('logger')[level](message)
+  const { log, terminal } = open(t, { fileSystem, report })
+  fileSystem.room = 0
+  for (let number = 0; number < 5000; number += 1) log.write(entry({}))
+  assert.match(log.problem ?? '', /^Cannot write the log .*access\.log: ENOSPC/)
+  fileSystem.room = 1e9
+  log.flush()
+  general.logger.flush()
+  assert.ok(log.lost > 0)
+  assert.deepEqual([log.written + log.lost, log.problem], [5000, undefined])
+  const warning = new RegExp(`\\[WARN \\] \\[logger\\] .*access\\.log is written again\\. Lines lost: ${log.lost} `)
+  assert.match(textOf(general.folder), warning)
+  assert.match(terminal.errorText, new RegExp(`Lines lost: ${log.lost}\n`))
+})
+
+test('works with nothing but what it must be given', (t) => {
+  const folder = temporaryFolder(t)
+  const log = createAccessLog({ folder, file: 'access.log', format: 'spec' })
+  log.write(entry({}))
+  log.reopen()
+  log.close()
+  assert.match(textOf(folder, 'access.log'), /"GET \/x HTTP\/1\.1" 200\n$/)
+})
+
+test('refuses a format that it does not know, and a file without a name', (t) => {
+  const options = { folder: temporaryFolder(t), file: 'access.log', format: 'spec' } as const
+  const wrong = 'apache' as AccessFormat // `as`: JavaScript can pass anything
+  assert.throws(() => createAccessLog({ ...options, format: wrong }), {
+    name: 'RangeError',
+    message: 'Cannot open the access log: access_log.format must be one of spec, common, combined, json: it is apache',
+  })
+  const nameless = { name: 'RangeError', message: /access_log\.file must not be empty$/ }
+  assert.throws(() => createAccessLog({ ...options, file: '' }), nameless)
+})
+
+function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogOptions>) {
+  const folder = temporaryFolder(t)
+  const terminal = new KeptConsole()
+  const reports: string[] = []
+  const report = (level: string, message: string): number => reports.push(`${level} ${message}`)
+  const defaults = { folder, file: 'access.log', format: 'spec', now, consolePort: terminal, report } as const
+  const log = createAccessLog({ ...defaults, ...options })
+  t.after(() => log.close())
+  return { log, folder, terminal, reports }
+}
+
+function entry(change: Change): AccessEntry {
+  const { headers = {}, ...rest } = change
+  const request = { ip: '127.0.0.1', method: 'GET', path: '/x', httpVersion: '1.1', sentStatus: 200, sentBytes: 5 }
+  return { ...request, durationMs: 0.5, routeName: '', givenId: undefined, header: (name) => headers[name], ...rest }
+}

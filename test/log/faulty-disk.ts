@@ -1,0 +1,67 @@
+/** A real disk that can be told to be full, to take few bytes at a time, and to refuse calls. */
+import type { FileSystem } from '../../lib/log/file-system.ts'
+import { nodeFileSystem } from '../../lib/log/file-system.ts'
+
+/** A file system of {@link createFaultyDisk}, with its controls. */
+export interface FaultyDisk extends FileSystem {
+  /** The bytes that may still be written; the write that finds none fails with ENOSPC. */
+  room: number
+  /** The most bytes that one call takes. */
+  bytesPerWrite: number
+  /** The calls that fail, by name, and the code of their error. */
+  readonly refused: Map<keyof FileSystem, string>
+  /** How often a write was tried. */
+  writes: number
+}
+
+/** Returns a file system that works until it is told otherwise. */
+export function createFaultyDisk(): FaultyDisk {
+  const fail = (code: string, message: string): never => {
+    throw Object.assign(new Error(`${code}: ${message}`), { code })
+  }
+  const check = (call: keyof FileSystem): void => {
+    const code = disk.refused.get(call)
+    if (code !== undefined) fail(code, `refused by the test, ${call}`)
+  }
+  const disk: FaultyDisk = {
+    ...nodeFileSystem,
+    room: Number.POSITIVE_INFINITY,
+    bytesPerWrite: Number.POSITIVE_INFINITY,
+    refused: new Map(),
+    writes: 0,
+    openSync: (path, flags, mode) => {
+      check('openSync')
+      return nodeFileSystem.openSync(path, flags, mode)
+    },
+    closeSync: (fd) => {
+      nodeFileSystem.closeSync(fd)
+      check('closeSync')
+    },
+    fstatSync: (fd) => {
+      check('fstatSync')
+      return nodeFileSystem.fstatSync(fd)
+    },
+    statSync: (path) => {
+      check('statSync')
+      return nodeFileSystem.statSync(path)
+    },
+    renameSync: (from, to) => {
+      check('renameSync')
+      nodeFileSystem.renameSync(from, to)
+    },
+    unlinkSync: (path) => {
+      check('unlinkSync')
+      nodeFileSystem.unlinkSync(path)
+    },
+    writeSync: (fd, bytes, offset, length) => {
+      disk.writes += 1
+      check('writeSync')
+      const taken = Math.min(length, disk.room, disk.bytesPerWrite)
+      if (disk.room === 0) fail('ENOSPC', 'no space left on device')
+      const count = nodeFileSystem.writeSync(fd, bytes, offset, taken)
+      disk.room -= count
+      return count
+    },
+  }
+  return disk
+}

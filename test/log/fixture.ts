@@ -1,0 +1,59 @@
+/** What the tests of the logs share: a log in a folder of its own, and the lines found there. */
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ConsolePort } from '../../lib/log/console.ts'
+import type { Logger, LoggerOptions } from '../../lib/log/logger.ts'
+import { createLogger } from '../../lib/log/logger.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** A console that keeps what is printed. */
+export class KeptConsole implements ConsolePort {
+  outText = ''
+  errorText = ''
+
+  out(text: string): void {
+    this.outText += text
+  }
+
+  error(text: string): void {
+    this.errorText += text
+  }
+}
+
+/** A clock that a test holds. */
+export class HeldClock {
+  ms = Date.UTC(2026, 10, 20, 11, 27, 0, 123)
+  readonly now = (): number => this.ms
+}
+
+/** A log that is closed when the test ends, with all that it is made of. */
+export function openLog(
+  t: { after(work: () => void): void },
+  options: Partial<LoggerOptions> = {},
+): { logger: Logger; folder: string; clock: HeldClock; terminal: KeptConsole } {
+  const folder = options.folder ?? temporaryFolder(t)
+  const clock = new HeldClock()
+  const terminal = new KeptConsole()
+  const logger = createLogger({
+    ...{ folder, file: 'svc.log', level: 'debug', console: false, maxSizeMb: 10, maxFiles: 0, format: 'text' },
+    ...{ trace: {}, now: clock.now, consolePort: terminal },
+    ...options,
+  })
+  t.after(() => logger.close())
+  return { logger, folder, clock, terminal }
+}
+
+/** The text of a file of the folder. */
+export function textOf(folder: string, file = 'svc.log'): string {
+  return readFileSync(join(folder, file), 'utf8')
+}
+
+/** The names of the rotated files, in the order of their names. */
+export function rotatedFiles(folder: string): string[] {
+  return readdirSync(folder).filter((name) => /^svc_\d{14}_\d{6}\.log$/.test(name)).sort()
+}
+
+/** All lines of all files of the folder. */
+export function allLines(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => textOf(folder, name).split('\n')).filter((line) => line !== '')
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, readSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { nodeFileSystem } from '../../lib/log/file-system.ts'
+import { LogFile } from '../../lib/log/log-file.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { createFaultyDisk } from './faulty-disk.ts'
+
+test('knows its size, from what is there and from what it writes', (t) => {
+  const path = join(temporaryFolder(t), 'a.log')
+  writeFileSync(path, 'torn')
+  const file = new LogFile(path, nodeFileSystem)
+  file.open()
+  file.open()
+  file.write(Buffer.from('..line\n'), 2)
+  assert.deepEqual([file.size, statSync(path).size], [10, 10])
+  file.close()
+  file.close()
+})
+
+test('tells whether its path still leads to it', (t) => {
+  const path = join(temporaryFolder(t), 'a.log')
+  const file = new LogFile(path, nodeFileSystem)
+  assert.equal(file.isAtPath(), false)
+  file.open()
+  assert.equal(file.isAtPath(), true)
+  unlinkSync(path)
+  assert.equal(file.isAtPath(), false)
+  writeFileSync(path, '')
+  assert.equal(file.isAtPath(), false)
+  file.reopen()
+  assert.equal(file.isAtPath(), true)
+  file.close()
+})
+
+test('cannot be written to before it is opened', (t) => {
+  const path = join(temporaryFolder(t), 'a.log')
+  const file = new LogFile(path, nodeFileSystem)
+  assert.throws(() => file.write(Buffer.from('line\n'), 0), { message: `Cannot write to ${path}: it is not open` })
+})
+
+test('leaves no descriptor open when it cannot be opened', (t) => {
+  const fileSystem = createFaultyDisk()
+  const closed: number[] = []
+  const file = new LogFile(join(temporaryFolder(t), 'a.log'), {
+    ...fileSystem,
+    closeSync: (fd) => {
+      closed.push(fd)
+      fileSystem.closeSync(fd)
+    },
+  })
+  fileSystem.refused.set('fstatSync', 'EIO')
+  assert.throws(() => file.open(), { code: 'EIO' })
+  assert.equal(closed.length, 1)
+})
+
+test('a pipe has no size, so it is never rotated', (t) => {
+  const path = join(temporaryFolder(t), 'pipe')
+  execFileSync('mkfifo', [path])
+  const file = new LogFile(path, nodeFileSystem)
+  file.open()
+  const reader = openSync(path, 'r')
+  file.write(Buffer.from('line\n'), 0)
+  const read = Buffer.alloc(100)
+  assert.equal(read.toString('utf8', 0, readSync(reader, read)), 'line\n')
+  assert.deepEqual([file.size, file.room], [0, Number.POSITIVE_INFINITY])
+  closeSync(reader)
+  file.close()
+})

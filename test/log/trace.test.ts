@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Trace, traceModules } from '../../lib/log/trace.ts'
+
+const specModules =
+  'app server worker_http worker_ws worker_otros pool pool_detector metrics config socket monitor response logger error'
+
+test('has the switches of the specification, all on at first', () => {
+  assert.deepEqual(traceModules, specModules.split(' '))
+  assert.deepEqual(new Trace().state(), Object.fromEntries(traceModules.map((module) => [module, true])))
+})
+
+test('switches one module, and with all every one', () => {
+  const trace = new Trace({ all: false, pool: true })
+  const held = trace.switchOf('server')
+  assert.deepEqual([trace.enabled('pool'), trace.enabled('server'), held.on], [true, false, false])
+  trace.set('server', true)
+  assert.deepEqual([trace.enabled('server'), trace.enabled('app'), held.on], [true, false, true])
+  trace.set('all', true)
+  assert.ok(Object.values(trace.state()).every((on) => on))
+})
+
+test('the state is a copy', () => {
+  const trace = new Trace()
+  trace.state().app = false
+  assert.equal(trace.enabled('app'), true)
+})
+
+test('a module outside the list always passes', () => {
+  const trace = new Trace({ all: false })
+  for (const module of ['billing', 'constructor', '__proto__', 'all', '']) assert.equal(trace.enabled(module), true)
+})
+
+test('refuses to switch an unknown module and names the known ones', () => {
+  const trace = new Trace()
+  for (const module of ['billing', '', 'App', '__proto__']) {
+    const expected = { name: 'RangeError', message: /must be all or one of app, server, .*error: it is/ }
+    assert.throws(() => trace.set(module, false), expected)
+  }
+  assert.throws(() => new Trace({ nowhere: true }), { name: 'RangeError', message: /: it is nowhere$/ })
+})

@@ -1,0 +1,398 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createModules } from '../../lib/routing/modules.ts'
+import type { ModuleNamespace } from '../../lib/routing/modules.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** An application in a folder of its own, with the shorthands that the tests need. */
+function application(t: TestContext, files: Readonly<Record<string, string>>) {
+  const root = temporaryFolder(t)
+  const write = (changed: Readonly<Record<string, string>>): void => {
+    for (const [name, content] of Object.entries(changed)) {
+      mkdirSync(dirname(join(root, name)), { recursive: true })
+      writeFileSync(join(root, name), content)
+    }
+  }
+  write({ 'package.json': '{"type": "module"}', ...files })
+  const modules = createModules({ root })
+  return {
+    root,
+    write,
+    remove: (name: string) => rmSync(join(root, name)),
+    load: (name: string) => modules.load(join(root, name)),
+    refresh: () => modules.refresh(),
+    value: async (name: string) => run(await modules.load(join(root, name))),
+  }
+}
+
+function run(namespace: ModuleNamespace): unknown {
+  assert.equal(typeof namespace['default'], 'function')
+  return (namespace['default'] as () => unknown)()
+}
+
+const importer = `import v from './v.js'\nexport default () => v\n`
+const counter = 'let count = 0\nexport const next = () => ++count\n'
+
+test('loads a module once, for calls at the same time too', async (t) => {
+  const app = application(t, { 'a.js': 'export default () => 1\nexport const other = 2\n' })
+  const [first, second] = await Promise.all([app.load('a.js'), app.load('a.js')])
+  assert.equal(first, second)
+  assert.equal(first['other'], 2)
+  assert.equal(await app.load('a.js'), first)
+})
+
+test('imports by the plain URL until something changes', async (t) => {
+  const app = application(t, { 'a.js': 'export default () => import.meta.url\n' })
+  assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)
+  await app.refresh()
+  assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)
+  app.write({ 'a.js': 'export default () => import.meta.url // changed\n' })
+  await app.refresh()
+  assert.match(String(await app.value('a.js')), /a\.js\?svc=\d+-1$/)
+})
+
+test('keeps every instance when nothing changed', async (t) => {
+  const app = application(t, { 'a.js': `import { next } from './s.js'\nexport default next\n`, 's.js': counter })
+  const first = await app.load('a.js')
+  assert.equal(run(first), 1)
+  assert.deepEqual(await app.refresh(), [])
+  assert.equal(await app.load('a.js'), first)
+  app.write({ 's.js': counter })
+  assert.deepEqual(await app.refresh(), [], 'written again with the same content')
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('renews a changed module and keeps the state of what it imports', async (t) => {
+  const app = application(t, {
+    'a.js': `import { next } from './s.js'\nexport default () => 'a' + next()\n`,
+    'b.js': `import { next } from './s.js'\nexport default () => 'b' + next()\n`,
+    's.js': counter,
+  })
+  const b = await app.load('b.js')
+  assert.equal(await app.value('a.js'), 'a1')
+  app.write({ 'a.js': `import { next } from './s.js'\nexport default () => 'A' + next()\n` })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 'A2')
+  assert.equal(await app.load('b.js'), b)
+  assert.equal(run(b), 'b3')
+})
+
+test('renews all that import a changed module, which they share', async (t) => {
+  const app = application(t, {
+    'actions/a.js': `import { next } from '../lib/m.js'\nexport default () => 'a' + next()\n`,
+    'actions/b.js': `import { next } from '../lib/m.js'\nexport default () => 'b' + next()\n`,
+    'actions/c.js': `export default () => 'c'\n`,
+    'lib/m.js': `export { next } from './s.js'\n`,
+    'lib/s.js': counter,
+  })
+  const old = await app.load('actions/a.js')
+  const c = await app.load('actions/c.js')
+  assert.equal(await app.value('actions/b.js'), 'b1')
+  app.write({ 'lib/s.js': 'let count = 100\nexport const next = () => ++count\n' })
+  assert.deepEqual([...(await app.refresh())].sort(), ['actions/a.js', 'actions/b.js'])
+  assert.equal(await app.value('actions/a.js'), 'a101')
+  assert.equal(await app.value('actions/b.js'), 'b102')
+  assert.equal(await app.load('actions/c.js'), c)
+  assert.equal(run(old), 'a2', 'a request in flight ends on the old instance')
+})
+
+test('renews again and again', async (t) => {
+  const app = application(t, { 'a.js': importer, 'v.js': 'export default 0\n' })
+  for (let version = 1; version <= 5; version++) {
+    await app.load('a.js')
+    app.write({ 'v.js': `export default ${version}\n` })
+    assert.deepEqual(await app.refresh(), ['a.js'])
+    assert.equal(await app.value('a.js'), version)
+  }
+})
+
+test('renews what imports in every way there is', async (t) => {
+  const ways: Readonly<Record<string, string>> = {
+    'static.js': importer,
+    'from.js': `export { default as v } from './v.js'\nimport * as me from './from.js'\nexport default () => me.v\n`,
+    'dynamic.js': `export default async () => (await import('./v.js')).default\n`,
+    'template.js': 'export default async () => (await import(`./v.js`)).default\n',
+    'cycle-a.js': `import { b } from './cycle-b.js'\nexport const a = 1\nexport default () => b()\n`,
+    'json.js': `import v from './v.json' with { type: 'json' }\nexport default () => v.v\n`,
+    'query.js': `import v from './v.js?x=1'\nexport default () => v\n`,
+    'url.js': `import v from 'file://ROOT/v.js'\nexport default () => v\n`,
+    'absolute.js': `import v from 'ROOT/v.js'\nexport default () => v\n`,
+    'require.cjs': `const v = require('./v.cjs')\nmodule.exports = () => v\n`,
+    'extensionless.cjs': `const v = require('./w')\nmodule.exports = () => v\n`,
+    'index.cjs': `const v = require('./folder')\nmodule.exports = () => v\n`,
+    'json.cjs': `module.exports = () => require('./v.json').v\n`,
+    'import.cjs': `module.exports = async () => (await import('./v.js')).default\n`,
+    'commonjs.js': `import v from './v.cjs'\nexport default () => v\n`,
+    'created.js':
+      `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\n` +
+      `export default () => load('./v.cjs')\n`,
+  }
+  const values = (version: number): Record<string, string> => ({
+    'v.js': `export default ${version}\n`,
+    'v.json': `{"v": ${version}}`,
+    'v.cjs': `module.exports = ${version}\n`,
+    'w.json': String(version),
+    'folder/index.js': `module.exports = ${version}\n`,
+    'folder/package.json': '{}',
+  })
+  const app = application(t, values(1))
+  app.write({
+    'cycle-b.js': `import { a } from './cycle-a.js'\nimport v from './v.js'\nexport const b = () => v + a - 1\n`,
+  })
+  for (const [name, source] of Object.entries(ways)) app.write({ [name]: source.replace('ROOT', app.root) })
+  for (const name of Object.keys(ways)) assert.equal(await app.value(name), 1, name)
+  for (const version of [2, 3]) {
+    app.write(values(version))
+    const renewed = new Set(await app.refresh())
+    for (const name of Object.keys(ways)) {
+      assert.equal(renewed.has(name), true, name)
+      assert.equal(await app.value(name), version, `${name}, version ${version}`)
+    }
+  }
+})
+
+test('what is loaded for the first time after a change gets the present instances', async (t) => {
+  const app = application(t, {
+    'a.js': `import { next } from './s.js'\nexport default () => next()\n`,
+    'b.js': `import { next } from './m.js'\nexport default () => next()\n`,
+    'm.js': `export * from './s.js'\n`,
+    's.js': counter,
+  })
+  assert.equal(await app.value('a.js'), 1)
+  app.write({ 's.js': 'let count = 100\nexport const next = () => ++count\n' })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 101)
+  assert.equal(await app.value('b.js'), 102)
+})
+
+test('a module that was dropped, changed and imported again is the new one', async (t) => {
+  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+  assert.equal(await app.value('a.js'), 1)
+  app.write({ 'a.js': 'export default () => 0\n' })
+  await app.refresh()
+  assert.equal(await app.value('a.js'), 0)
+  app.write({ 'v.js': 'export default 2\n' })
+  await app.refresh()
+  app.write({ 'a.js': importer })
+  await app.refresh()
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('a changed module that is broken rejects until it is mended, and the old one lives on', async (t) => {
+  const app = application(t, { 'a.js': 'export default () => 1\n' })
+  const old = await app.load('a.js')
+  app.write({ 'a.js': 'export default () => 2\n\nlet x = ;\n' })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  await assert.rejects(app.load('a.js'), { message: `Cannot load a.js: a.js:3: SyntaxError: Unexpected token ';'` })
+  await assert.rejects(app.load('a.js'), /SyntaxError/)
+  assert.equal(run(old), 1)
+  app.write({ 'a.js': 'export default () => 3\n' })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 3)
+})
+
+test('tries what failed anew at each refresh, changed or not', async (t) => {
+  const app = application(t, {
+    'a.js': importer,
+    'v.js': `if (globalThis.svcModulesTest !== true) throw new Error('not yet')\nexport default 1\n`,
+    's.js': counter,
+    'ok.js': `import { next } from './s.js'\nexport default next\n`,
+  })
+  t.after(() => Reflect.deleteProperty(globalThis, 'svcModulesTest'))
+  assert.equal(await app.value('ok.js'), 1)
+  await assert.rejects(app.load('a.js'), /Cannot load a\.js: v\.js:1: Error: not yet/)
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  await assert.rejects(app.load('a.js'), /not yet/)
+  Reflect.set(globalThis, 'svcModulesTest', true)
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 1)
+  assert.deepEqual(await app.refresh(), [])
+  assert.equal(await app.value('ok.js'), 2)
+})
+
+test('a retry keeps the state that other modules share', async (t) => {
+  const app = application(t, {
+    'ok.js': `import { next } from './s.js'\nexport default () => next()\n`,
+    'a.js': `import { next } from './s.js'\nimport './gone.js'\nexport default () => next()\n`,
+    's.js': counter,
+  })
+  assert.equal(await app.value('ok.js'), 1)
+  await assert.rejects(app.load('a.js'), /Cannot load a\.js: a\.js:2: Error: Cannot find module .*gone\.js/)
+  app.write({ 'gone.js': '' })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('a file that is not there is looked for at each load', async (t) => {
+  const app = application(t, {})
+  const missing = await app.load('sub/a.js').catch((error: unknown) => error)
+  assert.ok(missing instanceof Error)
+  assert.equal(missing.message, 'Cannot load sub/a.js: there is no such file')
+  assert.equal(Reflect.get(missing, 'missing'), true)
+  app.write({ 'sub/a.js': 'export default () => 1\n' })
+  assert.equal(await app.value('sub/a.js'), 1)
+})
+
+test('a deleted module is renewed to a failure, and comes back', async (t) => {
+  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+  assert.equal(await app.value('a.js'), 1)
+  app.remove('v.js')
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  await assert.rejects(app.load('a.js'), /Cannot load a\.js: a\.js:1: .*Cannot find module/)
+  app.write({ 'v.js': 'export default 1\n' })
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  assert.equal(await app.value('a.js'), 1)
+  app.remove('a.js')
+  assert.deepEqual(await app.refresh(), ['a.js'])
+  await assert.rejects(app.load('a.js'), /no such file/)
+})
+
+test('sees that the symbolic link to a module leads elsewhere', async (t) => {
+  const app = application(t, { 'v1.js': 'export default () => 1\n', 'v2.js': 'export default () => 2\n' })
+  const link = (target: string): void => {
+    symlinkSync(target, join(app.root, 'next'))
+    renameSync(join(app.root, 'next'), join(app.root, 'link.js'))
+  }
+  link('v1.js')
+  assert.equal(await app.value('link.js'), 1)
+  link('v2.js')
+  assert.deepEqual(await app.refresh(), ['link.js'])
+  assert.equal(await app.value('link.js'), 2)
+})
+
+test('two refreshes at once give what one gives', async (t) => {
+  const app = application(t, { 'a.js': 'export default () => 1\n' })
+  await app.load('a.js')
+  app.write({ 'a.js': 'export default () => 2\n' })
+  const both = await Promise.all([app.refresh(), app.refresh()])
+  assert.deepEqual(both, [['a.js'], []])
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('two applications in one process do not disturb each other', async (t) => {
+  const files = { 'a.js': `import { next } from './s.js'\nexport default () => next()\n`, 's.js': counter }
+  const one = application(t, files)
+  const two = application(t, files)
+  assert.equal(await one.value('a.js'), 1)
+  assert.equal(await two.value('a.js'), 1)
+  one.write({ 's.js': 'let count = 100\nexport const next = () => ++count\n' })
+  two.write({ 'a.js': `import { next } from './s.js'\nexport default () => -next()\n` })
+  await Promise.all([one.refresh(), two.refresh()])
+  assert.equal(await one.value('a.js'), 101)
+  assert.equal(await two.value('a.js'), -2)
+})
+
+test('two applications with one root each have their own generations', async (t) => {
+  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+  const other = createModules({ root: app.root })
+  assert.equal(run(await other.load(join(app.root, 'a.js'))), 1)
+  assert.equal(await app.value('a.js'), 1)
+  app.write({ 'v.js': 'export default 2\n' })
+  await app.refresh()
+  assert.equal(await app.value('a.js'), 2)
+  app.write({ 'v.js': 'export default 3\n' })
+  await other.refresh()
+  assert.equal(run(await other.load(join(app.root, 'a.js'))), 3)
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('a refresh that cannot look fails, and forgets no change', async (t) => {
+  const app = application(t, {
+    'a.js': 'export default () => 1\n',
+    'b.js': `import './c/x.js'\nexport default () => 1\n`,
+    'c/x.js': '',
+  })
+  await app.load('a.js')
+  await app.load('b.js')
+  app.write({ 'a.js': 'export default () => 2\n' })
+  app.remove('c/x.js')
+  mkdirSync(join(app.root, 'c/x.js'))
+  await assert.rejects(app.refresh(), { code: 'EISDIR' })
+  rmSync(join(app.root, 'c/x.js'), { recursive: true })
+  app.write({ 'c/x.js': '' })
+  assert.deepEqual([...(await app.refresh())].sort(), ['a.js', 'b.js'])
+  assert.equal(await app.value('a.js'), 2)
+})
+
+test('after any changes, what is loaded is what is on disk, and the rest is what it was', async (t) => {
+  const random = new Seeded(7)
+  const app = application(t, {})
+  const names = Array.from({ length: 8 }, (_, index) => `m${index}.${index % 3 === 2 ? 'cjs' : 'js'}`)
+  const sources = new Map<string, { value: number; imports: readonly string[] }>()
+  const change = (index: number): void => {
+    const name = names[index] ?? ''
+    // A file imports from those before it; what is CommonJS imports CommonJS alone, for Node keeps other ES modules.
+    const before = names.slice(0, index).filter((one) => name.endsWith('.js') || one.endsWith('.cjs'))
+    const imports = before.filter(() => random.integer(3) === 0)
+    const value = random.integer(1_000_000)
+    sources.set(name, { value, imports })
+    const sum = ['', ...imports.map((_, at) => `v${at}()`)].join(' + ')
+    const lines = name.endsWith('.cjs')
+      ? [...imports.map((one, at) => `const v${at} = require('./${one}')`), `module.exports = () => ${value}${sum}`]
+      : [...imports.map((one, at) => `import v${at} from './${one}'`), `export default () => ${value}${sum}`]
+    app.write({ [name]: lines.join('\n') })
+  }
+  const expected = (name: string): number => {
+    const { value, imports } = sources.get(name) ?? { value: 0, imports: [] }
+    return imports.reduce((total, one) => total + expected(one), value)
+  }
+  names.forEach((_, index) => change(index))
+  const held = new Map<string, ModuleNamespace>()
+  for (let round = 0; round < 60; round++) {
+    for (let count = random.integer(3); count > 0; count--) change(random.integer(names.length))
+    const loads = names.filter(() => random.integer(4) === 0).map((name) => app.load(name))
+    const renewed = new Set(await app.refresh())
+    await Promise.all(loads)
+    for (const name of names.filter(() => random.integer(3) > 0)) {
+      const namespace = await app.load(name)
+      assert.equal(run(namespace), expected(name), `${name} in round ${round}`)
+      if (held.has(name) && !renewed.has(name)) assert.equal(namespace, held.get(name), `${name} in round ${round}`)
+    }
+    held.clear()
+    for (const name of names) held.set(name, await app.load(name))
+  }
+})
+
+test('TypeScript modules and what they import are renewed', async (t) => {
+  const app = application(t, {
+    'a.ts': `import { v } from './v.ts'\nimport type { V } from './types.ts'\nexport default (): V => v\n`,
+    'v.ts': 'export const v: number = 1\n',
+    'types.ts': 'export type V = number\n',
+  })
+  assert.equal(await app.value('a.ts'), 1)
+  app.write({ 'v.ts': 'export const v: number = 2\n' })
+  assert.deepEqual(await app.refresh(), ['a.ts'])
+  assert.equal(await app.value('a.ts'), 2)
+})
+
+test('refuses a root that is not absolute', () => {
+  assert.throws(() => createModules({ root: 'app' }), /the root must be an absolute path: it is app/)
+})
+
+test('a process that has renewed modules ends by itself', (t) => {
+  const app = application(t, { 'a.js': 'export default () => 1\n' })
+  app.write({
+    'main.ts': `
+      import { writeFileSync } from 'node:fs'
+      import { createModules } from ${JSON.stringify(new URL('../../lib/routing/modules.ts', import.meta.url).href)}
+      const modules = createModules({ root: import.meta.dirname })
+      await modules.load(import.meta.dirname + '/a.js')
+      writeFileSync(import.meta.dirname + '/a.js', 'export default () => 22')
+      await modules.refresh()
+      console.log((await modules.load(import.meta.dirname + '/a.js')).default())`,
+  })
+  const options = process.execArgv.filter((option) => !option.startsWith('--test'))
+  const child = spawnSync(process.execPath, [...options, join(app.root, 'main.ts')], {
+    timeout: 20_000,
+    encoding: 'utf8',
+    env: { ...process.env, NODE_TEST_CONTEXT: '' },
+  })
+  assert.equal(child.stdout, '22\n', child.stderr)
+  assert.equal(child.status, 0)
+})

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseRecord, splitAction } from '../../lib/routing/record.ts'
+import type { BadRecord, GoodRecord } from '../../lib/routing/record.ts'
+import { Seeded } from '../support/seeded.ts'
+
+const known = ['SVC_MwSession', 'SVC_MwCsrf', 'audit']
+const rules = { root: '/srv/app', middlewareKnown: (name: string) => known.includes(name), middlewareNames: () => known }
+const least = { name: 'a.list', url: '/a', action: 'a.js' }
+
+test('fills in what a record leaves out', () => {
+  const { record, pattern, warnings } = good(least)
+  assert.deepEqual(record, { name: 'a.list', url: '/a', action: 'a.js', method: '*', middleware: '', scope: '' })
+  assert.equal(pattern.text, '/a')
+  assert.deepEqual(warnings, [])
+})
+
+const normal: readonly (readonly [field: string, value: string, result: string])[] = [
+  ['method', 'get', 'GET'],
+  ['method', ' get , Post,GET', 'GET,POST'],
+  ['method', '*', '*'],
+  ['method', 'GET,*', '*'],
+  ['method', 'M-SEARCH', 'M-SEARCH'],
+  ['middleware', '', ''],
+  ['middleware', '  ', ''],
+  ['middleware', 'audit', 'audit'],
+  ['middleware', ' SVC_MwSession ,SVC_MwCsrf,audit ', 'SVC_MwSession,SVC_MwCsrf,audit'],
+  ['scope', 'a:read', 'a:read'],
+  ['scope', '', ''],
+  ['action', 'sub/../a.js@list', 'sub/../a.js@list'],
+  ['action', 'views/a.html', 'views/a.html'],
+  ['action', '..a/b.js', '..a/b.js'],
+  ['action', 'node_modules/@me/a.js', 'node_modules/@me/a.js'],
+  ['name', 'svc', 'svc'],
+  ['name', 'svcs.list', 'svcs.list'],
+  ['name', 'SVC.list', 'SVC.list'],
+  ['url', '/a/:id/', '/a/:id/'],
+]
+
+test('brings fields into their normal form', () => {
+  for (const [field, value, result] of normal) {
+    const { record } = good({ ...least, [field]: value })
+    assert.equal(record[field as keyof typeof record], result, `${field} ${value}`)
+  }
+})
+
+test('takes pattern for url, but not two that differ', () => {
+  assert.equal(good({ name: 'a', pattern: '/p', action: 'a.js' }).record.url, '/p')
+  assert.equal(good({ ...least, pattern: '/a' }).record.url, '/a')
+  assert.match(bad({ ...least, pattern: '/b' }).problems.join(), /url and pattern are two names of one field: .* "\/a" and "\/b"/)
+})
+
+const wrong: readonly (readonly [changes: Record<string, unknown>, problem: RegExp])[] = [
+  [{ name: undefined }, /^name is missing$/],
+  [{ name: '' }, /^name must not be empty$/],
+  [{ name: 7 }, /^name must be a text: it is 7$/],
+  [{ name: null }, /^name must be a text: it is null$/],
+  [{ name: 'a\nb' }, /^name must not hold control characters: it is "a\\nb"$/],
+  [{ name: ' svc.x' }, /^name must not begin or end with a space/],
+  [{ name: 'svc.x' }, /^name must not begin with "svc\."/],
+  [{ name: 'svc.' }, /^name must not begin with "svc\."/],
+  [{ url: undefined }, /^url is missing$/],
+  [{ url: '' }, /^url must not be empty$/],
+  [{ url: ['/a'] }, /^url must be a text: it is an array$/],
+  [{ url: 'a' }, /^bad pattern "a" at position 1: a pattern begins with \/$/],
+  [{ url: '/a/:' }, /^bad pattern "\/a\/:" at position 4/],
+  [{ url: undefined, pattern: {} }, /^pattern must be a text: it is an object$/],
+  [{ action: undefined }, /^action is missing$/],
+  [{ action: '' }, /^action must not be empty$/],
+  [{ action: true }, /^action must be a text: it is true$/],
+  [{ action: '../x.js' }, /^action must be a path below \/srv\/app, given relative to it: it is "\.\.\/x\.js"$/],
+  [{ action: '..' }, /^action must be a path below/],
+  [{ action: 'a/../../x.js@b' }, /^action must be a path below/],
+  [{ action: 'a@b/../../../x.js' }, /^action must be a path below/],
+  [{ action: '/etc/passwd' }, /^action must be a path below/],
+  [{ action: '/srv/app/a.js' }, /^action must be a path below/],
+  [{ action: '../app2/a.js' }, /^action must be a path below/],
+  [{ action: 'a.js@' }, /^action must name a file/],
+  [{ action: '@list' }, /^action must name a file/],
+  [{ action: '.' }, /^action must name a file/],
+  [{ action: 'a\0.js' }, /^action must not hold control characters/],
+  [{ method: '' }, /^method must be \* or names such as GET,POST, or be left out: it is ""$/],
+  [{ method: 'GET,' }, /^method must be/],
+  [{ method: 'GET POST' }, /^method must be/],
+  [{ method: 'GÉT' }, /^method must be/],
+  [{ method: ['GET'] }, /^method must be a text: it is an array$/],
+  [{ middleware: 'audit,,audit' }, /^middleware must be names with a comma between two/],
+  [{ middleware: 'SVC_MwSesion' }, /^middleware "SVC_MwSesion" is not known: did you mean "SVC_MwSession"\?$/],
+  [{ middleware: 'other' }, /^middleware "other" is not known$/],
+  [{ middleware: ['audit'] }, /^middleware must be a text: it is an array$/],
+  [{ middleware: 'audit,'.repeat(500) }, /^middleware must be at most 100 names: they are 501$/],
+  [{ scope: 5 }, /^scope must be a text: it is 5$/],
+]
+
+test('refuses what is wrong, with the field, the value and what is allowed', () => {
+  for (const [changes, problem] of wrong) {
+    const { problems } = bad({ ...least, ...changes })
+    assert.equal(problems.length, 1, JSON.stringify([changes, problems]))
+    assert.match(problems[0] ?? '', problem)
+  }
+})
+
+test('tells all problems at once, and the name they belong to', () => {
+  const { name, reserved, problems } = bad({ name: 'x', url: 'a', action: '/b', method: '?', middleware: 'y', scope: 1 })
+  assert.equal(name, 'x')
+  assert.equal(reserved, false)
+  assert.equal(problems.length, 5)
+})
+
+test('tells a reserved name from the other problems, also beside them', () => {
+  assert.equal(bad({ ...least, name: 'svc.x' }).reserved, true)
+  assert.equal(bad({ name: 'svc.x' }).reserved, true)
+  assert.equal(bad({ name: 'x' }).reserved, false)
+})
+
+test('refuses what is no object', () => {
+  for (const [value, kind] of [[null, 'null'], [[], 'an array'], ['a', '"a"'], [1, '1'], [undefined, 'undefined']] as const) {
+    assert.deepEqual(bad(value), { name: '', reserved: false, problems: [`a route record is a JSON object: it is ${kind}`] })
+  }
+})
+
+test('warns of fields and methods that do nothing', () => {
+  assert.deepEqual(good({ ...least, methods: 'GET', '//': 'a note' }).warnings, [
+    'field "methods" is not known and is ignored: did you mean "method"?',
+    'field "//" is not known and is ignored',
+  ])
+  assert.deepEqual(good({ ...least, method: 'GTE' }).warnings, ['method GTE is one that HTTP clients cannot send here'])
+})
+
+test('does not repeat a long value whole', () => {
+  const { problems } = bad({ ...least, url: 'x'.repeat(100_000), method: '?,'.repeat(100_000), action: `/${'y'.repeat(100_000)}` })
+  for (const problem of problems) assert.ok(problem.length < 500, problem.slice(0, 600))
+})
+
+test('needs no list of middleware', () => {
+  const parsed = parseRecord({ ...least, middleware: 'audi' }, { root: '/srv/app', middlewareKnown: () => false })
+  assert.ok(!('record' in parsed))
+  assert.deepEqual(parsed.problems, ['middleware "audi" is not known'])
+})
+
+test('takes an action apart', () => {
+  assert.deepEqual(splitAction('a/b.js'), { file: 'a/b.js', exportName: 'default' })
+  assert.deepEqual(splitAction('a/b.js@c'), { file: 'a/b.js', exportName: 'c' })
+  assert.deepEqual(splitAction('a@b.js@c'), { file: 'a@b.js', exportName: 'c' })
+  assert.deepEqual(splitAction('@a/b.js'), { file: '@a/b.js', exportName: 'default' })
+})
+
+test('answers any JSON value with a record or with problems', () => {
+  const seeded = new Seeded(5)
+  const fields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', '__proto__', 'x']
+  const values = ['', 'a', '/a', '/:x', '../x', 'svc.a', 'GET', '*', ',', '\0', '%', '@', null, 0, true, [], {}]
+  let records = 0
+  for (let round = 0; round < 20_000; round += 1) {
+    const value = Object.fromEntries(Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)]))
+    const parsed = parseRecord(value, rules)
+    if ('record' in parsed) records += 1
+    else assert.ok(parsed.problems.length > 0, JSON.stringify(value))
+  }
+  assert.ok(records > 5, String(records))
+})
+
+function good(value: unknown): GoodRecord {
+  const parsed = parseRecord(value, rules)
+  assert.ok('record' in parsed, JSON.stringify(parsed))
+  return parsed
+}
+
+function bad(value: unknown): BadRecord {
+  const parsed = parseRecord(value, rules)
+  assert.ok(!('record' in parsed), JSON.stringify(parsed))
+  return parsed
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { NameTakenError, Registry } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/registry.ts'
+import { route } from './routes.ts'
+
+test('keeps routes by name, in the order of registration', () => {
+  const registry = registryOf([route('GET /svc-ping', 'svc.ping', true), route('GET /b', 'b'), route('GET /a', 'a')])
+  assert.deepEqual(namesOf(registry), ['svc.ping', 'b', 'a'])
+  assert.equal(registry.size, 3)
+  assert.equal(registry.get('b')?.record.url, '/b')
+  assert.equal(registry.get('c'), undefined)
+})
+
+test('refuses a name that is taken, with an error of its own, and stays as it was', () => {
+  const registry = registryOf([route('GET /a', 'a')])
+  assert.throws(() => registry.add(route('GET /b', 'a')), (error) => {
+    assert.ok(error instanceof NameTakenError)
+    assert.equal(error.routeName, 'a')
+    assert.match(error.message, /Cannot add route "a": the name is taken/)
+    return true
+  })
+  assert.equal(registry.find('GET', '/b'), undefined)
+  assert.equal(registry.find('GET', '/a')?.route.target, 'a')
+})
+
+test('removes a route, and reveals the next of its pattern', () => {
+  const registry = registryOf([route('GET /a/:x', 'first'), route('* /a/:y', 'second'), route('POST /a/:z', 'third')])
+  assert.deepEqual(answers(registry, '/a/1'), ['first', 'second'])
+  assert.equal(registry.remove('second'), true)
+  assert.deepEqual(answers(registry, '/a/1'), ['first', 'third'])
+  assert.equal(registry.remove('first'), true)
+  assert.deepEqual(answers(registry, '/a/1'), [undefined, 'third'])
+  assert.equal(registry.remove('third'), true)
+  assert.deepEqual(registry.allowed('/a/1'), [])
+  assert.equal(registry.remove('third'), false)
+})
+
+test('adds under a name that was removed, behind the others', () => {
+  const registry = registryOf([route('GET /a', 'one'), route('GET /a', 'two')])
+  registry.remove('one')
+  registry.add(route('GET /a', 'one'))
+  assert.deepEqual(namesOf(registry), ['two', 'one'])
+  assert.equal(registry.find('GET', '/a')?.route.target, 'two')
+})
+
+const allowed: readonly (readonly [routes: readonly string[], path: string, methods: string])[] = [
+  [['GET /a'], '/b', ''],
+  [['GET /a'], '/a', 'GET HEAD OPTIONS'],
+  [['POST /a'], '/a/', 'OPTIONS POST'],
+  [['POST /a', 'DELETE /:x', 'PUT /*r', 'GET /b'], '/a', 'DELETE OPTIONS POST PUT'],
+  [['GET /f/*r'], '/f', 'GET HEAD OPTIONS'],
+  [['POST /caf%C3%A9'], '/caf%C3%A9', 'OPTIONS POST'],
+  [['* /a', 'PURGE /:x'], '/a', 'DELETE GET HEAD OPTIONS PATCH POST PURGE PUT'],
+  [['GET /a'], '*', ''],
+  [['GET /'], '/', 'GET HEAD OPTIONS'],
+  [['GET /:x/b', 'POST /a/*r'], '/a//', 'OPTIONS POST'],
+]
+
+test('names the methods of a path', () => {
+  for (const [routes, path, methods] of allowed) {
+    assert.equal(registryOf(routes.map((text) => route(text))).allowed(path).join(' '), methods, `${path} in ${routes.join(', ')}`)
+  }
+})
+
+test('replaces the application routes, all at once, and keeps the system routes first', () => {
+  const registry = registryOf([route('GET /a', 'a'), route('GET /svc-ping', 'svc.ping', true), route('GET /b', 'b')])
+  assert.equal(registry.replaceApplication([route('GET /c', 'c'), route('GET /a', 'a2')]), 2)
+  assert.deepEqual(namesOf(registry), ['svc.ping', 'c', 'a2'])
+  assert.equal(registry.find('GET', '/a')?.route.target, 'a2')
+  assert.equal(registry.find('GET', '/b'), undefined)
+  assert.equal(registry.find('GET', '/svc-ping')?.route.target, 'svc.ping')
+  assert.equal(registry.replaceApplication([]), 2)
+  assert.deepEqual(namesOf(registry), ['svc.ping'])
+})
+
+test('keeps the whole old table when the new one cannot be built', () => {
+  const registry = registryOf([route('GET /svc-ping', 'svc.ping', true), route('GET /a', 'a')])
+  const wrong = [
+    [route('GET /x', 'x'), route('GET /y', 'x')],
+    [route('GET /x', 'x'), route('GET /y', 'svc.ping')],
+  ]
+  for (const routes of wrong) assert.throws(() => registry.replaceApplication(routes), NameTakenError)
+  assert.throws(() => registry.replaceApplication([route('GET /x', 'x'), route('GET /y', 'svc.y', true)]), /"svc\.y" is a system route/)
+  assert.deepEqual(namesOf(registry), ['svc.ping', 'a'])
+  assert.equal(registry.find('GET', '/x'), undefined)
+  assert.equal(registry.find('GET', '/a')?.route.target, 'a')
+})
+
+const shadows: readonly (readonly [routes: readonly string[], added: string, by: string | undefined])[] = [
+  [['GET /a'], 'GET /a', 'GET /a'],
+  [['GET /a/:x'], 'GET,POST /a/:y/', 'GET /a/:x'],
+  [['GET /a'], 'POST /a', undefined],
+  [['GET /a'], 'HEAD /a', 'GET /a'],
+  [['HEAD /a'], 'GET /a', undefined],
+  [['* /a'], 'PURGE /a', '* /a'],
+  [['POST /a'], '* /a', 'POST /a'],
+  [['GET /:x', 'GET /*r'], 'GET /a', undefined],
+  [['GET /f/*r'], 'GET /f/*s', 'GET /f/*r'],
+  [['GET /f/*r'], 'GET /f/:s', undefined],
+  [['GET /a/b'], 'GET /a/*r', undefined],
+  [['POST /a', 'PUT /a'], 'PUT /a', 'PUT /a'],
+]
+
+test('names the route that answers the method and pattern of another', () => {
+  for (const [routes, text, by] of shadows) {
+    const registry = registryOf(routes.map((one) => route(one)))
+    const added = route(text, 'added')
+    assert.equal(registry.shadowedBy(added)?.record.name, by, `before: ${text} after ${routes.join(', ')}`)
+    registry.add(added)
+    registry.add(route(text, 'later'))
+    assert.equal(registry.shadowedBy(added)?.record.name, by, `once in: ${text} after ${routes.join(', ')}`)
+  }
+})
+
+test('two registries share nothing', () => {
+  const one = registryOf([route('GET /a/:x', 'a')])
+  const other = registryOf([route('GET /b', 'a')])
+  assert.equal(one.find('GET', '/b'), undefined)
+  assert.equal(other.find('GET', '/a/1'), undefined)
+})
+
+function registryOf(routes: readonly Route<string>[]): Registry<string> {
+  const registry = new Registry<string>()
+  for (const one of routes) registry.add(one)
+  return registry
+}
+
+function namesOf(registry: Registry<string>): string[] {
+  return registry.list().map(({ record }) => record.name)
+}
+
+function answers(registry: Registry<string>, path: string): (string | undefined)[] {
+  return ['GET', 'POST'].map((method) => registry.find(method, path)?.route.target)
+}

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { HttpError } from '../../lib/http/errors.ts'
+import { Registry } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/registry.ts'
+import { Seeded } from '../support/seeded.ts'
+import { referenceAllowed, referenceFind } from './reference-matcher.ts'
+import type { Answer } from './reference-matcher.ts'
+import { route } from './routes.ts'
+
+/** Routes in the order of registration, then requests and the route and values that answer, or `-` for none. */
+const tables: readonly (readonly [name: string, routes: readonly string[], requests: readonly (readonly [string, string, ...string[]])[]])[] = [
+  ['literal, parameter and rest', ['GET /', 'GET /a', 'GET /a/:id', 'GET /f/*path'], [
+    ['GET /', 'GET /'],
+    ['GET /a', 'GET /a'],
+    ['GET /b', '-'],
+    ['GET /a/7', 'GET /a/:id', '7'],
+    ['GET /a/7/8', '-'],
+    ['GET /f/x/y', 'GET /f/*path', 'x/y'],
+    ['GET /A', '-'],
+    ['GET /aa', '-'],
+    ['GET *', '-'],
+    ['GET ', '-'],
+    ['GET xa', '-'],
+  ]],
+  ['one last slash does not matter', ['GET /', 'GET /a', 'GET /b/', 'GET /c/:id'], [
+    ['GET /a/', 'GET /a'],
+    ['GET /b', 'GET /b/'],
+    ['GET /b/', 'GET /b/'],
+    ['GET /c/7/', 'GET /c/:id', '7'],
+    ['GET /a//', '-'],
+    ['GET //', '-'],
+    ['GET //a', '-'],
+  ]],
+  ['a parameter is never empty', ['GET /a/:id', 'GET /b/:x/c'], [
+    ['GET /a', '-'],
+    ['GET /a/', '-'],
+    ['GET /b//c', '-'],
+  ]],
+  ['a rest may be empty and keeps its slashes', ['GET /f/*path', 'GET /:x'], [
+    ['GET /f', 'GET /f/*path', ''],
+    ['GET /f/', 'GET /f/*path', ''],
+    ['GET /f//', 'GET /f/*path', '/'],
+    ['GET /f/a/', 'GET /f/*path', 'a/'],
+    ['GET /f//a//b', 'GET /f/*path', '/a//b'],
+    ['GET /g', 'GET /:x', 'g'],
+  ]],
+  ['a rest at the root takes everything', ['GET /*all'], [
+    ['GET /', 'GET /*all', ''],
+    ['GET //', 'GET /*all', '/'],
+    ['GET /a/b', 'GET /*all', 'a/b'],
+  ]],
+  ['literal before parameter before rest, from the left', ['GET /*r', 'GET /:x', 'GET /a', 'GET /:x/b', 'GET /a/*r', 'GET /a/:y'], [
+    ['GET /a', 'GET /a'],
+    ['GET /c', 'GET /:x', 'c'],
+    ['GET /a/b', 'GET /a/:y', 'b'],
+    ['GET /c/b', 'GET /:x/b', 'c'],
+    ['GET /a/b/c', 'GET /a/*r', 'b/c'],
+    ['GET /c/d', 'GET /*r', 'c/d'],
+    ['GET /', 'GET /*r', ''],
+  ]],
+  ['it comes back where a literal leads nowhere', ['GET /a/:x/c', 'GET /:y/b/d', 'GET /:z/*r'], [
+    ['GET /a/b/c', 'GET /a/:x/c', 'b'],
+    ['GET /a/b/d', 'GET /:y/b/d', 'a'],
+    ['GET /a/b/e', 'GET /:z/*r', 'a', 'b/e'],
+    ['GET /a', 'GET /:z/*r', 'a', ''],
+  ]],
+  ['the method is part of the match', ['POST /a/b', 'GET /a/:x', 'PUT /*r'], [
+    ['GET /a/b', 'GET /a/:x', 'b'],
+    ['POST /a/b', 'POST /a/b'],
+    ['PUT /a/b', 'PUT /*r', 'a/b'],
+    ['DELETE /a/b', '-'],
+    ['get /a/b', '-'],
+  ]],
+  ['GET serves HEAD, OPTIONS is asked for', ['GET /a', 'HEAD /a', 'OPTIONS /b', 'GET /b', 'HEAD /c', 'GET /c', 'POST /d', '* /e', 'GET,OPTIONS /f'], [
+    ['HEAD /a', 'GET /a'],
+    ['HEAD /b', 'GET /b'],
+    ['OPTIONS /a', '-'],
+    ['OPTIONS /b', 'OPTIONS /b'],
+    ['HEAD /c', 'HEAD /c'],
+    ['GET /c', 'GET /c'],
+    ['HEAD /d', '-'],
+    ['OPTIONS /e', '* /e'],
+    ['PURGE /e', '* /e'],
+    ['OPTIONS /f', 'GET,OPTIONS /f'],
+  ]],
+  ['the first registered of one pattern answers', ['GET /a/:x', '* /a/:y', 'POST /a/:z'], [
+    ['GET /a/1', 'GET /a/:x', '1'],
+    ['POST /a/1', '* /a/:y', '1'],
+  ]],
+  ['percent-encoding', ['GET /café', 'GET /a%20b', 'GET /p/:x', 'GET /r/*r', 'GET /a%2Fb', 'GET /a/b/c', 'GET /100%25', 'GET /x/y', 'GET /:x/z'], [
+    ['GET /caf%C3%A9', 'GET /café'],
+    ['GET /caf%c3%a9/', 'GET /café'],
+    ['GET /a%20b', 'GET /a%20b'],
+    ['GET /%70/%C3%A9', 'GET /p/:x', 'é'],
+    ['GET /p/a%2Fb', 'GET /p/:x', 'a/b'],
+    ['GET /p/%2E%2E', 'GET /p/:x', '..'],
+    ['GET /p/a+b', 'GET /p/:x', 'a+b'],
+    ['GET /p/%2525', 'GET /p/:x', '%25'],
+    ['GET /r/a%2Fb/c%20d', 'GET /r/*r', 'a/b/c d'],
+    ['GET /a%2Fb', 'GET /a%2Fb'],
+    ['GET /a/b', '-'],
+    ['GET /a%2Fb/c', '-'],
+    ['GET /100%25', 'GET /100%25'],
+    ['GET /100%', '-'],
+    ['GET /%78/y', 'GET /x/y'],
+    ['GET /%zz', '-'],
+    ['GET /p/%zz', '400'],
+    ['GET /p/%ff', '400'],
+    ['GET /p/%C3', '400'],
+    ['GET /r/a/%', '400'],
+    ['GET /%zz/z', '400'],
+    ['GET /%zz/y', '-'],
+  ]],
+]
+
+for (const [name, routes, requests] of tables) {
+  test(`finds: ${name}`, () => {
+    const list = routes.map((text) => route(text))
+    const registry = registryOf(list)
+    for (const [request, expected, ...values] of requests) {
+      const [method = '', path = ''] = request.split(' ')
+      const answer = answerOf(registry, method, path)
+      const shown = answer === undefined ? ['-'] : answer === 'bad encoding' ? ['400'] : [answer.name, ...answer.values]
+      assert.deepEqual(shown, [expected, ...values], request)
+      if (path.startsWith('/')) assert.deepEqual(answer, referenceFind(list, method, path), `reference: ${request}`)
+    }
+  })
+}
+
+test('says which parameter is wrongly encoded, with 400 bad_path_encoding', () => {
+  const registry = registryOf([route('GET /a/:x')])
+  assert.throws(() => registry.find('GET', '/a/%zz'), (error) => {
+    assert.ok(error instanceof HttpError)
+    assert.deepEqual([error.status, error.code], [400, 'bad_path_encoding'])
+    assert.match(error.message, /"%zz"/)
+    return true
+  })
+  assert.deepEqual(registry.allowed('/a/%zz'), ['GET', 'HEAD', 'OPTIONS'])
+})
+
+test('gives the same match object each time for a path without parameters', () => {
+  const registry = registryOf([route('GET /a/b')])
+  assert.equal(registry.find('GET', '/a/b'), registry.find('HEAD', '/a/b/'))
+})
+
+test('agrees with the reference on random tables and paths, while routes come and go', () => {
+  const seeded = new Seeded(4)
+  let found = 0
+  let wrong = 0
+  for (let table = 0; table < 400; table += 1) {
+    const registry = new Registry<string>()
+    const list: Route<string>[] = []
+    const size = seeded.pick([3, 8, 20, 60])
+    for (let step = 0; step < 2 * size; step += 1) {
+      if (list.length > 0 && seeded.integer(4) === 0) {
+        const [gone] = list.splice(seeded.integer(list.length), 1)
+        assert.ok(registry.remove(gone?.record.name ?? ''))
+      } else {
+        const added = route(`${someMethods(seeded)} ${somePattern(seeded)}`, `r${step}`)
+        list.push(added)
+        registry.add(added)
+      }
+    }
+    for (let request = 0; request < 100; request += 1) {
+      const method = seeded.pick(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'])
+      const path = somePath(seeded)
+      const answer = referenceFind(list, method, path)
+      if (answer === 'bad encoding') wrong += 1
+      else if (answer !== undefined) found += 1
+      const told = () => `${method} ${path} in ${list.map(({ record }) => `${record.name}: ${record.method} ${record.url}`).join(', ')}`
+      assert.deepEqual(answerOf(registry, method, path), answer, told())
+      assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), told())
+    }
+    for (const { record } of list) assert.ok(registry.remove(record.name))
+    assert.equal(registry.find('GET', somePath(seeded)), undefined)
+  }
+  assert.ok(found > 10_000 && wrong > 100, `${found} found, ${wrong} wrong`)
+})
+
+test('finds among many literals and many static paths, and after most are gone', () => {
+  const registry = new Registry<string>()
+  const urls = Array.from({ length: 3_000 }, (_, index) => [`/n${index}`, `/n${index}/:id`, `/x${index}/list`]).flat()
+  for (const url of urls) registry.add(route(`GET ${url}`, url))
+  const check = (url: string, there: boolean): void => {
+    const path = url.replace(':id', '5')
+    assert.equal(registry.find('GET', path)?.route.target, there ? url : undefined, url)
+  }
+  for (const url of urls) check(url, true)
+  const kept = urls.filter((_, index) => index % 100 === 0)
+  for (const url of urls) if (!kept.includes(url)) assert.ok(registry.remove(url))
+  for (const url of urls) check(url, kept.includes(url))
+  for (const url of kept) registry.remove(url)
+  for (const url of urls) check(url, false)
+  registry.add(route('GET /n5', 'again'))
+  assert.equal(registry.find('GET', '/n5')?.route.target, 'again')
+})
+
+test('is done at once with very deep and very long paths', () => {
+  const registry = registryOf([route('GET /:a/:b/:c'), route('GET /a/*r'), route(`GET ${'/:p'.repeat(100).replace(/:p/g, () => `:p${(next += 1)}`)}`)])
+  for (const path of ['/a'.repeat(10_000), `/${'a'.repeat(100_000)}`, '/'.repeat(100_000), '/%41'.repeat(10_000), '/b'.repeat(10_000)]) {
+    const begin = process.hrtime.bigint()
+    registry.find('GET', path)
+    registry.find('POST', path)
+    registry.allowed(path)
+    assert.ok(process.hrtime.bigint() - begin < 200_000_000n, `${path.slice(0, 20)}... of ${path.length}`)
+  }
+  assert.equal(registry.find('GET', '/a'.repeat(10_000))?.values[0]?.length, 19_997)
+})
+
+test('visits a node once however a table and a path are made to come back', () => {
+  const registry = new Registry<string>()
+  const depth = 12
+  for (let bits = 0; bits < 2 ** depth; bits += 1) {
+    const segments = Array.from({ length: depth }, (_, level) => (bits & (1 << level) ? `:p${level}` : 'a'))
+    registry.add(route(`GET /${segments.join('/')}/end`, String(bits)))
+  }
+  const begin = process.hrtime.bigint()
+  assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/nowhere`), undefined)
+  assert.equal(registry.find('GET', `${'/a'.repeat(60)}`), undefined)
+  assert.ok(process.hrtime.bigint() - begin < 200_000_000n)
+  assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/end`)?.route.target, '0')
+})
+
+let next = 0
+
+function registryOf(routes: readonly Route<string>[]): Registry<string> {
+  const registry = new Registry<string>()
+  for (const one of routes) registry.add(one)
+  return registry
+}
+
+function answerOf(registry: Registry<string>, method: string, path: string): Answer {
+  try {
+    const match = registry.find(method, path)
+    return match === undefined ? undefined : { name: match.route.target, values: match.values }
+  } catch (error) {
+    assert.ok(error instanceof HttpError && error.code === 'bad_path_encoding')
+    return 'bad encoding'
+  }
+}
+
+function someMethods(seeded: Seeded): string {
+  return seeded.pick(['GET', 'GET', 'POST', '*', 'HEAD', 'GET,POST', 'OPTIONS', 'PUT,GET'])
+}
+
+function somePattern(seeded: Seeded): string {
+  const length = seeded.integer(5)
+  const segments = Array.from({ length }, (_, index) => seeded.pick(['a', 'b', 'é', 'c%2Fd', '5%25', `:p${index}`, `:q${index}`]))
+  if (seeded.integer(4) === 0) segments.push('*r')
+  return `/${segments.join('/')}`
+}
+
+function somePath(seeded: Seeded): string {
+  const parts = Array.from({ length: seeded.integer(6) }, () => seeded.pick(['a', 'b', 'a', 'b', '%61', '%C3%A9', 'é', 'c%2fd', 'c', '5%25', '5%', 'zz', '', '%C3', 'ab']))
+  return `/${parts.join('/')}${seeded.pick(['', '', '/'])}`
+}

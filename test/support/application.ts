@@ -1,0 +1,61 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { createApp, type App } from '../../lib/app.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/** Files by their path relative to the folder; what is no text is written as JSON. */
+export type Files = Readonly<Record<string, unknown>>
+
+/** A running application in a folder of its own. */
+export interface TestApplication {
+  readonly app: App
+  readonly folder: string
+  readonly url: string
+  readonly port: number
+  /** Writes files below the folder. */
+  write(files: Files): void
+  /** The lines of a log file so far; the logs are written out first. */
+  lines(file?: string): string[]
+}
+
+/** Writes files below a folder, with the folders they need. */
+export function writeFiles(folder: string, files: Files): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+}
+
+/**
+ * Starts an application of the given files on a free port; it is stopped when the test ends.
+ * @param config keys of `svc.json`, added to: port 0, no console, prod, level debug
+ */
+export async function startApplication(
+  t: Pick<TestContext, 'after'>,
+  files: Files,
+  config: Readonly<Record<string, unknown>> = {},
+): Promise<TestApplication> {
+  const folder = temporaryFolder(t)
+  writeFiles(folder, { 'routes/.keep': '', ...files })
+  const app = createApp({
+    folder,
+    config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: 'test', ...config },
+  })
+  t.after(async () => {
+    await app.stop()
+    app.closeLogs()
+  })
+  const { url, port } = await app.start()
+  return {
+    app,
+    folder,
+    url,
+    port,
+    write: (more) => writeFiles(folder, more),
+    lines: (file = 'svc.log') => {
+      app.flushLogs()
+      return readFileSync(join(folder, '.logs', file), 'utf8').split('\n').slice(0, -1)
+    },
+  }
+}

@@ -1,0 +1,9 @@
+/** Writes the pages of `docs/` that are made from tables in the code: `npm run docs`. Tests hold the pages to the tables. */
+import { writeFileSync } from 'node:fs'
+import { renderConfiguration } from '../../lib/config/documentation.ts'
+
+const pages = [['configuration.md', renderConfiguration]] as const
+
+for (const [name, render] of pages) {
+  writeFileSync(new URL(`../../docs/${name}`, import.meta.url), render())
+}

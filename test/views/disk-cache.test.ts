@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { ViewsOptions } from '../../lib/views/cache.ts'
+import { Seeded } from '../support/seeded.ts'
+import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
+import type { Files } from './make-views.ts'
+
+const files: Files = {
+  'sub/v.html': "{{ title }}\n@view 'i.html'\n",
+  'i.html': 'i {{ title }}\n',
+}
+const page = 'T\ni T\n'
+
+/** Writes the files, fills the disk cache, and gives what a later process needs. */
+function fill(t: TestContext, options: Partial<ViewsOptions> = {}) {
+  const first = makeViews(t, files, { disk: true, ...options })
+  assert.equal(first.views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.deepEqual([first.views.hits, first.views.misses, first.problems], [0, 1, []])
+  const entry = join(first.root, '.cached/views/sub/v.hrb')
+  const later = (more: Partial<ViewsOptions> = {}) =>
+    makeViews(t, {}, { disk: true, root: first.root, ...options, ...more })
+  return { root: first.root, entry, later }
+}
+
+test('takes a compiled view from disk in a later process', (t) => {
+  const { later } = fill(t)
+  const { views, problems } = later()
+  assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.deepEqual([views.hits, views.misses, problems], [2, 0, []])
+})
+
+test('tells file and line of an error in a view from disk', (t) => {
+  const { later } = fill(t)
+  assert.throws(() => later().views.render('sub/v.html', {}, {}), { message: 'sub/v.html:1: unknown name "title"' })
+})
+
+test('takes from disk each time when nothing is kept in memory', (t) => {
+  const { later } = fill(t)
+  const { views } = later({ ram: false })
+  for (let round = 0; round < 3; round++) assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.deepEqual([views.hits, views.misses], [3, 0])
+})
+
+test('writes a readable header, the source below it, and for this user alone', (t) => {
+  const { root, entry } = fill(t)
+  const text = readFileSync(entry, 'utf8')
+  const header = JSON.parse(text.slice(0, text.indexOf('\n'))) as Record<string, unknown>
+  assert.equal(header['version'], `1.0.0 (Node ${process.version})`)
+  assert.deepEqual((header['files'] as string[][]).map(([name]) => name), ['sub/v.html', 'i.html'])
+  assert.deepEqual(header['absent'], ['sub/i.html'])
+  assert.match(text.slice(text.indexOf('\n') + 1), /^svc\$at = 0;\nsvc\$out \+= svc\$escape\(\(title\)\);/)
+  assert.equal(statSync(entry).mode & 0o777, 0o600)
+  for (const folder of ['.cached', '.cached/views', '.cached/views/sub']) {
+    assert.equal(statSync(join(root, folder)).mode & 0o777, 0o700)
+  }
+  assert.deepEqual(readdirSync(join(root, '.cached/views/sub')), ['v.hrb'])
+})
+
+test('writes the readable source only when asked', (t) => {
+  const { root } = fill(t, { readable: true })
+  const text = readFileSync(join(root, '.cached/views/sub/__v.prg'), 'utf8')
+  assert.match(text, /^\/\/ sub\/v\.html, i\.html\n\/\/ names: title\n/)
+  assert.match(text, /^\/\/ {3}1 = i\.html:1$/m)
+  assert.match(text, /svc\$escape\(\(title\)\);/)
+})
+
+const changes: readonly (readonly [what: string, change: (root: string) => void, page: string])[] = [
+  ['the view', (root) => writeFiles(root, { 'sub/v.html': 'new\n' }), 'new\n'],
+  ['an included view', (root) => writeFiles(root, { 'i.html': 'j {{ title }}\n' }), 'T\nj T\n'],
+  ['which file is included', (root) => writeFiles(root, { 'sub/i.html': 'nearer\n' }), 'T\nnearer\n'],
+]
+
+for (const [what, change, expected] of changes) {
+  test(`compiles anew, and writes, when a change is in ${what}`, (t) => {
+    const { root, later } = fill(t)
+    change(root)
+    const second = later()
+    assert.equal(second.views.render('sub/v.html', { title: 'T' }, {}), expected)
+    assert.deepEqual([second.views.hits, second.views.misses, second.problems], [0, 1, []])
+    const third = later()
+    assert.equal(third.views.render('sub/v.html', { title: 'T' }, {}), expected)
+    assert.deepEqual([third.views.hits, third.views.misses, third.problems], [1, 0, []])
+  })
+}
+
+test('compiles anew for another version of the server', (t) => {
+  const { later } = fill(t)
+  const { views, problems } = later({ version: '1.0.1' })
+  assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.deepEqual([views.hits, views.misses, problems], [0, 1, []])
+})
+
+test('finds that an included view is gone although the entry has it', (t) => {
+  const { root, later } = fill(t)
+  writeFiles(root, { 'sub/w.html': "@view 'only.html'\n", 'only.html': 'x' })
+  later().views.check('sub/w.html')
+  writeFiles(root, { 'only.html': 'y' })
+  assert.equal(later().views.render('sub/w.html', {}, {}), 'y')
+  rmSync(join(root, 'only.html'))
+  assert.throws(() => later().views.check('sub/w.html'), { message: /^sub\/w\.html:1: there is no view "only\.html"/ })
+})
+
+/** Damages an entry; each must be found, told, and mended. */
+const damages: readonly (readonly [what: string, damage: (text: string) => string | Buffer])[] = [
+  ['empty', () => ''],
+  ['cut in the header', (text) => text.slice(0, 40)],
+  ['cut in the source', (text) => text.slice(0, -10)],
+  ['longer', (text) => `${text}\nsvc$out += 'x'`],
+  ['of other source', (text) => text.replace('svc$out += "\\n', 'svc$out += "\\t')],
+  ['of other places', (text) => text.replace('[[0,1]', '[[0,2]')],
+  ['without header', (text) => text.slice(text.indexOf('\n') + 1)],
+  ['of no text', () => Buffer.from([0, 255, 254, 10, 128])],
+]
+
+for (const [what, damage] of damages) {
+  test(`mends an entry that is ${what}`, (t) => {
+    const { entry, later } = fill(t)
+    const before = readFileSync(entry, 'utf8')
+    const damaged = damage(before)
+    assert.notEqual(damaged, before)
+    writeFileSync(entry, damaged)
+    const { views, problems } = later()
+    assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+    assert.deepEqual([views.hits, views.misses, problems.length], [0, 1, 1])
+    assert.match(problems[0] ?? '', /^Cannot use the compiled view .*\.hrb: .*; it is compiled anew$/)
+    assert.equal(readFileSync(entry, 'utf8'), before)
+  })
+}
+
+test('does not use the entry of another view', (t) => {
+  const { root, entry, later } = fill(t)
+  writeFiles(root, { 'other.html': 'other' })
+  later().views.check('other.html')
+  writeFileSync(entry, readFileSync(join(root, '.cached/views/other.hrb')))
+  const { views, problems } = later()
+  assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.match(problems.join(), /it is that of other\.html/)
+})
+
+test('uses no entry that another user may write', (t) => {
+  const { entry, later } = fill(t)
+  chmodSync(entry, 0o622)
+  const { views, problems } = later()
+  assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
+  assert.match(problems.join(), /other users may write it/)
+  assert.equal(statSync(entry).mode & 0o777, 0o600)
+})
+
+test('survives each single byte changed at random', (t) => {
+  const { entry, later } = fill(t)
+  const before = readFileSync(entry)
+  const seeded = new Seeded(7)
+  for (let round = 0; round < 200; round++) {
+    const damaged = Buffer.from(before)
+    const at = seeded.integer(damaged.length)
+    damaged[at] = (damaged[at] ?? 0) ^ (1 + seeded.integer(255))
+    writeFileSync(entry, damaged)
+    assert.equal(later({ ram: false }).views.render('sub/v.html', { title: 'T' }, {}), page)
+  }
+})
+
+test('says once that the folder cannot be written, and renders', (t) => {
+  const { views, root, problems } = makeViews(t, { 'a.html': 'a', 'b.html': 'b', '.cached': 'a file' }, { disk: true })
+  assert.equal(views.render('a.html', {}, {}) + views.render('b.html', {}, {}), 'ab')
+  const told = problems.filter((message) => message.startsWith('Cannot write compiled views to '))
+  assert.equal(told.length, 1)
+  assert.match(told[0] ?? '', new RegExp(`^Cannot write compiled views to ${root}/\\.cached/views: .*memory only$`))
+})
+
+test('renders with a folder that it may not write', (t) => {
+  const { views, root, problems } = makeViews(t, { 'a.html': 'a' }, { disk: true })
+  chmodSync(root, 0o555)
+  asOrdinaryUser(() => assert.equal(views.render('a.html', {}, {}), 'a'))
+  chmodSync(root, 0o700)
+  assert.equal(problems.length, 1)
+  assert.match(problems[0] ?? '', /^Cannot write compiled views to .*EACCES/)
+})
+
+test('leaves no half-written file when an entry cannot take its place', (t) => {
+  const { views, root, problems } = makeViews(t, { 'a.html': 'a', '.cached/views/a.hrb/x': '' }, { disk: true })
+  assert.equal(views.render('a.html', {}, {}), 'a')
+  assert.match(problems.join('\n'), /^Cannot use the compiled view .*EISDIR.*\nCannot write compiled views to /)
+  assert.deepEqual(readdirSync(join(root, '.cached/views')), ['a.hrb'])
+})
+
+test('clears what it wrote, at every depth, and nothing else', (t) => {
+  const { root, later } = fill(t, { readable: true })
+  const { views } = later()
+  writeFiles(root, { 'a.html': 'a' })
+  assert.equal(views.render('a.html', {}, {}), 'a')
+  const folder = join(root, '.cached/views')
+  writeFiles(folder, { 'keep.txt': '', 'sub/keep.prg': '', '__keep.prg.bak': '' })
+  writeFiles(folder, { 'x/y/old.hrb': '', 'x/y/__old.prg': '' })
+  mkdirSync(join(folder, 'folder.hrb'))
+  assert.deepEqual(views.clear(), { deleted: 6, path: folder })
+  assert.deepEqual(views.clear(), { deleted: 0, path: folder })
+  const left = readdirSync(folder, { recursive: true }).map(String).sort()
+  assert.deepEqual(left, ['__keep.prg.bak', 'folder.hrb', 'keep.txt', 'sub', 'sub/keep.prg', 'x', 'x/y'])
+  const { hits } = views
+  assert.equal(views.render('a.html', {}, {}), 'a')
+  assert.equal(views.hits, hits + 1)
+  assert.ok(!existsSync(join(folder, 'a.hrb')))
+})
+
+test('clears a folder that is not there', (t) => {
+  const { views, root, problems } = makeViews(t, {}, { disk: true })
+  assert.deepEqual(views.clear(), { deleted: 0, path: join(root, '.cached/views') })
+  assert.deepEqual(problems, [])
+})
+
+test('tells what it could not clear', (t) => {
+  const { root, later } = fill(t)
+  const { views, problems } = later()
+  const folder = join(root, '.cached/views')
+  for (const path of [root, join(root, '.cached'), folder]) chmodSync(path, 0o755)
+  chmodSync(join(folder, 'sub'), 0o555)
+  asOrdinaryUser(() => assert.deepEqual(views.clear(), { deleted: 0, path: folder }))
+  chmodSync(join(folder, 'sub'), 0o700)
+  assert.match(problems.join(), /^Cannot delete compiled views in .*\/sub: EACCES/)
+})
+
+test('gives whole entries to readers while several processes write', async (t) => {
+  const { root } = fill(t)
+  const worker = fileURLToPath(new URL('./write-entries.ts', import.meta.url))
+  const run = promisify(execFile)
+  const workers = [1, 2, 3].map(() => run(process.execPath, [...process.execArgv, worker, root]))
+  for (const { stdout } of await Promise.all(workers)) assert.equal(stdout, 'problems: 0, wrong pages: 0\n')
+  const leftovers = readdirSync(join(root, '.cached/views/sub')).filter((name) => name.endsWith('.tmp'))
+  assert.deepEqual(leftovers, [])
+})

@@ -1,0 +1,57 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { createViews } from '../../lib/views/cache.ts'
+import type { Views, ViewsOptions } from '../../lib/views/cache.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** Files by their path relative to the root. */
+export type Files = Readonly<Record<string, string>>
+
+export interface MadeViews {
+  readonly views: Views
+  readonly root: string
+  /** Everything that `onProblem` was told. */
+  readonly problems: string[]
+}
+
+/** Writes files below a folder. */
+export function writeFiles(root: string, files: Files): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true })
+    writeFileSync(join(root, name), text)
+  }
+}
+
+/** Makes views of files in a temporary folder; the disk cache is off unless asked for. */
+export function makeViews(
+  t: Pick<TestContext, 'after'>,
+  files: Files,
+  options: Partial<ViewsOptions> = {},
+): MadeViews {
+  const root = options.root ?? temporaryFolder(t)
+  writeFiles(root, files)
+  const problems: string[] = []
+  const views = createViews({
+    root,
+    cacheFolder: join(root, '.cached'),
+    ram: true,
+    disk: false,
+    readable: false,
+    version: '1.0.0',
+    onProblem: (message) => problems.push(message),
+    ...options,
+  })
+  return { views, root, problems }
+}
+
+/** Runs as a user whom file modes bind: root would read and write all. */
+export function asOrdinaryUser(run: () => void): void {
+  const user = process.geteuid?.()
+  if (user === 0) process.seteuid?.(65534)
+  try {
+    run()
+  } finally {
+    if (user === 0) process.seteuid?.(0)
+  }
+}

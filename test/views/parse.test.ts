@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeViews } from './make-views.ts'
+import type { Files } from './make-views.ts'
+
+const mistakes: readonly (readonly [view: string, message: string | RegExp, files?: Files])[] = [
+  // Expressions
+  ['\n{{ a', '2: {{: the "}}" that ends the expression is missing'],
+  ['{!! a }}', '1: {!!: "}" closes nothing, and is not the "!!}" that ends the expression'],
+  ['{!!}', '1: {!!: "}" closes nothing, and is not the "!!}" that ends the expression'],
+  ['{{ a } }}', '1: {{: "}" closes nothing, and is not the "}}" that ends the expression'],
+  ['{{ }}', '1: {{ has no expression'],
+  ['{!!!!}', '1: {!! has no expression'],
+  ['{{ a) + (b }}', '1: {{: ")" closes nothing'],
+  ['{{ (a }}', '1: {{: "}" stands where ")" is expected'],
+  ['{{ [(a] }}', '1: {{: "]" stands where ")" is expected'],
+  ['{{ a; b }}', "1: {{: Unexpected token ';'"],
+  ['{{ ...a }}', "1: {{: Unexpected token '...'"],
+  ['{{ a, }}', '1: {{: the expression is not complete'],
+  ['{{ a + }}', '1: {{: the expression is not complete'],
+  ['x\n{{\n1 +\n* 2 }}', "4: {{ of line 2: Unexpected token '*'"],
+  ["{{ a\n\n'b }}", '3: {{ of line 1: A string has no closing quote'],
+  ['{{ `a }}', '1: {{: A template literal has no closing backtick'],
+  ['{{ a\u2028+\r+\r\n;\n }}', "2: {{ of line 1: Unexpected token ';'"],
+  ['{{ let x = 1 }}', /^1: \{\{: /],
+  ['{{ return 1 }}', /^1: \{\{: /],
+  ['{{ await a }}', /^1: \{\{: /],
+  ['{{ new.target }}', /^1: \{\{: /],
+  ['{{ static }}', /^1: \{\{: /],
+  ['{{ 010 }}', /^1: \{\{: /],
+  ['{{ eval("1") }}', '1: {{: "eval" cannot be used in a view'],
+  ['{{ arguments[0] }}', '1: {{: "arguments" cannot be used in a view'],
+  ["{{ import('node:fs') }}", '1: {{: "import" cannot be used in a view'],
+  ['{{ svc$out }}', '1: {{: the name "svc$out" cannot be used in a view'],
+  ['{{ \\u0061bc }}', '1: {{: the name "\\u0061bc" cannot be used in a view'],
+  ['\n@if a) { (b\n@endif', "2: @if: Unexpected token '{'"],
+  ['\n@if "a\n@endif', /^2: @if: /],
+  ['\n@if a /* b\n@endif', /^2: @if: /],
+  ['\n@if eval\n@endif', '2: @if: "eval" cannot be used in a view'],
+  // Directives
+  ['@if\n@endif', '1: @if needs an expression'],
+  ['@if a\n@elseif\n@endif', '2: @elseif needs an expression'],
+  ['@resource', '1: @resource needs an expression'],
+  ['@csrf()', '1: @csrf takes nothing: "()" follows it (plain text begins with @@csrf)'],
+  ['@if a\n@else if b\n@endif', '2: @else takes nothing: "if b" follows it (plain text begins with @@else)'],
+  ['@foreach x of y\n@endforeach', '1: @foreach must be "@foreach item in expression": it is "@foreach x of y"'],
+  ['@foreach [a, b] in y\n@endforeach', /^1: @foreach must be/],
+  ['@foreach [a] in y\n@endforeach', '1: @foreach needs a name before "in": "[a]" is none, or it is reserved'],
+  ['@foreach class in y\n@endforeach', '1: @foreach needs a name before "in": "class" is none, or it is reserved'],
+  ['@foreach svc$out in y\n@endforeach', /^1: @foreach needs a name/],
+  ['@foreach undefined in y\n@endforeach', /^1: @foreach needs a name/],
+  ["@view b.html", '1: @view needs a file name in quotes: it has b.html'],
+  ['@view', '1: @view needs a file name in quotes: it has nothing'],
+  [`@layout "b.html'`, `1: @layout needs a file name in quotes: it has "b.html'`],
+  ['@yield', '1: @yield needs a name of letters, digits, "_" and "-": it has nothing'],
+  ['@section a b', '1: @section needs a name of letters, digits, "_" and "-": it has a b'],
+  // Blocks
+  ['\n@if a\n', '2: @if has no @endif'],
+  ['@if a\n@foreach b in c\n', '2: @foreach has no @endforeach'],
+  ["@layout 'b.html'\n@section a\n", '2: @section has no @endsection'],
+  ['\n@endif', '2: @endif without @if'],
+  ['@if a\n@endforeach', '2: @endforeach without @foreach: @if in line 1 is open'],
+  ['@else', '1: @else without @if'],
+  ['@foreach a in b\n@elseif c\n', '2: @elseif without @if: @foreach in line 1 is open'],
+  ['@if a\n@else\n@else\n@endif', '3: @else after @else: the @if is in line 1'],
+  ['@if a\n@else\n@elseif b\n@endif', '3: @elseif after @else: the @if is in line 1'],
+  ['@if a\n'.repeat(101), '101: blocks are nested more than 100 deep'],
+  // Layouts and sections
+  ['\n@section a\n@endsection', '2: @section needs a @layout in the same file'],
+  ["@layout 'l.html'\n@if a\n@section b\n", '3: @section must not stand in a block: @if in line 2 is open'],
+  ["@if a\n@layout 'l.html'\n", '2: @layout must not stand in a block: @if in line 1 is open'],
+  ["@layout 'l.html'\n@layout 'l.html'", '2: there is a @layout already, in line 1'],
+  [
+    "@layout 'l.html'\n@section a\n@endsection\n@section a\n@endsection",
+    '4: there is a section "a" already, in line 2',
+  ],
+  [
+    "@layout 'l.html'\n\n \n  lost text is here\n",
+    '4: in a view with a @layout all must be in sections: the text "lost text is here" would be lost',
+  ],
+  ["@layout 'l.html'\n\n{{ a }}", '3: in a view with a @layout all must be in sections: this would be lost'],
+  [
+    "@layout 'l.html'\n@section a\n@endsection\n@section b\n@endsection\n",
+    '4: section "b" would be lost: l.html has no @yield b',
+    { 'l.html': '@yield a\n' },
+  ],
+]
+
+for (const [view, message, files = {}] of mistakes) {
+  test(`refuses ${JSON.stringify(view.slice(0, 60))} with its line: ${message}`, (t) => {
+    const { views } = makeViews(t, { 'v.html': view, ...files })
+    const prefix = (text: string) => text.replace(/^\^?/, '$&v.html:')
+    const expected = typeof message === 'string' ? prefix(message) : new RegExp(prefix(message.source))
+    assert.throws(() => views.check('v.html'), { name: 'ViewError', message: expected })
+  })
+}
+
+test('counts lines behind expressions and directives of several lines', (t) => {
+  const { views } = makeViews(t, { 'v.html': '{{ `\n\n` }} {{ 1 }}\n@if true\n@endif\r\n\n{{\n2\n}}{{ ; }}' })
+  assert.throws(() => views.check('v.html'), { message: "v.html:9: {{: Unexpected token ';'" })
+})
+
+test('takes 100 blocks in each of many files that include each other', (t) => {
+  const files: Record<string, string> = {}
+  const text = (inner: string) => `${'@if yes\n'.repeat(100)}${inner}${'@endif\n'.repeat(100)}`
+  for (let at = 0; at < 10; at++) files[`v${at}.html`] = text(at < 9 ? `@view 'v${at + 1}.html'\n` : 'innermost\n')
+  const { views } = makeViews(t, files)
+  assert.equal(views.render('v0.html', { yes: true }, {}), 'innermost\n')
+})
+
+test('says that a view is nested too deep for the engine', (t) => {
+  const { views } = makeViews(t, { 'v.html': `{{ ${'('.repeat(100_000)}1${')'.repeat(100_000)} }}` })
+  assert.throws(() => views.check('v.html'), { name: 'ViewError', message: /^v\.html:1: \{\{: Maximum call stack/ })
+})
+
+test('compiles a long line in time that grows with its length', (t) => {
+  const { views } = makeViews(t, { 'v.html': '{{ a }}@@'.repeat(5000) })
+  assert.equal(views.render('v.html', { a: 'x' }, {}), 'x@'.repeat(5000))
+})

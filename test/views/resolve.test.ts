@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
+
+test('looks for a view in the root first, then beside the action', (t) => {
+  const { views, root } = makeViews(t, { 'a.html': 'root a', 'sub/a.html': 'sub a', 'sub/b.html': 'sub b' })
+  assert.equal(views.render('a.html', {}, {}, 'sub/action.js'), 'root a')
+  assert.equal(views.render('b.html', {}, {}, 'sub/action.js'), 'sub b')
+  assert.equal(views.render('b.html', {}, {}, join(root, 'sub/action.js')), 'sub b')
+  assert.equal(views.render('sub/b.html', {}, {}), 'sub b')
+  assert.equal(views.render(join(root, 'sub/b.html'), {}, {}), 'sub b')
+  assert.throws(() => views.render('c.html', {}, {}, 'sub/action.js'), {
+    message: 'c.html: there is no view "c.html": looked for c.html, sub/c.html',
+  })
+})
+
+test('looks for an included view and a layout beside the file first, then in the root', (t) => {
+  const { views } = makeViews(t, {
+    'sub/v.html': "@view 'a.html'\n@view 'b.html'\n@view '../c.html'\n",
+    'sub/a.html': 'sub a\n',
+    'a.html': 'root a\n',
+    'b.html': 'root b\n',
+    'c.html': 'root c\n',
+    'sub/w.html': "@layout 'sub/l.html'\n@section x\nw\n@endsection\n",
+    'sub/l.html': '@yield x\n',
+  })
+  assert.equal(views.render('sub/v.html', {}, {}), 'sub a\nroot b\nroot c\n')
+  assert.equal(views.render('sub/w.html', {}, {}), 'w\n')
+})
+
+test('names the line that asks for a view that is not there', (t) => {
+  const { views } = makeViews(t, { 'sub/v.html': "\n@view 'a.html'\n", 'w.html': "@layout 'a.html'\n" })
+  const message = 'sub/v.html:2: there is no view "a.html": looked for sub/a.html, a.html'
+  assert.throws(() => views.check('sub/v.html'), { name: 'ViewError', message })
+  assert.throws(() => views.check('w.html'), { message: 'w.html:1: there is no view "a.html": looked for a.html' })
+})
+
+const refused: readonly (readonly [name: string, reason: RegExp])[] = [
+  ['../secret.html', /is outside the application's root/],
+  ['a/../../secret.html', /is outside the application's root/],
+  ['/etc/secret.html', /is outside the application's root/],
+  ['..', /must end in "\.html"/],
+  ['v.txt', /must end in "\.html": it is "v\.txt"/],
+  ['', /must end in "\.html"/],
+  ['v\0.html', /zero byte/],
+  ['folder.html', /there is no view/],
+  ['v.html/x.html', /there is no view/],
+  [`${'x'.repeat(5000)}.html`, /there is no view/],
+  ['loop.html', /there is no view/],
+  ['link.html', /a link that leads outside/],
+  ['link/secret.html', /a link that leads outside/],
+]
+
+test('reads nothing outside the root, nor what is no view', (t) => {
+  const outer = temporaryFolder(t)
+  const root = join(outer, 'app')
+  writeFiles(outer, { 'secret.html': 'secret', 'app/v.html': 'v' })
+  mkdirSync(join(root, 'folder.html'))
+  symlinkSync(join(outer, 'secret.html'), join(root, 'link.html'))
+  symlinkSync(outer, join(root, 'link'))
+  symlinkSync('loop.html', join(root, 'loop.html'))
+  const { views } = makeViews(t, {}, { root })
+  for (const [name, reason] of refused) {
+    assert.throws(() => views.render(name, {}, {}), { name: 'ViewError', message: reason }, name)
+    assert.throws(() => views.render(name, {}, {}, '../action.js'), { name: 'ViewError', message: reason }, name)
+    if (name === '' || name.includes('\0')) continue
+    writeFiles(root, { 'w.html': `\n@view '${name}'\n` })
+    assert.throws(() => views.render('w.html', {}, {}), { name: 'ViewError', message: reason, line: 2 }, name)
+  }
+})
+
+test('follows a link within the root, and a root that is a link', (t) => {
+  const outer = temporaryFolder(t)
+  writeFiles(outer, { 'app/v.html': 'v' })
+  symlinkSync('v.html', join(outer, 'app', 'link.html'))
+  symlinkSync('app', join(outer, 'current'))
+  const { views } = makeViews(t, {}, { root: join(outer, 'current') })
+  assert.equal(views.render('link.html', {}, {}), 'v')
+})
+
+test('refuses a kept view once its folder leads outside', (t) => {
+  const outer = temporaryFolder(t)
+  writeFiles(outer, { 'app/sub/v.html': 'inside', 'other/v.html': 'secret' })
+  const { views, root } = makeViews(t, {}, { root: join(outer, 'app') })
+  assert.equal(views.render('sub/v.html', {}, {}), 'inside')
+  rmSync(join(root, 'sub'), { recursive: true })
+  symlinkSync(join(outer, 'other'), join(root, 'sub'))
+  assert.throws(() => views.render('sub/v.html', {}, {}), { message: /a link that leads outside/ })
+})
+
+test('tells that a view contains itself, with the way', (t) => {
+  const { views } = makeViews(t, {
+    'a.html': "x\n@view 'b.html'\n",
+    'b.html': "@view 'c.html'\n",
+    'c.html': "\n@view 'b.html'\n",
+    'self.html': "@layout 'self.html'\n",
+    'l.html': "@yield x\n@view 'm.html'\n",
+    'm.html': "@layout 'l.html'\n@section x\n@endsection\n",
+    's.html': "@layout 'frame.html'\n@section x\n@view 's.html'\n@endsection\n",
+    'frame.html': '@yield x\n',
+  })
+  const rows = [
+    ['a.html', 'c.html:2: a view cannot contain itself: b.html -> c.html -> b.html'],
+    ['self.html', 'self.html:1: a view cannot contain itself: self.html -> self.html'],
+    ['m.html', 'l.html:2: a view cannot contain itself: m.html -> l.html -> m.html'],
+    ['s.html', 's.html:3: a view cannot contain itself: s.html -> frame.html -> s.html'],
+  ] as const
+  for (const [file, message] of rows) assert.throws(() => views.check(file), { name: 'ViewError', message })
+})
+
+test('ends views that grow without end: too deep, too many', (t) => {
+  const files: Record<string, string> = {}
+  for (let at = 0; at < 60; at++) files[`deep${at}.html`] = `@view 'deep${at + 1}.html'\n`
+  for (let at = 0; at < 30; at++) files[`wide${at}.html`] = `@view 'wide${at + 1}.html'\n`.repeat(2)
+  files['wide30.html'] = 'x'
+  const { views } = makeViews(t, files)
+  assert.throws(() => views.check('deep0.html'), { message: 'deep49.html:1: views are nested more than 50 deep' })
+  assert.throws(() => views.check('wide0.html'), { message: /the page has more than 1000 @view, @layout and @yield/ })
+})
+
+test('tells that a folder or a view cannot be read', (t) => {
+  const { views, root } = makeViews(t, { 'sub/v.html': 'v', 'w.html': 'w' })
+  chmodSync(root, 0o755)
+  chmodSync(join(root, 'sub'), 0)
+  chmodSync(join(root, 'w.html'), 0)
+  asOrdinaryUser(() => {
+    assert.throws(() => views.check('sub/v.html'), { message: /^sub\/v\.html: cannot look at sub\/v\.html: EACCES/ })
+    assert.throws(() => views.check('w.html'), { message: /^w\.html: cannot read the view: EACCES/ })
+  })
+  chmodSync(join(root, 'sub'), 0o700)
+})
