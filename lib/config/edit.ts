@@ -6,8 +6,8 @@
  */
 import { findEntries } from './entries.ts'
 import type { Entry } from './entries.ts'
-import { mapJson, nodeAt, parseJson } from './json-map.ts'
-import type { JsonNode } from './json-map.ts'
+import { mapJson, nodeAt, parseJson } from '../json/json-map.ts'
+import type { JsonNode } from '../json/json-map.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config } from './table.ts'
 import { readValue } from './value.ts'

@@ -2,7 +2,7 @@
  * The configuration: one row per key. It drives loading, checking, writing back, the shipped `svc.json` and
  * `docs/configuration.md`. Keys stand in the order in which all of these show them.
  *
- * Surprise: a row that this version cannot honour (several processes, TLS, a shared engine) takes its default alone.
+ * Surprise: a row that this version cannot honour (several processes, a shared engine) takes its default alone.
  * An option that does nothing would be worse than a refusal.
  */
 import { checkTrustedProxy } from '../http/client-address.ts'
@@ -11,8 +11,6 @@ import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
 import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
 import type { Row, ValueOf } from './row.ts'
-
-const noTls = 'must be empty, since this version has no TLS'
 
 /** Every key of `svc.json`: its kind, range, default and meaning. */
 export const configTable = {
@@ -81,12 +79,12 @@ export const configTable = {
     meaning: 'Connections that one client address may hold open. 0: no limit.',
   },
   'server.tls.cert': {
-    kind: 'string', default: '', check: (file) => (file === '' ? undefined : noTls),
-    meaning: 'The file of the certificate. This version has no TLS: let a proxy in front end it.',
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
+    meaning: 'The file of the certificate with its chain, in PEM. Set together with `server.tls.key`: HTTPS.',
   },
   'server.tls.key': {
-    kind: 'string', default: '', check: (file) => (file === '' ? undefined : noTls),
-    meaning: 'The file of the certificate\'s key. This version has no TLS.',
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
+    meaning: 'The file of the certificate\'s private key, in PEM.',
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,

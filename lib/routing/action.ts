@@ -74,7 +74,7 @@ export function parseAction(action: string): ActionReference {
 export function actionPath(root: string, reference: ActionReference): string {
   const path = resolve(root, reference.file)
   const inside = relative(root, path)
-  if (inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) || path.includes('\0')) {
+  if (isAbsolute(reference.file) || inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) || path.includes('\0')) {
     throw new RangeError(`An action must be a file below paths.root (${root}): it is ${JSON.stringify(reference.file)}`)
   }
   return path

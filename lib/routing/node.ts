@@ -1,8 +1,9 @@
 /**
  * A node of the tree, with its ways on: literal children by their text, one parameter, one rest.
  *
- * Surprise: the only literal child of a node is kept apart from a table of several. It is compared where it should stand in
- * the path, with nothing cut out and, when there is no other way on, without looking for the end of the segment.
+ * Surprise: the only literal child of a node is kept apart from a table of several. It is compared where it should
+ * stand in the path, with nothing cut out and, when there is no other way on, without looking for the end of the
+ * segment.
  */
 import type { Leaf } from './leaf.ts'
 import { TextTable } from './text-table.ts'
@@ -39,8 +40,8 @@ export class Node<T> {
   /** The literal child whose text is the part of a path from `start` to before `end`. */
   literal(path: string, start: number, end: number): Node<T> | undefined {
     const only = this.#only
-    if (only !== undefined) return only.text.length === end - start && path.startsWith(only.text, start) ? only : undefined
-    return this.#several === undefined ? undefined : this.#several.get(path.slice(start, end))
+    if (only === undefined) return this.#several === undefined ? undefined : this.#several.get(path, start, end)
+    return only.text.length === end - start && path.startsWith(only.text, start) ? only : undefined
   }
 
   /** Adds a literal child that is not there yet. */

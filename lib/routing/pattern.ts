@@ -1,8 +1,8 @@
 /**
  * URL patterns: segments between `/`, each a literal, `:name`, or, as the last, `*name` (the rest of the path).
  *
- * Surprise: literals are kept percent-decoded. `/caf%C3%A9` and `/café` are one pattern, and `%3A` is how a literal gets
- * a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
+ * Surprise: literals are kept percent-decoded. `/caf%C3%A9` and `/café` are one pattern, and `%3A` is how a literal
+ * gets a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
  */
 
 import { quote } from './quote.ts'
@@ -68,9 +68,10 @@ export function parsePattern(text: string): Pattern {
 }
 
 /**
- * The way back: returns the path of a pattern, percent-encoded, such that the router finds these parameters in it again.
+ * The way back: returns the path of a pattern, percent-encoded, such that the router finds these parameters in it
+ * again.
  * @param params a value for each name; that of a rest may be empty, and its slashes stay slashes
- * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or of a name that the pattern does not have
+ * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or of a name that the pattern has not
  */
 export function buildPath(pattern: Pattern, params: Readonly<Record<string, string | number>> = {}): string {
   const stranger = Object.keys(params).find((name) => !pattern.names.includes(name))
@@ -122,7 +123,8 @@ function parseSegment(text: string, start: number, end: number): Segment {
 function checkName(text: string, start: number, name: string, example: string): string {
   if (name === '') refuse(text, start, `a name is missing: write ${example}`)
   if (!namePattern.test(name)) {
-    refuse(text, start + 1, `a name is A-Z, a-z, 0-9 and _, up to the next /, and begins with no digit: it is ${quote(name)}`)
+    const allowed = 'a name is A-Z, a-z, 0-9 and _, up to the next /, and begins with no digit'
+    refuse(text, start + 1, `${allowed}: it is ${quote(name)}`)
   }
   return name
 }
@@ -131,11 +133,12 @@ function parseLiteral(text: string, start: number, raw: string): Segment {
   const mark = raw.search(/[:*]/)
   if (mark >= 0) {
     const [character, escape] = raw[mark] === ':' ? [':', '%3A'] : ['*', '%2A']
-    refuse(text, start + mark, `${character} stands only at the beginning of a segment: write ${escape} for the character`)
+    refuse(text, start + mark, `${character} only begins a segment: write ${escape} for the character`)
   }
   const literal = decodeText(raw)
   if (literal === undefined) {
-    refuse(text, start, `${quote(raw)} has a wrong percent-encoding: write two hexadecimal digits a byte of UTF-8, %25 for %`)
+    const allowed = 'write two hexadecimal digits a byte of UTF-8, %25 for %'
+    refuse(text, start, `${quote(raw)} has a wrong percent-encoding: ${allowed}`)
   }
   if (literal === '.' || literal === '..') refuse(text, start, 'a segment must not be . or ..: clients take them out')
   if (unprintable.test(literal)) refuse(text, start, 'it encodes a control character')
@@ -145,7 +148,7 @@ function parseLiteral(text: string, start: number, raw: string): Segment {
 function refuseCharacters(text: string): void {
   const at = text.search(/[?#\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/u)
   if (at < 0) return
-  if (text[at] === '?') refuse(text, at, 'a pattern has no query: read it with ctx.query, or write %3F for the character')
+  if (text[at] === '?') refuse(text, at, 'a pattern has no query: read it with ctx.query; write %3F for the character')
   if (text[at] === '#') refuse(text, at, 'a pattern has no fragment: write %23 for the character')
   refuse(text, at, 'a control character or half a surrogate pair is not allowed')
 }

@@ -1,4 +1,7 @@
-/** How messages show a value that somebody sent: as JSON, so that no control character comes through, and cut when long. */
+/**
+ * How messages show a value that somebody sent: as JSON, so that no control character comes through, and cut when
+ * long.
+ */
 
 const longest = 120
 

@@ -1,12 +1,13 @@
 /**
- * Route records as users write them, in route files and through the admin API, checked and brought into one normal form.
+ * Route records as users write them, in route files and through the admin API, checked and brought into one normal
+ * form.
  *
- * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may carry
- * notes of its own, but who writes `methods` should hear of it.
+ * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may
+ * carry notes of its own, but who writes `methods` should hear of it.
  */
 import { METHODS } from 'node:http'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { nearest } from '../config/nearest.ts'
+import { actionPath, parseAction } from './action.ts'
 import { parsePattern, PatternError } from './pattern.ts'
 import type { Pattern } from './pattern.ts'
 import { quote } from './quote.ts'
@@ -51,7 +52,9 @@ const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
  * @param value anything that JSON can hold
  */
 export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | BadRecord {
-  if (!isObject(value)) return { name: '', reserved: false, problems: [`a route record is a JSON object: it is ${kindOf(value)}`] }
+  if (!isObject(value)) {
+    return { name: '', reserved: false, problems: [`a route record is a JSON object: it is ${kindOf(value)}`] }
+  }
   const problems: string[] = []
   const warnings: string[] = []
   const name = readName(value, problems)
@@ -67,19 +70,11 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   return { record: { name, url: pattern.text, action, method, middleware, scope }, pattern, warnings }
 }
 
-/**
- * Takes an action apart: `shop/cart.js@add` is the file `shop/cart.js` and its export `add`; without `@`, the export is
- * `default`. An `@` in the name of a folder is no separator.
- */
-export function splitAction(action: string): { readonly file: string; readonly exportName: string } {
-  const at = action.lastIndexOf('@')
-  if (at < 0 || action.indexOf('/', at) >= 0) return { file: action, exportName: 'default' }
-  return { file: action.slice(0, at), exportName: action.slice(at + 1) }
-}
-
 function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
   const name = readRequired(fields, 'name', problems)
-  if (name.startsWith('svc.')) problems.push(`name must not begin with "svc.", which is for system routes: it is ${quote(name)}`)
+  if (name.startsWith('svc.')) {
+    problems.push(`name must not begin with "svc.", which is for system routes: it is ${quote(name)}`)
+  }
   if (controlCharacter.test(name)) problems.push(`name must not hold control characters: it is ${quote(name)}`)
   if (name !== name.trim()) problems.push(`name must not begin or end with a space: it is ${quote(name)}`)
   return name
@@ -88,7 +83,8 @@ function readName(fields: Readonly<Record<string, unknown>>, problems: string[])
 function readPattern(fields: Readonly<Record<string, unknown>>, problems: string[]): Pattern | undefined {
   const { url, pattern } = fields
   if (url !== undefined && pattern !== undefined && url !== pattern) {
-    problems.push(`url and pattern are two names of one field: give one of them: they are ${quote(url)} and ${quote(pattern)}`)
+    const values = `${quote(url)} and ${quote(pattern)}`
+    problems.push(`url and pattern are two names of one field: give one of them: they are ${values}`)
     return undefined
   }
   const text = readRequired(fields, url === undefined && pattern !== undefined ? 'pattern' : 'url', problems)
@@ -105,14 +101,15 @@ function readPattern(fields: Readonly<Record<string, unknown>>, problems: string
 function readAction(fields: Readonly<Record<string, unknown>>, root: string, problems: string[]): string {
   const action = readRequired(fields, 'action', problems)
   if (action === '') return action
-  const { file, exportName } = splitAction(action)
-  const way = relative(root, resolve(root, file))
   if (controlCharacter.test(action)) {
     problems.push(`action must not hold control characters: it is ${quote(action)}`)
-  } else if (isAbsolute(file) || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
+    return action
+  }
+  try {
+    actionPath(root, parseAction(action))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
     problems.push(`action must be a path below ${root}, given relative to it: it is ${quote(action)}`)
-  } else if (way === '' || exportName === '') {
-    problems.push(`action must name a file, or a file and its export as in "shop.js@list": it is ${quote(action)}`)
   }
   return action
 }
@@ -126,7 +123,9 @@ function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[
       problems.push(`method must be * or names such as GET,POST, or be left out: it is ${quote(text)}`)
       break
     }
-    if (method !== '*' && !METHODS.includes(method)) warnings.push(`method ${method} is one that HTTP clients cannot send here`)
+    if (method !== '*' && !METHODS.includes(method)) {
+      warnings.push(`method ${quote(method)} is none that this server can receive`)
+    }
   }
   return methods.has('*') ? '*' : [...methods].join(',')
 }
@@ -153,7 +152,8 @@ function unknownMiddleware(name: string, rules: RecordRules): string {
 
 function unknownField(field: string): string {
   const known = nearest(field, knownFields)
-  return `field ${quote(field)} is not known and is ignored${known === undefined ? '' : `: did you mean ${quote(known)}?`}`
+  const hint = known === undefined ? '' : `: did you mean ${quote(known)}?`
+  return `field ${quote(field)} is not known and is ignored${hint}`
 }
 
 function readRequired(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string {

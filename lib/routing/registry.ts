@@ -1,9 +1,9 @@
 /**
- * The routes of one server: found by method and path on the hot path, by name everywhere else. System routes (`svc.*`) are
- * ordinary entries.
+ * The routes of one server: found by method and path on the hot path, by name everywhere else. System routes
+ * (`svc.*`) are ordinary entries.
  *
- * Surprise: `replaceApplication` builds a whole new table aside and then takes it with one assignment. A request sees the
- * old table or the new one, and when building fails the old one stays as it was.
+ * Surprise: `replaceApplication` builds a whole new table aside and then takes it with one assignment. A request sees
+ * the old table or the new one, and when building fails the old one stays as it was.
  */
 import type { Match, Route } from './route.ts'
 import { Trie } from './trie.ts'
@@ -42,8 +42,9 @@ export class Registry<T> {
   }
 
   /**
-   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted; none when no pattern matches the path. HEAD is there with
-   * GET, and OPTIONS always. Meant for a path where `find` found nothing; a route for `*` counts as the ordinary methods.
+   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted; none when no pattern matches the path. HEAD is there
+   * with GET, and OPTIONS always. Meant for a path where `find` found nothing; a route for `*` counts as the ordinary
+   * methods.
    */
   allowed(path: string): readonly string[] {
     const methods = this.#table.trie.methodsOf(path)
@@ -95,8 +96,8 @@ export class Registry<T> {
   }
 
   /**
-   * The first route that answers a method and the pattern of this one instead of it: registered before it, when it is in
-   * the table, else at all. Undefined when it answers, or would answer, all its methods itself.
+   * The first route that answers a method and the pattern of this one instead of it: registered before it, when it is
+   * in the table, else at all. Undefined when it answers, or would answer, all its methods itself.
    */
   shadowedBy(route: Pick<Route<T>, 'record' | 'pattern'>): Route<T> | undefined {
     const methods = route.record.method.split(',')

@@ -1,13 +1,14 @@
 /**
  * Reads the route files of a folder: every `*.json` directly in it, an array of route records each, in name order.
  *
- * Surprise: nothing is thrown and nothing is registered here. What is good and what is wrong come back side by side, for the
- * caller to decide: at start a wrong record is left out, at a reload nothing may be wrong. `index: null` tells a wrong file
- * from a wrong record. Name order is that of UTF-16 code units, the same on every machine: `10.json` comes before `2.json`.
+ * Surprise: nothing is thrown and nothing is registered here. What is good and what is wrong come back side by side,
+ * for the caller to decide: at start a wrong record is left out, at a reload nothing may be wrong. `index: null`
+ * tells a wrong file from a wrong record. Name order is that of UTF-16 code units, the same on every machine:
+ * `10.json` comes before `2.json`.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseJson } from '../config/json-map.ts'
+import { parseJson } from '../json/json-map.ts'
 import { quote } from './quote.ts'
 import { parseRecord } from './record.ts'
 import type { GoodRecord, RecordRules } from './record.ts'
@@ -62,10 +63,10 @@ export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
     const values = readArray(folder, file, found)
     if (values !== undefined) readRecords(file, values, rules, found)
   }
-  return found
+  return { files: found.files, problems: found.problems, warnings: found.warnings }
 }
 
-class Findings implements RouteFiles {
+class Findings {
   readonly files: RouteFile[] = []
   readonly problems: RouteProblem[] = []
   readonly warnings: RouteWarning[] = []
@@ -95,7 +96,8 @@ function readArray(folder: string, file: string, found: Findings): readonly unkn
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(join(folder, file)))
   } catch (error) {
     const wrongEncoding = error instanceof TypeError
-    found.refuseFile(file, wrongEncoding ? 'the file is not UTF-8 text: save it as UTF-8' : `the file cannot be read: ${reasonOf(error)}`)
+    const problem = wrongEncoding ? 'is not UTF-8 text: save it as UTF-8' : `cannot be read: ${reasonOf(error)}`
+    found.refuseFile(file, `the file ${problem}`)
     return undefined
   }
   if (text.trim() === '') {

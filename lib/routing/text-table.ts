@@ -1,9 +1,10 @@
 /**
  * A table from texts to values, for looking up texts that were just cut out of a request.
  *
- * Surprise: the hash reads the length and the last two characters alone, and texts that share a slot are compared whole. A
- * `Map` reads every character of a new string before it can say no; here most misses end after two. Where the texts are such
- * that one slot gets too many, the table becomes a `Map` for good, so that no set of texts makes it slow.
+ * Surprise: the hash reads the length and the last two characters alone, and texts that share a slot are compared
+ * whole. A `Map` reads every character of a new string before it can say no; here most misses end after two. Where
+ * the texts are such that one slot gets too many, the table becomes a `Map` for good, so that no set of texts makes
+ * it slow.
  */
 
 interface Entry<V> {
@@ -12,13 +13,13 @@ interface Entry<V> {
   next: Entry<V> | undefined
 }
 
-const fewestSlots = 8
-/** The most texts in one slot. With as many slots as texts, more of them are no accident. */
+const fewestSlots = 16
+/** The most texts in one slot. With twice as many slots as texts, more of them are no accident. */
 const chainLimit = 8
 
-/** A table from texts to values. */
+/** A table from texts of at least one character to values. */
 export class TextTable<V> {
-  /** A power of two, at least the number of entries. */
+  /** Their number is a power of two, and at least twice that of the texts. */
   #slots = emptySlots<V>(fewestSlots)
   #map: Map<string, V> | undefined = undefined
   #size = 0
@@ -28,10 +29,12 @@ export class TextTable<V> {
     return this.#size
   }
 
-  /** The value of a text. */
-  get(text: string): V | undefined {
-    if (this.#map !== undefined) return this.#map.get(text)
-    let entry = this.#slots[hashOf(text) & (this.#slots.length - 1)]
+  /** The value of the text that is a part of a path, from `start` to before `end`. */
+  get(path: string, start: number, end: number): V | undefined {
+    if (this.#map !== undefined) return this.#map.get(path.slice(start, end))
+    let entry = this.#slots[hashOf(path, start, end) & (this.#slots.length - 1)]
+    if (entry === undefined) return undefined
+    const text = path.slice(start, end)
     while (entry !== undefined && entry.text !== text) entry = entry.next
     return entry?.value
   }
@@ -43,11 +46,14 @@ export class TextTable<V> {
       this.#map.set(text, value)
       return
     }
-    const entries = this.#size > this.#slots.length ? this.#entries() : []
+    const entries = 2 * this.#size > this.#slots.length ? this.#entries() : []
     if (entries.length > 0) this.#slots = emptySlots(2 * this.#slots.length)
     for (const entry of entries) this.#link(entry)
     this.#link({ text, value, next: undefined })
-    if (this.#chainOf(text).length > chainLimit) this.#map = new Map(this.#entries().map((entry) => [entry.text, entry.value]))
+    if (this.#chainOf(text).length > chainLimit) {
+      this.#map = new Map(this.#entries().map((entry) => [entry.text, entry.value]))
+      this.#slots = []
+    }
   }
 
   /** Takes a text out. It must be in. */
@@ -58,18 +64,22 @@ export class TextTable<V> {
       return
     }
     const left = this.#chainOf(text).filter((entry) => entry.text !== text)
-    this.#slots[hashOf(text) & (this.#slots.length - 1)] = undefined
+    this.#slots[this.#slotOf(text)] = undefined
     for (const entry of left) this.#link(entry)
   }
 
   #link(entry: Entry<V>): void {
-    const slot = hashOf(entry.text) & (this.#slots.length - 1)
+    const slot = this.#slotOf(entry.text)
     entry.next = this.#slots[slot]
     this.#slots[slot] = entry
   }
 
+  #slotOf(text: string): number {
+    return hashOf(text, 0, text.length) & (this.#slots.length - 1)
+  }
+
   #chainOf(text: string): Entry<V>[] {
-    return listOf(this.#slots[hashOf(text) & (this.#slots.length - 1)])
+    return listOf(this.#slots[this.#slotOf(text)])
   }
 
   #entries(): Entry<V>[] {
@@ -87,7 +97,7 @@ function listOf<V>(first: Entry<V> | undefined): Entry<V>[] {
   return list
 }
 
-function hashOf(text: string): number {
-  const { length } = text
-  return length < 2 ? text.charCodeAt(0) : length * 961 + text.charCodeAt(length - 1) * 31 + text.charCodeAt(length - 2)
+function hashOf(path: string, start: number, end: number): number {
+  if (end - start < 2) return path.charCodeAt(start)
+  return (end - start) * 961 + path.charCodeAt(end - 1) * 31 + path.charCodeAt(end - 2)
 }

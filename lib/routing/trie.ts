@@ -2,8 +2,9 @@
  * The tree of patterns: one edge a segment, literals before the parameter before the rest, with backtracking.
  * With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends at the second.
  *
- * Surprise: a find visits a node at most once, since a node's depth is the number of segments before it. However a path is
- * made, the work is bounded by the nodes of the table no deeper than the path, and the recursion by `maxSegments`.
+ * Surprise: a find visits a node at most once, since a node's depth is the number of segments before it. However a
+ * path is made, the work is bounded by the nodes of the table no deeper than the path, and the recursion by
+ * `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
@@ -30,7 +31,7 @@ export class Trie<T> {
    * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
-    const ready = this.#statics.get(path)?.pick(method)
+    const ready = this.#statics.get(path, 0, path.length)?.pick(method)
     if (ready !== undefined) return ready
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
@@ -125,7 +126,13 @@ function walk<T>(bounds: number[], from: Node<T>, method: string, path: string, 
   return node.parametersBefore === 0 ? match : { route: match.route, values: cut(path, bounds, node.parametersBefore) }
 }
 
-function takeRest<T>(bounds: readonly number[], node: Node<T>, method: string, path: string, start: number): Match<T> | undefined {
+function takeRest<T>(
+  bounds: readonly number[],
+  node: Node<T>,
+  method: string,
+  path: string,
+  start: number,
+): Match<T> | undefined {
   const match = node.rest?.pick(method)
   if (match === undefined) return undefined
   const values = cut(path, bounds, node.parametersBefore)
@@ -181,16 +188,17 @@ function plainPath(pattern: Pattern): string | undefined {
 }
 
 /**
- * A path with its escapes undone, but for those of `/` and `%`: in this form a path and a literal are the same text when they
- * mean the same. A segment that is wrongly encoded stays as it is, and is then like no literal.
+ * A path with its escapes undone, but for those of `/` and `%`: in this form a path and a literal are the same text
+ * when they mean the same. A segment that is wrongly encoded stays as it is, and is then like no literal.
  */
 function canonical(path: string): string {
   if (!path.includes('%')) return path
-  const segments = path.split('/')
-  return segments.map((segment) => {
-    const text = segment.includes('%') ? decodeText(segment) : segment
-    return text === undefined ? segment : canonicalLiteral(text)
-  }).join('/')
+  return path.split('/').map(canonicalSegment).join('/')
+}
+
+function canonicalSegment(segment: string): string {
+  const text = decodeText(segment)
+  return text === undefined ? segment : canonicalLiteral(text)
 }
 
 function canonicalLiteral(text: string): string {

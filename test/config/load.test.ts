@@ -27,7 +27,7 @@ const accepted: readonly [value: unknown, key: keyof typeof defaults, result: un
   [{ server: { port: 65535 } }, 'server.port', 65535],
   [{ 'server.port': 81 }, 'server.port', 81],
   [{ 'server.tls': { cert: '' } }, 'server.tls.cert', ''],
-  [{ server: { 'tls.key': '' } }, 'server.tls.key', ''],
+  [{ server: { 'tls.key': 'tls/key.pem' } }, 'server.tls.key', 'tls/key.pem'],
   [{ server: { port: undefined } }, 'server.port', 8080],
   [{ server: {} }, 'server.port', 8080],
   [{ server: { processes: 1 } }, 'server.processes', 1],
@@ -105,14 +105,17 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
     'admin.password must be empty or a hash, the MD5 of the password as 32 lower-case hex digits: '
       + 'it is a text that is not shown here',
   ],
-  [{ 'server.tls.key': 'k' }, 'server.tls.key must be empty, since this version has no TLS: it is "k"'],
+  [
+    { 'server.tls.key': 'k\n' },
+    'server.tls.key must be a path, not empty and without control characters: it is "k\\n"',
+  ],
   [{ server: { processes: 4 } }, 'server.processes must be 1, since this version runs one process: it is 4'],
   [{ server: { processes: 'auto' } }, 'server.processes must be 1, since this version runs one process: it is "auto"'],
   [{ server: { processes: 0 } }, 'server.processes must be 1 to 1024 or auto: it is 0'],
   [{ server: { processes: '1' } }, 'server.processes must be 1 to 1024 or auto: it is "1" (write 1, without quotes)'],
   [
-    { server: { tls: { cert: 'a.pem' } } },
-    'server.tls.cert must be empty, since this version has no TLS: it is "a.pem"',
+    { server: { tls: { cert: 1 } } },
+    'server.tls.cert must be a string: it is 1',
   ],
   [
     { shared: { url: 'redis://u:secret@h' } },

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseRecord, splitAction } from '../../lib/routing/record.ts'
+import { parseRecord } from '../../lib/routing/record.ts'
 import type { BadRecord, GoodRecord } from '../../lib/routing/record.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const known = ['SVC_MwSession', 'SVC_MwCsrf', 'audit']
-const rules = { root: '/srv/app', middlewareKnown: (name: string) => known.includes(name), middlewareNames: () => known }
+const rules = {
+  root: '/srv/app',
+  middlewareKnown: (name: string) => known.includes(name),
+  middlewareNames: () => known,
+}
 const least = { name: 'a.list', url: '/a', action: 'a.js' }
 
 test('fills in what a record leaves out', () => {
@@ -47,7 +51,8 @@ test('brings fields into their normal form', () => {
 test('takes pattern for url, but not two that differ', () => {
   assert.equal(good({ name: 'a', pattern: '/p', action: 'a.js' }).record.url, '/p')
   assert.equal(good({ ...least, pattern: '/a' }).record.url, '/a')
-  assert.match(bad({ ...least, pattern: '/b' }).problems.join(), /url and pattern are two names of one field: .* "\/a" and "\/b"/)
+  const { problems } = bad({ ...least, pattern: '/b' })
+  assert.match(problems.join(), /^url and pattern are two names of one field: .* "\/a" and "\/b"$/)
 })
 
 const wrong: readonly (readonly [changes: Record<string, unknown>, problem: RegExp])[] = [
@@ -75,9 +80,9 @@ const wrong: readonly (readonly [changes: Record<string, unknown>, problem: RegE
   [{ action: '/etc/passwd' }, /^action must be a path below/],
   [{ action: '/srv/app/a.js' }, /^action must be a path below/],
   [{ action: '../app2/a.js' }, /^action must be a path below/],
-  [{ action: 'a.js@' }, /^action must name a file/],
-  [{ action: '@list' }, /^action must name a file/],
-  [{ action: '.' }, /^action must name a file/],
+  [{ action: '.' }, /^action must be a path below/],
+  [{ action: '../a.js@list' }, /^action must be a path below/],
+  [{ action: 'a.js@b/../../../x.js' }, /^action must be a path below/],
   [{ action: 'a\0.js' }, /^action must not hold control characters/],
   [{ method: '' }, /^method must be \* or names such as GET,POST, or be left out: it is ""$/],
   [{ method: 'GET,' }, /^method must be/],
@@ -101,7 +106,8 @@ test('refuses what is wrong, with the field, the value and what is allowed', () 
 })
 
 test('tells all problems at once, and the name they belong to', () => {
-  const { name, reserved, problems } = bad({ name: 'x', url: 'a', action: '/b', method: '?', middleware: 'y', scope: 1 })
+  const wrongAllOver = { name: 'x', url: 'a', action: '/b', method: '?', middleware: 'y', scope: 1 }
+  const { name, reserved, problems } = bad(wrongAllOver)
   assert.equal(name, 'x')
   assert.equal(reserved, false)
   assert.equal(problems.length, 5)
@@ -114,8 +120,10 @@ test('tells a reserved name from the other problems, also beside them', () => {
 })
 
 test('refuses what is no object', () => {
-  for (const [value, kind] of [[null, 'null'], [[], 'an array'], ['a', '"a"'], [1, '1'], [undefined, 'undefined']] as const) {
-    assert.deepEqual(bad(value), { name: '', reserved: false, problems: [`a route record is a JSON object: it is ${kind}`] })
+  const kinds = [[null, 'null'], [[], 'an array'], ['a', '"a"'], [1, '1'], [undefined, 'undefined']] as const
+  for (const [value, kind] of kinds) {
+    const problems = [`a route record is a JSON object: it is ${kind}`]
+    assert.deepEqual(bad(value), { name: '', reserved: false, problems })
   }
 })
 
@@ -124,12 +132,16 @@ test('warns of fields and methods that do nothing', () => {
     'field "methods" is not known and is ignored: did you mean "method"?',
     'field "//" is not known and is ignored',
   ])
-  assert.deepEqual(good({ ...least, method: 'GTE' }).warnings, ['method GTE is one that HTTP clients cannot send here'])
+  assert.deepEqual(good({ ...least, method: 'GTE' }).warnings, ['method "GTE" is none that this server can receive'])
 })
 
 test('does not repeat a long value whole', () => {
-  const { problems } = bad({ ...least, url: 'x'.repeat(100_000), method: '?,'.repeat(100_000), action: `/${'y'.repeat(100_000)}` })
+  const [url, method, action] = ['x'.repeat(100_000), '?,'.repeat(100_000), `/${'y'.repeat(100_000)}`]
+  const { problems } = bad({ ...least, url, method, action })
+  assert.equal(problems.length, 3)
   for (const problem of problems) assert.ok(problem.length < 500, problem.slice(0, 600))
+  const twoValues = bad({ ...least, pattern: Array.from({ length: 1_000 }, () => '/b') })
+  assert.ok(twoValues.problems.join().length < 500)
 })
 
 test('needs no list of middleware', () => {
@@ -138,20 +150,14 @@ test('needs no list of middleware', () => {
   assert.deepEqual(parsed.problems, ['middleware "audi" is not known'])
 })
 
-test('takes an action apart', () => {
-  assert.deepEqual(splitAction('a/b.js'), { file: 'a/b.js', exportName: 'default' })
-  assert.deepEqual(splitAction('a/b.js@c'), { file: 'a/b.js', exportName: 'c' })
-  assert.deepEqual(splitAction('a@b.js@c'), { file: 'a@b.js', exportName: 'c' })
-  assert.deepEqual(splitAction('@a/b.js'), { file: '@a/b.js', exportName: 'default' })
-})
-
 test('answers any JSON value with a record or with problems', () => {
   const seeded = new Seeded(5)
   const fields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', '__proto__', 'x']
   const values = ['', 'a', '/a', '/:x', '../x', 'svc.a', 'GET', '*', ',', '\0', '%', '@', null, 0, true, [], {}]
   let records = 0
   for (let round = 0; round < 20_000; round += 1) {
-    const value = Object.fromEntries(Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)]))
+    const pairs = Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)])
+    const value: unknown = Object.fromEntries(pairs)
     const parsed = parseRecord(value, rules)
     if ('record' in parsed) records += 1
     else assert.ok(parsed.problems.length > 0, JSON.stringify(value))

@@ -1,12 +1,14 @@
 /**
- * The rules of matching, written as plainly as can be, to hold the router against: every route is tried on every path, and
- * of those that match the best is taken by comparing them segment by segment.
+ * The rules of matching, written as plainly as can be, to hold the router against: every route is tried on every
+ * path, and of those that match the best is taken by comparing them segment by segment.
  */
 import type { Segment } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/registry.ts'
 
 /** What the reference answers: the name of the route and its values, or why there is none. */
 export type Answer = { readonly name: string; readonly values: readonly string[] } | 'bad encoding' | undefined
+
+const ordinaryMethods = ['DELETE', 'GET', 'PATCH', 'POST', 'PUT']
 
 /** Finds by trying all routes, which stand in the order of registration. */
 export function referenceFind(routes: readonly Route<unknown>[], method: string, path: string): Answer {
@@ -24,7 +26,7 @@ export function referenceFind(routes: readonly Route<unknown>[], method: string,
 export function referenceAllowed(routes: readonly Route<unknown>[], path: string): string[] {
   const methods = new Set<string>()
   for (const route of routes.filter((one) => valuesOf(one, path) !== undefined)) {
-    const list = route.record.method === '*' ? ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'] : route.record.method.split(',')
+    const list = route.record.method === '*' ? ordinaryMethods : route.record.method.split(',')
     for (const method of list) methods.add(method)
     if (list.includes('GET')) methods.add('HEAD')
     methods.add('OPTIONS')

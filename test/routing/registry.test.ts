@@ -59,7 +59,8 @@ const allowed: readonly (readonly [routes: readonly string[], path: string, meth
 
 test('names the methods of a path', () => {
   for (const [routes, path, methods] of allowed) {
-    assert.equal(registryOf(routes.map((text) => route(text))).allowed(path).join(' '), methods, `${path} in ${routes.join(', ')}`)
+    const registry = registryOf(routes.map((text) => route(text)))
+    assert.equal(registry.allowed(path).join(' '), methods, `${path} in ${routes.join(', ')}`)
   }
 })
 
@@ -81,7 +82,8 @@ test('keeps the whole old table when the new one cannot be built', () => {
     [route('GET /x', 'x'), route('GET /y', 'svc.ping')],
   ]
   for (const routes of wrong) assert.throws(() => registry.replaceApplication(routes), NameTakenError)
-  assert.throws(() => registry.replaceApplication([route('GET /x', 'x'), route('GET /y', 'svc.y', true)]), /"svc\.y" is a system route/)
+  const withSystem = [route('GET /x', 'x'), route('GET /y', 'svc.y', true)]
+  assert.throws(() => registry.replaceApplication(withSystem), /"svc\.y" is a system route/)
   assert.deepEqual(namesOf(registry), ['svc.ping', 'a'])
   assert.equal(registry.find('GET', '/x'), undefined)
   assert.equal(registry.find('GET', '/a')?.route.target, 'a')

@@ -9,7 +9,9 @@ const rules = { root: '/srv/app', middlewareKnown: () => false }
 
 test('reads every *.json directly in the folder, in name order', (t) => {
   const folder = temporaryFolder(t)
-  for (const file of ['b.json', 'a.json', 'B.json', '10.json', '2.json', 'é.json']) writeFileSync(join(folder, file), records(file))
+  for (const file of ['b.json', 'a.json', 'B.json', '10.json', '2.json', 'é.json']) {
+    writeFileSync(join(folder, file), records(file))
+  }
   for (const file of ['.hidden.json', 'c.json.bak', 'd.JSON', 'e.txt', 'json']) writeFileSync(join(folder, file), '[')
   mkdirSync(join(folder, 'folder.json'))
   mkdirSync(join(folder, 'below'))
@@ -63,7 +65,8 @@ test('tells what is wrong with a file and where, with index null, and reads the 
 
 test('tells what is wrong with a record, by its index, and keeps the others', (t) => {
   const folder = temporaryFolder(t)
-  const list = [{ name: 'a', url: '/a', action: 'a.js' }, { name: 'b', url: 'b' }, 7, { name: 'c', url: '/c', action: 'c.js', methods: 'GET' }]
+  const least = { name: 'a', url: '/a', action: 'a.js' }
+  const list = [least, { name: 'b', url: 'b' }, 7, { ...least, name: 'c', methods: 'GET' }]
   writeFileSync(join(folder, 'a.json'), `\ufeff${JSON.stringify(list)}`)
   const { files, problems, warnings } = readRouteFiles(folder, rules)
   assert.deepEqual(files[0]?.records.map(({ index, record }) => [index, record.name]), [[0, 'a'], [3, 'c']])
@@ -73,7 +76,12 @@ test('tells what is wrong with a record, by its index, and keeps the others', (t
     { file: 'a.json', index: 2, name: '', error: 'a route record is a JSON object: it is 7' },
   ])
   assert.deepEqual(warnings, [
-    { file: 'a.json', index: 3, name: 'c', warning: 'field "methods" is not known and is ignored: did you mean "method"?' },
+    {
+      file: 'a.json',
+      index: 3,
+      name: 'c',
+      warning: 'field "methods" is not known and is ignored: did you mean "method"?',
+    },
   ])
 })
 
@@ -91,7 +99,7 @@ test('refuses a name that an earlier record has, and says where', (t) => {
 
 test('a folder that is not there is a problem, an empty one is none', (t) => {
   const folder = temporaryFolder(t)
-  assert.deepEqual({ ...readRouteFiles(folder, rules), places: undefined }, { files: [], problems: [], warnings: [], places: undefined })
+  assert.deepEqual(readRouteFiles(folder, rules), { files: [], problems: [], warnings: [] })
   const gone = join(folder, 'gone')
   const { problems } = readRouteFiles(gone, rules)
   assert.deepEqual([problems.length, problems[0]?.file, problems[0]?.index], [1, gone, null])

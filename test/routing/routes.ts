@@ -1,8 +1,11 @@
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import type { Route } from '../../lib/routing/registry.ts'
 
-/** Makes a route for a test from `'GET,POST /a/:id'`; the name is the same text unless given. The target is the name. */
+/**
+ * Makes a route for a test from `'GET,POST /a/:id'`; the name is the same text unless given. The target is the name.
+ */
 export function route(text: string, name = text, system = false): Route<string> {
   const [method = '', url = ''] = text.split(' ')
-  return { record: { name, url, action: 'a.js', method, middleware: '', scope: '' }, pattern: parsePattern(url), system, target: name }
+  const record = { name, url, action: 'a.js', method, middleware: '', scope: '' }
+  return { record, pattern: parsePattern(url), system, target: name }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
+import { maxSegments } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import type { Route } from '../../lib/routing/registry.ts'
 import { Seeded } from '../support/seeded.ts'
@@ -8,8 +9,11 @@ import { referenceAllowed, referenceFind } from './reference-matcher.ts'
 import type { Answer } from './reference-matcher.ts'
 import { route } from './routes.ts'
 
-/** Routes in the order of registration, then requests and the route and values that answer, or `-` for none. */
-const tables: readonly (readonly [name: string, routes: readonly string[], requests: readonly (readonly [string, string, ...string[]])[]])[] = [
+/** A request, then the route and the values that answer; `-` for none. */
+type Row = readonly [request: string, route: string, ...values: string[]]
+
+/** Routes in the order of registration, then requests. */
+const tables: readonly (readonly [name: string, routes: readonly string[], rows: readonly Row[]])[] = [
   ['literal, parameter and rest', ['GET /', 'GET /a', 'GET /a/:id', 'GET /f/*path'], [
     ['GET /', 'GET /'],
     ['GET /a', 'GET /a'],
@@ -50,7 +54,9 @@ const tables: readonly (readonly [name: string, routes: readonly string[], reque
     ['GET //', 'GET /*all', '/'],
     ['GET /a/b', 'GET /*all', 'a/b'],
   ]],
-  ['literal before parameter before rest, from the left', ['GET /*r', 'GET /:x', 'GET /a', 'GET /:x/b', 'GET /a/*r', 'GET /a/:y'], [
+  ['literal before parameter before rest, from the left', [
+    'GET /*r', 'GET /:x', 'GET /a', 'GET /:x/b', 'GET /a/*r', 'GET /a/:y',
+  ], [
     ['GET /a', 'GET /a'],
     ['GET /c', 'GET /:x', 'c'],
     ['GET /a/b', 'GET /a/:y', 'b'],
@@ -72,7 +78,9 @@ const tables: readonly (readonly [name: string, routes: readonly string[], reque
     ['DELETE /a/b', '-'],
     ['get /a/b', '-'],
   ]],
-  ['GET serves HEAD, OPTIONS is asked for', ['GET /a', 'HEAD /a', 'OPTIONS /b', 'GET /b', 'HEAD /c', 'GET /c', 'POST /d', '* /e', 'GET,OPTIONS /f'], [
+  ['GET serves HEAD, OPTIONS is asked for', [
+    'GET /a', 'HEAD /a', 'OPTIONS /b', 'GET /b', 'HEAD /c', 'GET /c', 'POST /d', '* /e', 'GET,OPTIONS /f',
+  ], [
     ['HEAD /a', 'GET /a'],
     ['HEAD /b', 'GET /b'],
     ['OPTIONS /a', '-'],
@@ -88,7 +96,9 @@ const tables: readonly (readonly [name: string, routes: readonly string[], reque
     ['GET /a/1', 'GET /a/:x', '1'],
     ['POST /a/1', '* /a/:y', '1'],
   ]],
-  ['percent-encoding', ['GET /café', 'GET /a%20b', 'GET /p/:x', 'GET /r/*r', 'GET /a%2Fb', 'GET /a/b/c', 'GET /100%25', 'GET /x/y', 'GET /:x/z'], [
+  ['percent-encoding', [
+    'GET /café', 'GET /a%20b', 'GET /p/:x', 'GET /r/*r', 'GET /a%2Fb', 'GET /a/b/c', 'GET /100%25', 'GET /x/y', 'GET /:x/z',
+  ], [
     ['GET /caf%C3%A9', 'GET /café'],
     ['GET /caf%c3%a9/', 'GET /café'],
     ['GET /a%20b', 'GET /a%20b'],
@@ -168,9 +178,10 @@ test('agrees with the reference on random tables and paths, while routes come an
       const answer = referenceFind(list, method, path)
       if (answer === 'bad encoding') wrong += 1
       else if (answer !== undefined) found += 1
-      const told = () => `${method} ${path} in ${list.map(({ record }) => `${record.name}: ${record.method} ${record.url}`).join(', ')}`
-      assert.deepEqual(answerOf(registry, method, path), answer, told())
-      assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), told())
+      const routes = list.map(({ record }) => `${record.name}: ${record.method} ${record.url}`)
+      const told = `${method} ${path} in ${routes.join(', ')}`
+      assert.deepEqual(answerOf(registry, method, path), answer, told)
+      assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), told)
     }
     for (const { record } of list) assert.ok(registry.remove(record.name))
     assert.equal(registry.find('GET', somePath(seeded)), undefined)
@@ -197,8 +208,11 @@ test('finds among many literals and many static paths, and after most are gone',
 })
 
 test('is done at once with very deep and very long paths', () => {
-  const registry = registryOf([route('GET /:a/:b/:c'), route('GET /a/*r'), route(`GET ${'/:p'.repeat(100).replace(/:p/g, () => `:p${(next += 1)}`)}`)])
-  for (const path of ['/a'.repeat(10_000), `/${'a'.repeat(100_000)}`, '/'.repeat(100_000), '/%41'.repeat(10_000), '/b'.repeat(10_000)]) {
+  const deepest = Array.from({ length: maxSegments }, (_, index) => `/:p${index}`).join('')
+  const registry = registryOf([route('GET /:a/:b/:c'), route('GET /a/*r'), route(`GET ${deepest}`)])
+  const deep = ['/a', '/b', '/%41', '//'].map((part) => part.repeat(10_000))
+  const paths = [...deep, '/'.repeat(100_000), `/${'a'.repeat(100_000)}`]
+  for (const path of paths) {
     const begin = process.hrtime.bigint()
     registry.find('GET', path)
     registry.find('POST', path)
@@ -206,6 +220,7 @@ test('is done at once with very deep and very long paths', () => {
     assert.ok(process.hrtime.bigint() - begin < 200_000_000n, `${path.slice(0, 20)}... of ${path.length}`)
   }
   assert.equal(registry.find('GET', '/a'.repeat(10_000))?.values[0]?.length, 19_997)
+  assert.equal(registry.find('GET', '/b'.repeat(maxSegments))?.values.length, maxSegments)
 })
 
 test('visits a node once however a table and a path are made to come back', () => {
@@ -221,8 +236,6 @@ test('visits a node once however a table and a path are made to come back', () =
   assert.ok(process.hrtime.bigint() - begin < 200_000_000n)
   assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/end`)?.route.target, '0')
 })
-
-let next = 0
 
 function registryOf(routes: readonly Route<string>[]): Registry<string> {
   const registry = new Registry<string>()
@@ -246,12 +259,14 @@ function someMethods(seeded: Seeded): string {
 
 function somePattern(seeded: Seeded): string {
   const length = seeded.integer(5)
-  const segments = Array.from({ length }, (_, index) => seeded.pick(['a', 'b', 'é', 'c%2Fd', '5%25', `:p${index}`, `:q${index}`]))
+  const some = (index: number): string => seeded.pick(['a', 'b', 'é', 'c%2Fd', '5%25', `:p${index}`, `:q${index}`])
+  const segments = Array.from({ length }, (_, index) => some(index))
   if (seeded.integer(4) === 0) segments.push('*r')
   return `/${segments.join('/')}`
 }
 
 function somePath(seeded: Seeded): string {
-  const parts = Array.from({ length: seeded.integer(6) }, () => seeded.pick(['a', 'b', 'a', 'b', '%61', '%C3%A9', 'é', 'c%2fd', 'c', '5%25', '5%', 'zz', '', '%C3', 'ab']))
+  const segments = ['a', 'b', 'a', 'b', '%61', '%C3%A9', 'é', 'c%2fd', 'c', '5%25', '5%', 'zz', '', '%C3', 'ab']
+  const parts = Array.from({ length: seeded.integer(6) }, () => seeded.pick(segments))
   return `/${parts.join('/')}${seeded.pick(['', '', '/'])}`
 }

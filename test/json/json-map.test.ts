@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { JsonError, mapJson, nodeAt, parseJson } from '../../lib/config/json-map.ts'
-import type { JsonNode } from '../../lib/config/json-map.ts'
+import { JsonError, mapJson, nodeAt, parseJson } from '../../lib/json/json-map.ts'
+import type { JsonNode } from '../../lib/json/json-map.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const mistakes: readonly [text: string, message: string][] = [

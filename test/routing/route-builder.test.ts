@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { Context } from '../../lib/http/context.ts'
+import { BodyReply, type Reply } from '../../lib/http/reply.ts'
+import type { Middleware } from '../../lib/middleware/compose.ts'
+import { createModules } from '../../lib/routing/modules.ts'
+import { parseRecord } from '../../lib/routing/record.ts'
+import { createRouteBuilder } from '../../lib/routing/route-builder.ts'
+import { writeFiles, type Files } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** Builds one route of the given action. */
+function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
+  const root = temporaryFolder(t)
+  writeFiles(root, files)
+  const builder = createRouteBuilder({ root, modules: createModules({ root }), late: assert.fail })
+  const byName = new Map<string, Middleware>([
+    ['outer', async (ctx, next) => (await next(), void ctx.replyOf(`outer(${textOf(ctx.reply)})`))],
+    ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],
+  ])
+  const build = (action: string, middleware = '') => {
+    const parsed = parseRecord({ name: 'a', url: '/a', action, middleware }, {
+      root,
+      middlewareKnown: () => true,
+      middlewareNames: () => [],
+    })
+    if (!('record' in parsed)) return assert.fail(parsed.problems.join())
+    return builder.build(parsed, { byName, modules: [] })
+  }
+  return { root, build, write: (more: Files) => writeFiles(root, more) }
+}
+
+function makeContext(): Context {
+  const ctx = {
+    reply: undefined as Reply | undefined,
+    replyOf: (value: unknown) => (ctx.reply = value instanceof BodyReply ? value : new BodyReply('', String(value))),
+    currentReply: () => ctx.reply,
+    view: (file: string) => new BodyReply('', `view of ${file}`),
+  }
+  return ctx as unknown as Context // a stand-in with the members that a route asks for
+}
+
+function textOf(reply: Reply | undefined): string {
+  return reply instanceof BodyReply ? String(reply.body) : assert.fail('no body')
+}
+
+describe('building a route', () => {
+  it('joins the action with its middleware, in the order of the record', async (t) => {
+    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
+    const { route, problem, broken } = await build('a.mjs', 'outer, inner')
+    assert.deepEqual([problem, broken, route.system, route.record.middleware], [undefined, false, false, 'outer,inner'])
+    assert.equal(textOf(await route.target(makeContext())), 'outer(inner(action))')
+    assert.equal(textOf(await (await build('a.mjs@named')).route.target(makeContext())), 'named')
+  })
+
+  it('answers with a view', async (t) => {
+    const { build } = makeBuilder(t, { 'a/b.html': '' })
+    const { route, problem } = await build('a/b.html')
+    assert.equal(problem, undefined)
+    assert.equal(textOf(await route.target(makeContext())), 'view of a/b.html')
+  })
+
+  it('serves an action that was missing once its file is there', async (t) => {
+    const { build, write } = makeBuilder(t, {})
+    const { route, problem, broken } = await build('a.mjs', 'outer')
+    assert.deepEqual([problem, broken], ['Cannot load a.mjs: there is no such file', false])
+    await assert.rejects(async () => route.target(makeContext()), { status: 500, message: problem ?? '' })
+    write({ 'a.mjs': 'export default () => "now"' })
+    assert.equal(textOf(await route.target(makeContext())), 'outer(now)')
+    assert.equal(textOf(await route.target(makeContext())), 'outer(now)')
+  })
+
+  const failing: readonly [action: string, problem: RegExp, broken: boolean][] = [
+    ['none.html', /Cannot run none\.html: there is no such file/, false],
+    ['good.mjs@none', /its export "none" must be a function: it is undefined/, false],
+    ['good.mjs@text', /its export "text" must be a function: it is string/, false],
+    ['good.txt', /an action is a module/, false],
+    ['syntax.mjs', /syntax\.mjs:2: SyntaxError/, true],
+    ['throws.mjs', /throws\.mjs:1: Error: ouch/, true],
+    ['imports.mjs', /imports\.mjs/, true],
+  ]
+  for (const [action, problem, broken] of failing) {
+    it(`tells what is wrong with ${action}, and makes a route that fails`, async (t) => {
+      const { build } = makeBuilder(t, {
+        'good.mjs': 'export default () => "good"; export const text = "text"',
+        'good.txt': '',
+        'syntax.mjs': '\nexport default (',
+        'throws.mjs': 'throw new Error("ouch")',
+        'imports.mjs': 'import "./none.mjs"',
+      })
+      const built = await build(action)
+      assert.match(built.problem ?? '', problem)
+      assert.equal(built.broken, broken)
+      if (action === 'none.html') return assert.equal(textOf(await built.route.target(makeContext())), 'view of none.html')
+      await assert.rejects(async () => built.route.target(makeContext()), { status: 500, message: built.problem ?? '' })
+    })
+  }
+
+  it('refuses middleware that the set does not have', async (t) => {
+    const { build } = makeBuilder(t, { 'a.mjs': '' })
+    await assert.rejects(build('a.mjs', 'none'), { message: 'Cannot build route "a": middleware none is not loaded' })
+  })
+
+  it('keeps to files below the root', (t) => {
+    const { build, root } = makeBuilder(t, {})
+    assert.throws(() => build(join('..', 'x.mjs')), assert.AssertionError)
+    assert.throws(() => build(join(root, '..', 'x.mjs')), assert.AssertionError)
+  })
+})
