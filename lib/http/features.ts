@@ -5,6 +5,7 @@
  *
  * Surprise: a member is made at its first use and then kept for that request, so `make` may hold state of the request.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Context, type ContextServices } from './context.ts'
 
 /** One member that a feature adds. */
@@ -53,6 +54,7 @@ export function createContextClass(features: readonly Feature[], services: Conte
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
 
+  const own = new Set([...Object.keys(new Context(blankRequest, blankResponse)), 'services'])
   let index = 0
   for (const feature of features) {
     for (const member of feature.members) {
@@ -60,7 +62,7 @@ export function createContextClass(features: readonly Feature[], services: Conte
       const get = (ctx: Context): unknown => ctx.memo(slot, member.make)
       const aliases = member.aliases ?? []
       for (const name of [member.name, ...aliases]) {
-        if (name in ContextClass.prototype) {
+        if (name in ContextClass.prototype || own.has(name)) {
           throw new Error(`Feature ${feature.name} adds ${name} to the context, which has it already`)
         }
         Object.defineProperty(ContextClass.prototype, name, {
@@ -78,6 +80,9 @@ export function createContextClass(features: readonly Feature[], services: Conte
 }
 
 const contextKey = Symbol('context')
+/** As much of a request as a context's constructor looks at: for the names of the fields that it sets. */
+const blankRequest = { method: 'GET', url: '/', rawHeaders: [] as string[] } as IncomingMessage
+const blankResponse = {} as ServerResponse
 
 function expose(scope: object, name: string, get: (ctx: Context) => unknown): void {
   Object.defineProperty(scope, name, {

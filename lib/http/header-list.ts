@@ -3,6 +3,9 @@
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 
+/** What the server alone sets: by the body, and so that no answer has two of it. */
+const framingFields = /^(?:content-length|transfer-encoding)$/i
+
 /** An ordered list of header fields. Names are told apart without regard to case. */
 export class HeaderList {
   /** Name and value in turn. */
@@ -10,13 +13,14 @@ export class HeaderList {
 
   /**
    * Sets a field in place of all of that name; a list of values gives one field each.
-   * @throws TypeError when the name is no token or a value has a character that no field may hold (RFC 9110, section 5.5)
+   * @throws TypeError when the name is no token or a value has a character that no field may hold (RFC 9110, section
+   *   5.5), is null or undefined, and for Content-Length and Transfer-Encoding
    */
-  set(name: string, value: string | number | readonly string[]): void {
-    const values = typeof value === 'object' ? value : [String(value)]
+  set(name: string, value: string | number | readonly (string | number)[]): void {
+    const values = typeof value === 'object' && value !== null ? value : [value]
     check(name, values)
     this.delete(name)
-    for (const one of values) this.flat.push(name, one)
+    for (const one of values) this.flat.push(name, String(one))
   }
 
   /** Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does. */
@@ -46,7 +50,9 @@ export class HeaderList {
   }
 }
 
-function check(name: string, values: readonly string[]): void {
+function check(name: string, values: readonly (string | number)[]): void {
   validateHeaderName(name)
-  for (const value of values) validateHeaderValue(name, value)
+  if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
+  // Its type wants a string; it refuses undefined, and everything else it takes as text.
+  for (const value of values) validateHeaderValue(name, (value ?? undefined) as string)
 }

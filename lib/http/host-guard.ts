@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts'
 import { createHostCheck } from './host.ts'
 
 /**
- * Makes the guard. It throws HttpError 400 `bad_host` for a field that is doubled, malformed or, with a list, not on it.
+ * Makes the guard. It throws HttpError 400 `bad_host` for a field that is missing in HTTP/1.1, doubled, malformed or, with a list, not on it.
  * Behind a trusted proxy the list is held against the host that the proxy states.
  * @param allowed see `createHostCheck`
  */
@@ -20,6 +20,7 @@ export function createHostGuard(allowed: readonly string[]): (ctx: Context) => v
   return (ctx) => {
     if (ctx.hostCount > 1) throw badHost('The request has more than one Host field')
     const field = ctx.hostField
+    if (field === undefined && ctx.httpVersion === '1.1') throw badHost('The request has no Host field')
     if (field !== lastGood) {
       if (!isWellFormed(field)) throw badHost('The Host field is malformed')
       lastGood = field

@@ -5,8 +5,8 @@
  */
 import type { Socket } from 'node:net'
 
-/** How long the rest is thrown away before the connection is cut, in milliseconds. */
-export const lingerMs = 1000
+/** How long the rest is thrown away before the connection is cut, in milliseconds: some megabytes of a slow upload. */
+export const lingerMs = 5000
 
 /** Makes the close that `node:http` does after the last answer on this socket a lingering one. */
 export function linger(socket: Socket): void {

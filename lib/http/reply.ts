@@ -64,6 +64,15 @@ export function toReply(value: unknown): Reply {
 }
 
 /**
+ * Makes a reply of text.
+ * @throws TypeError for what is no string, which JavaScript lets through
+ */
+export function textReply(type: string, text: unknown): BodyReply {
+  if (typeof text !== 'string') throw new TypeError(`A text reply is made of a string: it is a ${typeof text}`)
+  return new BodyReply(type, text)
+}
+
+/**
  * Makes a JSON reply.
  * @throws TypeError for what JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
  */

@@ -21,10 +21,10 @@ export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): 
   const headers = headersOf(ctx, lastOnConnection)
   if (status === 204 || status === 304) return write(ctx, status, headers, '', 0)
 
-  const { body, type } = reply
+  const { body, type } = status === 205 ? emptyReply : reply
   if (type !== '' && ctx.outgoingIfAny?.get('Content-Type') === undefined) headers.push('Content-Type', type)
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-  if (length > compressAboveBytes && mayCompress(ctx, type)) {
+  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
     vary(headers)
     if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, headers, length)
   }
@@ -68,21 +68,17 @@ function write(ctx: Context, status: number, headers: string[], body: string | U
 
 /** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */
 function isOver(ctx: Context): boolean {
-  return ctx.response.headersSent || ctx.response.destroyed
+  return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
 
 /** The header fields that a reply begins with: the application's own, then the server's. */
 function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
-  const headers = ctx.outgoingIfAny?.flat.slice() ?? []
+  const cut = ctx.hasBody && mustCut(ctx)
+  if (cut) linger(ctx.request.socket)
+  if (cut || lastOnConnection || ctx.lastOnConnection) ctx.outgoing.set('Connection', 'close')
   const id = ctx.idToSend
-  if (id !== undefined) headers.push('X-Request-Id', id)
-  if (ctx.hasBody && mustCut(ctx)) {
-    headers.push('Connection', 'close')
-    linger(ctx.request.socket)
-  } else if (lastOnConnection) {
-    headers.push('Connection', 'close')
-  }
-  return headers
+  if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
+  return ctx.outgoingIfAny?.flat.slice() ?? []
 }
 
 /** Whether what is left of the request's body is too much to be read and thrown away. */

@@ -4,10 +4,9 @@
  * Surprise: several ranges in one request get the whole file, which RFC 9110 section 14.2 allows. The parts of such an
  * answer would cost more than they save, and have served attacks.
  */
-import { evaluatePreconditions, requestedRange, type ByteRange } from './conditional.ts'
+import { evaluatePreconditions, requestedRange, type ByteRange, type HeaderSource } from './conditional.ts'
 import { HttpError } from './errors.ts'
 import type { Representation } from './static-file.ts'
-import type { StaticRequest } from './static.ts'
 
 /** An answer before it is sent. */
 export interface StaticAnswer {
@@ -22,7 +21,7 @@ export interface StaticAnswer {
  * Decides the answer to a GET or HEAD (RFC 9110 section 13.2.2).
  * @throws HttpError 416 `range_not_satisfiable`
  */
-export function answerWith(representation: Representation, request: StaticRequest): StaticAnswer {
+export function answerWith(representation: Representation, request: HeaderSource & { readonly method: string }): StaticAnswer {
   const { commonHeaders, headers, size } = representation
   const status = evaluatePreconditions(request, representation)
   if (status === 304) return { status, headers: commonHeaders, part: undefined }

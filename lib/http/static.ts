@@ -48,8 +48,8 @@ export interface StaticFiles {
   /**
    * Finds the reply to a GET or HEAD: 200, 206, 301 for a folder without its last slash, 304 or 412.
    * @returns undefined when no file is served by that path, or the method is another
-   * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is there
-   *   but cannot be read
+   * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is
+   *   there but cannot be read
    */
   open(request: StaticRequest): Promise<StreamReply | undefined>
 }
@@ -61,7 +61,7 @@ const indexName = 'index.html'
 
 /**
  * Builds the static files of a folder.
- * @throws Error when the folder is no absolute path of a folder
+ * @throws Error naming the folder when it is no absolute path, no folder, or the root of the file system
  */
 export function createStaticFiles(options: StaticOptions): StaticFiles {
   const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options

@@ -3,6 +3,7 @@
  * too, and `OPTIONS *` asks about the server as a whole.
  */
 import type { IncomingMessage } from 'node:http'
+import { parseAuthority } from './host.ts'
 
 /**
  * Puts the target of a request in origin form: `request.url` begins with '/' afterwards, and for the absolute form the
@@ -13,7 +14,7 @@ export function toOriginForm(request: IncomingMessage): boolean {
   const target = request.url as string
   if (target.charCodeAt(0) === 47) return true
   const parts = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i.exec(target)
-  if (parts === null) {
+  if (parts === null || parseAuthority(parts[1] as string) === undefined) {
     request.url = '/'
     return false
   }

@@ -75,8 +75,8 @@ test('decodes text by its charset', async (t) => {
 test('refuses bad JSON with its place and without its text', async (t) => {
   const server = await serveBody(t, {}, (body) => body.json())
   const rows: Array<[string | Uint8Array, string]> = [
-    ['{"password":"hunter2",\n x', 'it is wrong at position 24 (line 2, column 2)'],
-    ['{"a":[1,2', 'it ends too early, at position 9 (line 1, column 10)'],
+    ['{"password":"hunter2",\n x', 'line 2, column 2: '],
+    ['{"a":[1,2', 'line 1, column 10: '],
     [Buffer.from([0x22, 0xff, 0x22]), 'it is not UTF-8'],
   ]
   for (const [text, message] of rows) {
@@ -84,7 +84,8 @@ test('refuses bad JSON with its place and without its text', async (t) => {
     assert.deepEqual([answer.status, await answer.json()], [400, { error: 'bad_json' }])
     const { error } = await server.next()
     assert.ok(error instanceof HttpError)
-    assert.equal(error.message, `Cannot read the body as JSON: ${message}`)
+    assert.ok(error.message.startsWith(`Cannot read the body as JSON: ${message}`), error.message)
+    assert.doesNotMatch(error.message, /hunter2/)
     assert.equal(error.cause, undefined)
   }
   const empty = await fetch(server.url, { method: 'POST' })

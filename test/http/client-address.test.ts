@@ -12,7 +12,8 @@ const trusted = ['127.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', '0:0:0:0:0:0:0:2'
 type Row = [what: string, socket: string, headers: Record<string, string>, ip: string, proto?: string, host?: string]
 
 const rows: Row[] = [
-  ['a peer that is not trusted', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1', 'x-forwarded-proto': 'https' }, '192.0.2.1'],
+  ['a peer that is not trusted', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1', 'x-forwarded-proto': 'https' },
+    '192.0.2.1'],
   ['no header', '127.0.0.1', {}, '127.0.0.1'],
   ['an empty header', '127.0.0.1', { 'x-forwarded-for': '' }, '127.0.0.1'],
   ['one proxy', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1' }, '198.51.100.1'],
@@ -35,13 +36,15 @@ const rows: Row[] = [
   ['an empty element', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1, , 10.0.0.1' }, '10.0.0.1'],
   ['empty brackets', '127.0.0.1', { 'x-forwarded-for': '[]' }, '127.0.0.1'],
   ['a port of six digits', '127.0.0.1', { 'x-forwarded-for': '198.51.100.1:123456' }, '127.0.0.1'],
-  ['a scheme and a host', '::1', { 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'example.org:8443' }, '::1', 'https', 'example.org:8443'],
+  ['a scheme and a host', '::1', { 'x-forwarded-proto': 'HTTPS', 'x-forwarded-host': 'example.org:8443' }, '::1',
+    'https', 'example.org:8443'],
   ['a scheme that is none', '::1', { 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'a b' }, '::1'],
   ['a made up scheme on the left', '::1', { 'x-forwarded-proto': 'https, http' }, '::1', 'http'],
   [
     'lists of two proxies, and a made up element each',
     '::1',
-    { 'x-forwarded-for': '1.1.1.1, 198.51.100.1, 10.1.2.3', 'x-forwarded-proto': 'http, https, http', 'x-forwarded-host': 'x.org, a.org, b.org' },
+    { 'x-forwarded-for': '1.1.1.1, 198.51.100.1, 10.1.2.3', 'x-forwarded-proto': 'http, https, http',
+      'x-forwarded-host': 'x.org, a.org, b.org' },
     '198.51.100.1',
     'https',
     'a.org',
@@ -120,7 +123,8 @@ test('trusts a single address that is written as mapped', () => {
 
 test('gives an address whatever stands in the header', () => {
   const random = new Seeded(2)
-  const parts = ['198.51.100.1', '10.0.0.1', '::1', '[', ']', ':', ',', ', ', '%', 'x', '/', '"', '\u00ff', '99999999999', '::ffff:']
+  const parts = ['198.51.100.1', '10.0.0.1', '::1', '[', ']', ':', ',', ', ', '%', 'x', '/', '"', '\u00ff',
+    '99999999999', '::ffff:']
   const address = createClientAddress(trusted)
   for (let round = 0; round < 5000; round += 1) {
     const text = Array.from({ length: random.integer(8) }, () => random.pick(parts)).join('')
@@ -138,7 +142,8 @@ test('finds the client of a real connection behind a proxy', async (t) => {
   t.after(() => server.close())
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const lines = ['GET / HTTP/1.1', 'Host: a', 'Connection: close', 'X-Forwarded-For: 1.1.1.1', 'X-Forwarded-For: 2.2.2.2']
+  const lines = ['GET / HTTP/1.1', 'Host: a', 'Connection: close', 'X-Forwarded-For: 1.1.1.1',
+    'X-Forwarded-For: 2.2.2.2']
   socket.end(`${lines.join('\r\n')}\r\n\r\n`)
   let text = ''
   for await (const chunk of socket) text += chunk

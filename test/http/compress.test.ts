@@ -44,7 +44,8 @@ const accepted: [string | undefined, boolean][] = [
   [';', false],
 ]
 for (const [header, yes] of accepted) {
-  test(`${yes ? 'sends' : 'does not send'} gzip for ${JSON.stringify(header)}`, () => assert.equal(acceptsGzip(header), yes))
+  test(`${yes ? 'sends' : 'does not send'} gzip for ${JSON.stringify(header)}`, () =>
+    assert.equal(acceptsGzip(header), yes))
 }
 
 const types: [string, boolean][] = [
@@ -70,7 +71,8 @@ const types: [string, boolean][] = [
   ['', false],
 ]
 for (const [type, yes] of types) {
-  test(`${yes ? 'compresses' : 'does not compress'} ${JSON.stringify(type)}`, () => assert.equal(isCompressible(type), yes))
+  test(`${yes ? 'compresses' : 'does not compress'} ${JSON.stringify(type)}`, () => assert.equal(isCompressible(type),
+    yes))
 }
 
 test('reads any Accept-Encoding without harm', () => {

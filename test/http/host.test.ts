@@ -53,7 +53,8 @@ test('keeps the port apart', () => {
   assert.deepEqual(parseAuthority('a:'), { name: 'a', port: undefined })
 })
 
-const allowed = ['Example.org', 'admin.example.org:8443', '*.apps.example.org', '*.ports.example.org:81', '[::1]', 'tls.example.org:443', '10.0.0.1']
+const allowed = ['Example.org', 'admin.example.org:8443', '*.apps.example.org', '*.ports.example.org:81', '[::1]',
+  'tls.example.org:443', '10.0.0.1']
 const hosts: [string | undefined, boolean][] = [
   ['example.org', true],
   ['EXAMPLE.ORG.:99', true],
@@ -93,7 +94,8 @@ test('answers to every well-formed host when none is named', () => {
   assert.deepEqual([check(''), check('a b'), check('a@b')], [false, false, false])
 })
 
-for (const entry of ['', '*', '*.', 'https://example.org', 'example.org/', '*.*.org', 'a.*.org', '*.10.0.0.1', '*.[::1]', '::1', 'a:x']) {
+for (const entry of ['', '*', '*.', 'https://example.org', 'example.org/', '*.*.org', 'a.*.org', '*.10.0.0.1',
+  '*.[::1]', '::1', 'a:x']) {
   test(`refuses ${JSON.stringify(entry)} as an allowed host and names it`, () => {
     assert.match(checkAllowedHost(entry) ?? '', /^must be a host/)
     const message = `Cannot allow a host: an entry of server.allowed_hosts ${checkAllowedHost(entry)}: it is ${JSON.stringify(entry)}`
@@ -119,7 +121,8 @@ const loopback: [string | undefined, boolean][] = [
   [undefined, false],
 ]
 for (const [header, is] of loopback) {
-  test(`${JSON.stringify(header)} ${is ? 'names' : 'does not name'} this machine`, () => assert.equal(isLoopbackHost(header), is))
+  test(`${JSON.stringify(header)} ${is ? 'names' : 'does not name'} this machine`, () =>
+    assert.equal(isLoopbackHost(header), is))
 }
 
 test('reads any bytes as a host without harm, and its own result again', () => {

@@ -75,18 +75,21 @@ const rows: Row[] = [
 
 for (const { verdict, ...row } of rows) {
   test(`is ${verdict} for ${JSON.stringify(row)}`, () => {
-    const headers: Record<string, string | undefined> = { 'sec-fetch-site': row.site, origin: row.origin, referer: row.referer }
+    const headers: Record<string, string | undefined> = { 'sec-fetch-site': row.site, origin: row.origin,
+      referer: row.referer }
     const check = createOriginCheck(trusted)
     const header = (name: string): string | undefined => headers[name]
     assert.equal(check({ header, scheme: row.scheme ?? 'https', host: row.host ?? 'example.org' }), verdict)
   })
 }
 
-for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', 'https://a/path', 'ftp://a', 'https://a b', 'https://a:x', 'https://u@a']) {
+for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', 'https://a/path', 'ftp://a',
+  'https://a b', 'https://a:x', 'https://u@a']) {
   test(`refuses ${JSON.stringify(entry)} as a trusted origin and names it`, () => {
     assert.match(checkTrustedOrigin(entry) ?? '', /^must be an origin/)
     assert.throws(() => createOriginCheck(['https://good.example', entry]), (error: Error) => {
-      return error.message.startsWith('Cannot trust an origin: ') && error.message.endsWith(`: it is ${JSON.stringify(entry)}`)
+      return error.message.startsWith('Cannot trust an origin: ') &&
+        error.message.endsWith(`: it is ${JSON.stringify(entry)}`)
     })
   })
 }

@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { test } from 'node:test'
+import { HttpError } from '../../lib/http/errors.ts'
 import { isAbsent, openForReading, readBytes } from '../../lib/http/file-body.ts'
 import { contentTypeOf } from '../../lib/http/mime.ts'
 import { staticPath } from '../../lib/http/static-path.ts'
@@ -110,7 +111,8 @@ test('serves what is in the folder, and nothing else in any encoding', async (t)
 
 test('gives a decoded path without a dot segment, or none, whatever the path', () => {
   const random = new Seeded(5)
-  const parts = ['/', '.', '..', '%2e', '%2f', '%5c', '\\', '%', '25', '00', 'a', '\u00ff', '%c3%a9', '.well-known', '/']
+  const parts = ['/', '.', '..', '%2e', '%2f', '%5c', '\\', '%', '25', '00', 'a', '\u00ff', '%c3%a9', '.well-known',
+    '/']
   let taken = 0
   for (let round = 0; round < 20_000; round += 1) {
     const path = `/${Array.from({ length: random.integer(7) }, () => random.pick(parts)).join('')}`
@@ -118,12 +120,12 @@ test('gives a decoded path without a dot segment, or none, whatever the path', (
     try {
       decoded = staticPath(path)
     } catch (error) {
-      assert.match(String(error), /bad_path_encoding|HttpError/)
+      assert.ok(error instanceof HttpError && error.status === 400, path)
       continue
     }
     if (decoded === undefined) continue
     taken += 1
-    assert.equal(new URL(`file://${decoded.split('/').map(encodeURIComponent).join('/')}`).pathname.split('/').length, decoded.split('/').length)
+    assert.equal(posix.normalize(decoded), decoded, path)
     const [, first, ...others] = decoded.split('/')
     assert.ok(first === '.well-known' || first?.startsWith('.') === false, path)
     assert.ok(others.every((segment) => !segment.startsWith('.')), path)
@@ -181,10 +183,12 @@ test('serves no FIFO, no socket and no folder as a file', { timeout: 10_000 }, a
   const socket = createServer()
   t.after(() => socket.close())
   await once(socket.listen(join(server.folder, 'socket')), 'listening')
-  for (const path of ['/fifo', '/socket', '/folder.txt', '/folder.txt/']) assert.equal((await server.ask(path)).status, 404, path)
+  for (const path of ['/fifo', '/socket', '/folder.txt',
+    '/folder.txt/']) assert.equal((await server.ask(path)).status, 404, path)
 })
 
-test('opens a FIFO without waiting and a link not at all, should they take the place of a file', { timeout: 10_000 }, async (t) => {
+test('opens a FIFO without waiting and a link not at all, should they take the place of a file', { timeout: 10_000 },
+  async (t) => {
   const server = await serveStatic(t, { 'a.txt': 'a' })
   execFileSync('mkfifo', [join(server.folder, 'fifo')])
   symlinkSync('a.txt', join(server.folder, 'link'))

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
-import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { createServer, request, type IncomingHttpHeaders, type IncomingMessage,
+  type OutgoingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'

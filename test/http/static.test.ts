@@ -58,7 +58,8 @@ test('serves a large file in pieces, and closes it', async (t) => {
   const server = await serveStatic(t, { 'large.bin': large }, { smallMaxBytes: 1000 })
   for (let round = 0; round < 5; round += 1) {
     const { status, headers, body } = await server.ask('/large.bin')
-    assert.deepEqual([status, headers['content-length'], headers['content-type']], [200, '300000', 'application/octet-stream'])
+    assert.deepEqual([status, headers['content-length'], headers['content-type']], [200, '300000',
+      'application/octet-stream'])
     assert.ok(body.equals(large))
   }
   await server.allClosed()
@@ -66,11 +67,13 @@ test('serves a large file in pieces, and closes it', async (t) => {
 })
 
 test('serves several requests over one connection', async (t) => {
-  const server = await serveStatic(t, { 'small.txt': 'small', 'large.bin': large, 'empty.txt': '' }, { smallMaxBytes: 1000 })
+  const server = await serveStatic(t, { 'small.txt': 'small', 'large.bin': large, 'empty.txt': '' },
+    { smallMaxBytes: 1000 })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
   const ports = new Set<number | undefined>()
-  for (const [path, length] of [['/large.bin', 300_000], ['/small.txt', 5], ['/empty.txt', 0], ['/large.bin', 300_000]] as const) {
+  for (const [path, length] of [['/large.bin', 300_000], ['/small.txt', 5], ['/empty.txt', 0], ['/large.bin',
+    300_000]] as const) {
     const [answer] = (await once(request({ port: server.port, path, agent }).end(), 'response')) as [IncomingMessage]
     ports.add(answer.socket.localPort)
     let received = 0
@@ -81,11 +84,13 @@ test('serves several requests over one connection', async (t) => {
 })
 
 test('serves the index of a folder, and redirects to the slash with the query kept', async (t) => {
-  const server = await serveStatic(t, { 'index.html': page, 'docs/index.html': 'docs', 'caf\u00e9/index.html': 'caf\u00e9', 'bare/a.txt': '' })
+  const server = await serveStatic(t, { 'index.html': page, 'docs/index.html': 'docs',
+    'caf\u00e9/index.html': 'caf\u00e9', 'bare/a.txt': '' })
   assert.equal((await server.ask('/')).body.toString(), page)
   assert.equal((await server.ask('/docs/')).body.toString(), 'docs')
   const { status, headers, body } = await server.ask('/docs?a=b?c')
-  assert.deepEqual([status, headers.location, headers['cache-control'], body.length], [301, '/docs/?a=b?c', 'no-cache', 0])
+  assert.deepEqual([status, headers.location, headers['cache-control'], body.length], [301, '/docs/?a=b?c',
+    'no-cache', 0])
   assert.equal((await server.ask('/caf%C3%A9')).headers.location, '/caf%C3%A9/')
   for (const path of ['/bare', '/bare/', '/page.html/', '/docs/index.html/']) {
     assert.equal((await server.ask(path)).status, 404, path)
@@ -93,7 +98,8 @@ test('serves the index of a folder, and redirects to the slash with the query ke
 })
 
 test('compresses text when asked for, with an ETag of its own', async (t) => {
-  const server = await serveStatic(t, { 'app.js': script, 'short.js': 'let a', 'random.txt': large.toString('latin1').slice(0, 9000) })
+  const server = await serveStatic(t, { 'app.js': script, 'short.js': 'let a',
+    'random.txt': large.toString('latin1').slice(0, 9000) })
   const plain = await server.ask('/app.js')
   const packed = await server.ask('/app.js', { 'Accept-Encoding': 'gzip' })
   assert.equal(plain.headers.vary, 'Accept-Encoding')
@@ -106,7 +112,8 @@ test('compresses text when asked for, with an ETag of its own', async (t) => {
   assert.notEqual(packed.headers.etag, plain.headers.etag)
 
   const again = await server.ask('/app.js', { 'Accept-Encoding': 'gzip', 'If-None-Match': packed.headers.etag })
-  assert.deepEqual([again.status, again.headers.vary, again.headers.etag], [304, 'Accept-Encoding', packed.headers.etag])
+  assert.deepEqual([again.status, again.headers.vary, again.headers.etag], [304, 'Accept-Encoding',
+    packed.headers.etag])
   assert.equal((await server.ask('/app.js', { 'If-None-Match': packed.headers.etag })).status, 200)
 
   const part = await server.ask('/app.js', { 'Accept-Encoding': 'gzip', Range: 'bytes=0-3' })
@@ -145,7 +152,8 @@ test('sees at once that a file was changed, replaced, removed or made anew', asy
 })
 
 test('does not keep a file that has only just changed', async (t) => {
-  const server = await serveStatic(t, { 'a.txt': '0' }, { now: () => statSync(join(server.folder, 'a.txt')).ctimeMs + 1999 })
+  const server = await serveStatic(t, { 'a.txt': '0' }, { now: () => statSync(join(server.folder,
+    'a.txt')).ctimeMs + 1999 })
   for (let round = 0; round < 20; round += 1) {
     writeFileSync(join(server.folder, 'a.txt'), String(round % 10))
     assert.equal((await server.ask('/a.txt')).body.toString(), String(round % 10))

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { errorPage, toHttpError } from '../../lib/http/error-reply.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { request } from '../support/request.ts'
+import { serve } from '../support/serve.ts'
+
+describe('toHttpError', () => {
+  it('leaves an HttpError and makes a 500 of everything else', () => {
+    const error = new HttpError(404, 'not_found', 'x')
+    assert.equal(toHttpError(error), error)
+    const thrown = new Error('reason')
+    const made = toHttpError(thrown)
+    assert.deepEqual([made.status, made.code, made.message, made.cause], [500, 'internal_error', 'reason', thrown])
+    const rows: [unknown, RegExp][] = [
+      ['text', /thrown: text$/],
+      [undefined, /thrown: undefined$/],
+      [null, /thrown: null$/],
+      [Symbol('s'), /thrown: Symbol\(s\)$/],
+      [Object.create(null), /thrown: \[Object: null prototype\] \{\}$/],
+      [{ toString: () => assert.fail() }, /thrown: \{ toString/],
+      [Proxy.revocable({}, {}).proxy, /thrown: \{\}$/],
+    ]
+    for (const [value, message] of rows) {
+      assert.deepEqual([toHttpError(value).status, message.test(toHttpError(value).message)], [500, true], String(message))
+    }
+  })
+})
+
+describe('errorPage', () => {
+  it('names the status and escapes the detail', () => {
+    assert.match(errorPage(404, '<b>'), /<h1>404 Not Found<\/h1>\n<pre>&lt;b&gt;<\/pre>/)
+    const bare = errorPage(499, undefined)
+    assert.match(bare, /<h1>499 Error<\/h1>/)
+    assert.doesNotMatch(bare, /<pre>/)
+  })
+})
+
+describe('the answer to an error', () => {
+  it('drops cookies and what described the reply that never came, and keeps the rest', async (t) => {
+    const dropped = ['Cache-Control', 'Content-Disposition', 'Content-Encoding', 'Content-Language', 'Content-Range', 'ETag']
+    const { url } = await serve(t, {
+      '/': `(ctx) => {
+        for (const name of ${JSON.stringify([...dropped, 'Last-Modified', 'Location', 'Expires', 'X-Kept'])}) ctx.setHeader(name, 'a')
+        ctx.setHeader('Content-Type', 'image/png')
+        ctx.setCookie('a', 'b')
+        ctx.status = 201
+        ctx.text('reply')
+        throw new Error('x')
+      }`,
+    })
+    const { status, headers, text } = await request(url)
+    assert.equal(status, 500)
+    for (const name of [...dropped, 'Last-Modified', 'Location', 'Expires', 'Set-Cookie']) {
+      assert.equal(headers[name.toLowerCase()], undefined, name)
+    }
+    assert.deepEqual([headers['x-kept'], headers['content-type']], ['a', 'text/html; charset=utf-8'])
+    assert.match(text, /<h1>500/)
+  })
+
+  it('is a page with nosniff, or JSON when the request is a program’s', async (t) => {
+    const { url } = await serve(t, { '/': "(ctx) => ctx.fail(409, 'taken', 'the <name> is taken')", '/down': "(ctx) => ctx.fail(503, 'down', 'secret')" })
+    const page = await request(url)
+    assert.deepEqual([page.status, page.headers['x-content-type-options']], [409, 'nosniff'])
+    assert.match(page.text, /the &lt;name&gt; is taken/)
+    for (const headers of [{ accept: 'text/html, application/json' }, { 'x-requested-with': 'xmlhttprequest' }]) {
+      assert.deepEqual((await request(url, { headers })).json(), { error: 'taken', detail: 'the <name> is taken' })
+    }
+    const body = await request(url, { body: '{}', headers: { 'content-type': 'APPLICATION/JSON; charset=utf-8' } })
+    assert.deepEqual(body.json(), { error: 'taken', detail: 'the <name> is taken' })
+    for (const headers of [{ accept: 'application/jsonish' }, { 'x-requested-with': 'fetch' }]) {
+      assert.match((await request(url, { headers })).text, /^<!doctype html>/)
+    }
+    assert.deepEqual((await request(`${url}/down`, { headers: { accept: 'application/json' } })).json(), { error: 'down' })
+    assert.doesNotMatch((await request(`${url}/down`)).text, /secret/)
+  })
+
+  it('survives whatever is thrown', async (t) => {
+    const thrown = ['undefined', 'null', '1n', "Symbol('a')", 'Object.create(null)', '{ get message() { throw 1 } }', '() => 1']
+    const odd = ['Object.assign(new Error(), { message: {} })', 'Object.assign(new Error("a"), { stack: 1 })']
+    const getter = 'Object.defineProperty(new Error(), "message", { get() { throw new Error("no") } })'
+    const actions = Object.fromEntries([...thrown, ...odd].map((text, at) => [`/${at}`, `async () => { throw ${text} }`]))
+    for (const env of ['prod', 'dev']) {
+      const { url, lines } = await serve(t, { ...actions, '/getter': `() => { throw ${getter} }`, '/ok': "() => 'ok'" }, { 'app.env': env })
+      for (const path of Object.keys(actions)) {
+        const json = await request(url + path, { headers: { accept: 'application/json' } })
+        assert.deepEqual([json.status, (json.json() as { error: string }).error], [500, 'internal_error'], path)
+      }
+      await assert.rejects(request(`${url}/getter`), /hang up/)
+      assert.ok(lines().some((line) => /\[ERROR\] \[response\] GET \/getter.* could not be answered/.test(line)))
+      assert.equal((await request(`${url}/ok`)).text, 'ok')
+    }
+  })
+
+  it('shows the message alone in dev where there is no stack', async (t) => {
+    const action = "() => { const e = new Error('bare'); delete e.stack; e.stack = undefined; throw e }"
+    const { url } = await serve(t, { '/': action }, { 'app.env': 'dev' })
+    assert.deepEqual((await request(url, { headers: { accept: 'application/json' } })).json(), { error: 'internal_error', detail: 'bare' })
+  })
+})

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { HeaderList } from '../../lib/http/header-list.ts'
+
+describe('HeaderList', () => {
+  it('sets in place of all of a name, whatever its case, and appends beside them', () => {
+    const list = new HeaderList()
+    list.set('X-A', '1')
+    list.append('x-a', '2')
+    list.set('X-B', 3)
+    assert.deepEqual(list.flat, ['X-A', '1', 'x-a', '2', 'X-B', '3'])
+    assert.equal(list.get('x-A'), '1')
+    assert.equal(list.get('X-C'), undefined)
+    list.set('x-A', ['4', '5'])
+    assert.deepEqual(list.flat, ['X-B', '3', 'x-A', '4', 'x-A', '5'])
+    list.delete('X-a')
+    assert.deepEqual(list.flat, ['X-B', '3'])
+    list.set('X-B', [])
+    assert.deepEqual(list.flat, [])
+  })
+
+  it('refuses what no field may hold, and leaves the list as it was', () => {
+    const list = new HeaderList()
+    list.set('X-A', 'good')
+    const names = ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']
+    for (const name of names) assert.throws(() => list.set(name, 'x'), TypeError, JSON.stringify(name))
+    for (const value of ['a\r\nSet-Cookie: b=c', 'a\nb', 'a\rb', 'a\0b', 'a\x7fb', '😀', 'a\u0100']) {
+      assert.throws(() => list.set('X-A', value), TypeError, JSON.stringify(value))
+      assert.throws(() => list.set('X-A', ['fine', value]), TypeError)
+      assert.throws(() => list.append('X-A', value), TypeError)
+    }
+    for (const value of [undefined, null]) assert.throws(() => list.set('X-A', value as unknown as string), TypeError)
+    assert.deepEqual(list.flat, ['X-A', 'good'])
+  })
+
+  it('takes a tab and Latin-1, as RFC 9110 section 5.5 does', () => {
+    const list = new HeaderList()
+    list.set('X-A', 'caf\u00e9\tau lait')
+    assert.deepEqual(list.flat, ['X-A', 'caf\u00e9\tau lait'])
+  })
+
+  it('refuses the framing fields, which the server sets', () => {
+    const list = new HeaderList()
+    for (const name of ['Content-Length', 'content-length', 'Transfer-Encoding']) {
+      assert.throws(() => list.set(name, '3'), { name: 'TypeError', message: `Cannot set ${name}: the server sets it by the body` })
+      assert.throws(() => list.append(name, '3'), TypeError)
+    }
+  })
+})

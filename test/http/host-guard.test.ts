@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Context } from '../../lib/http/context.ts'
+import { createContextClass } from '../../lib/http/features.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
+import { createHostGuard } from '../../lib/http/host-guard.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { exchange, parseAnswer } from '../support/raw.ts'
+import { serve } from '../support/serve.ts'
+
+const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+const { ContextClass } = createContextClass([], services)
+
+/** A context as far as the guard looks at it. */
+function withHosts(hosts: readonly string[], httpVersion = '1.1'): Context {
+  const headers = hosts.length === 0 ? {} : { host: hosts[0] }
+  const rawHeaders = hosts.flatMap((host) => ['HOST', host])
+  const request = { method: 'GET', url: '/', httpVersion, headers, rawHeaders, socket: { remoteAddress: '127.0.0.1' } }
+  return new ContextClass(request as unknown as IncomingMessage, {} as ServerResponse)
+}
+
+describe('createHostGuard', () => {
+  it('takes one well-formed field, again and again', () => {
+    const guard = createHostGuard([])
+    for (const host of ['a', 'a', 'b:80', '[::1]:8080', 'a']) guard(withHosts([host]))
+    guard(withHosts([], '1.0'))
+    guard(withHosts(['a']))
+  })
+
+  it('refuses a field that is missing, doubled or malformed', () => {
+    const guard = createHostGuard([])
+    guard(withHosts(['a']))
+    const rows: [Context, RegExp][] = [
+      [withHosts([]), /no Host field/],
+      [withHosts(['a', 'a']), /more than one/],
+      [withHosts(['']), /malformed/],
+      [withHosts(['a b']), /malformed/],
+      [withHosts(['a/b']), /malformed/],
+      [withHosts(['a:99999']), /malformed/],
+    ]
+    for (const [ctx, message] of rows) assert.throws(() => guard(ctx), { status: 400, code: 'bad_host', message })
+  })
+
+  it('with a list takes only what is on it', () => {
+    const guard = createHostGuard(['example.org', '*.example.net'])
+    for (const host of ['example.org', 'EXAMPLE.org:8080', 'a.example.net']) guard(withHosts([host]))
+    for (const host of ['other', 'example.net', 'example.org.evil']) {
+      assert.throws(() => guard(withHosts([host])), { code: 'bad_host' }, host)
+    }
+    assert.throws(() => guard(withHosts([], '1.0')), { code: 'bad_host' })
+  })
+})
+
+describe('server.allowed_hosts', () => {
+  const actions = { '/': '(ctx) => ctx.host' }
+  const ask = async (port: number, fields: string): Promise<number> =>
+    parseAnswer(await exchange(port, `GET / HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`)).status
+
+  it('refuses other hosts with 400', async (t) => {
+    const { port } = await serve(t, actions, { 'server.allowed_hosts': ['example.org'] })
+    assert.equal(await ask(port, 'Host: example.org\r\n'), 200)
+    assert.equal(await ask(port, 'Host: other\r\n'), 400)
+    assert.equal(await ask(port, 'Host: example.org\r\nHost: example.org\r\n'), 400)
+    assert.equal(await ask(port, ''), 400)
+    assert.equal(await ask(port, 'Host: other\r\nX-Forwarded-Host: example.org\r\n'), 400)
+  })
+
+  it('holds the list against the host of an absolute target and of a trusted proxy', async (t) => {
+    const config = { 'server.allowed_hosts': ['example.org'], 'server.trusted_proxies': ['127.0.0.1'] }
+    const { port } = await serve(t, actions, config)
+    assert.equal(await ask(port, 'Host: inner\r\nX-Forwarded-Host: example.org\r\n'), 200)
+    assert.equal(await ask(port, 'Host: example.org\r\nX-Forwarded-Host: evil\r\n'), 400)
+    const absolute = (host: string): string => `GET http://${host}/ HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n`
+    assert.equal(parseAnswer(await exchange(port, absolute('example.org'))).status, 200)
+    assert.equal(parseAnswer(await exchange(port, absolute('evil'))).status, 400)
+  })
+})
