@@ -1,6 +1,7 @@
 // Compiles lib/ to dist/. With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
+// Surprise: dist/built has the time at which the build began, so that a source changed meanwhile counts as newer.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -8,6 +9,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 const target = join(root, 'dist')
 const aside = join(root, `dist.${process.pid}`)
+const begun = new Date()
 
 if (!existsSync(compiler)) {
   if (process.argv.includes('--if-needed') && process.features.typescript) {
@@ -30,3 +32,4 @@ cpSync(join(root, 'lib'), aside, { recursive: true, filter: (path) => extname(pa
 rmSync(target, { recursive: true, force: true })
 renameSync(aside, target)
 writeFileSync(join(target, 'built'), `${process.versions.node}\n`)
+utimesSync(join(target, 'built'), begun, begun)

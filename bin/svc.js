@@ -1,26 +1,29 @@
 #!/usr/bin/env node
 // Starts svc: from lib/*.ts where Node runs TypeScript as it is, so that what is read is what runs; else from dist/.
+// Surprise: under node_modules Node runs no TypeScript, and the times of files are those of their installation.
 import { readdirSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const installed = root.split(sep).includes('node_modules')
 const underTsx = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((arg) => /\btsx\b/.test(arg))
-const runsTypeScript = Boolean(process.features.typescript) || underTsx
-const fromSource = runsTypeScript && !root.split(sep).includes('node_modules')
+const fromSource = !installed && (Boolean(process.features.typescript) || underTsx)
 
-if (!fromSource) refuseStaleBuild()
+if (!fromSource) refuseBadBuild()
 // Node checks an entry against the source text before it uses it; a folder that cannot be written turns this off.
 nodeModule.enableCompileCache?.(join(root, '.cached', 'compile'))
 const { main } = await import(fromSource ? '../lib/cli/main.ts' : '../dist/cli/main.js')
 await main(process.argv.slice(2))
 
-function refuseStaleBuild() {
+function refuseBadBuild() {
   const built = timeOf(join(root, 'dist', 'built'))
-  if (built >= newestSource(join(root, 'lib'))) return
-  const what = built === 0 ? 'dist/ is missing' : 'dist/ is older than lib/'
-  console.error(`Cannot start svc: ${what}, and Node ${process.versions.node} does not run TypeScript: run \`npm run build\``)
+  if (built > 0 && (installed || built >= newestSource(join(root, 'lib')))) return
+  const what = built > 0 ? 'dist/ is older than lib/' : 'dist/ is missing'
+  const why = installed ? '' : `, and Node ${process.versions.node} does not run TypeScript`
+  const advice = installed ? 'install the package again' : 'run `npm run build`'
+  console.error(`Cannot start svc: ${what}${why}: ${advice}`)
   process.exit(1)
 }
 
@@ -28,8 +31,7 @@ function newestSource(folder) {
   let newest = 0
   for (const entry of list(folder)) {
     const path = join(folder, entry.name)
-    const time = entry.isDirectory() ? newestSource(path) : timeOf(path)
-    if (time > newest) newest = time
+    newest = Math.max(newest, entry.isDirectory() ? newestSource(path) : timeOf(path))
   }
   return newest
 }
@@ -38,7 +40,7 @@ function list(folder) {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch {
-    return [] // A package without its sources has nothing that dist/ could be older than.
+    return [] // Without its sources there is nothing that dist/ could be older than.
   }
 }
 

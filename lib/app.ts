@@ -3,10 +3,11 @@
  * Nothing is shared between two apps; several may live in one process.
  */
 import { resolve } from 'node:path'
+import { createPanel } from './admin/panel.ts'
 import { chooseAppKey } from './app-key.ts'
 import { buildApplication, type SetupApp } from './application.ts'
+import { readCertificates } from './certificates.ts'
 import { ConfigError, parseConfig, type LoadedConfig } from './config/load.ts'
-import type { Config } from './config/table.ts'
 import { describe } from './control/commands.ts'
 import type { Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
@@ -18,8 +19,12 @@ import { createStaticFiles, type StaticFiles } from './http/static.ts'
 import { createListener } from './listener.ts'
 import { createAccessLog } from './log/access-log.ts'
 import { logFeature } from './log/feature.ts'
+import { RecentLines } from './log/recent-lines.ts'
 import { createLogger, type ModuleLogger } from './log/logger.ts'
 import { routingFeature } from './routing/feature.ts'
+import { createEventLoopWatch } from './metrics/event-loop.ts'
+import { Histogram } from './metrics/histogram.ts'
+import { Metrics } from './metrics/metrics.ts'
 import { createRequestServer } from './server.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
@@ -33,6 +38,8 @@ export interface AppOptions {
   readonly appKey?: string
   /** What relative paths are relative to; the working directory unless given. */
   readonly folder?: string
+  /** The file that setup writes the admin's credentials to; that of `loaded` unless given. */
+  readonly configFile?: string
   /** A configuration that was read from a file. */
   readonly loaded?: LoadedConfig
 }
@@ -50,11 +57,16 @@ export interface Address {
 export interface App extends SetupApp {
   /** Changes the running server. */
   readonly control: Control
-  /** Loads the application and listens. Rejects when something is wrong that no request could mend; then call `stop`. */
+  /**
+   * Loads the application and listens; once. Rejects when something is wrong that no request could mend, or when a stop
+   * came first; then call `stop`.
+   */
   start(): Promise<Address>
   /** Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed. */
   stop(): Promise<void>
-  /** Resolves when a stop, whoever asked for it, is done. */
+  /** Whether a stop has begun, whoever asked for it. */
+  readonly stopping: boolean
+  /** Resolves when a stop is done. */
   readonly stopped: Promise<void>
   /** What the operator should know, as `/svc-status` shows it. */
   warnings(): readonly string[]
@@ -69,10 +81,15 @@ export interface App extends SetupApp {
  * @throws ConfigError when the configuration cannot be used
  */
 export function createApp(options: AppOptions = {}): App {
-  const overrides = options.appKey === undefined ? {} : { app_key: options.appKey }
-  const loaded = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd(), overrides)
+  const given = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd())
+  const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
+  const certificates = readCertificates(loaded)
+  const staticFiles = publicFiles(config['paths.public'], inFolder, (message, error) => {
+    log('response').error(message, error)
+  })
+  const recentLines = new RecentLines()
   const logger = createLogger({
     folder: inFolder(config['paths.log']),
     file: config['log.file'],
@@ -82,6 +99,7 @@ export function createApp(options: AppOptions = {}): App {
     maxFiles: config['log.max_files'],
     format: config['log.format'],
     trace: config.trace,
+    onLine: (...line) => recentLines.add(...line),
   })
   const log = (module: string): ModuleLogger => logger.module(module)
   const accessLog = config['access_log.enabled']
@@ -93,7 +111,10 @@ export function createApp(options: AppOptions = {}): App {
       })
     : undefined
 
-  const { registry, views, application } = buildApplication(loaded, log)
+  const { registry, views, application, runTimeRoutes } = buildApplication(loaded, log)
+  const metrics = new Metrics()
+  const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
+  const queueWaits = new Histogram()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logger), routingFeature(registry), viewFeature(views, () => viewScope)],
@@ -106,21 +127,23 @@ export function createApp(options: AppOptions = {}): App {
       workers: config['pool_http.workers'],
       queueSize: config['pool_http.queue_size'],
       alertPercent: config['pool_http.alert_pct'],
+      onWaited: (waitedMs) => queueWaits.record(waitedMs),
       onAlert: (on) => log('pool_detector')[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}`),
     },
     checkHost: createHostGuard(config['server.allowed_hosts']),
-    staticFiles: publicFiles(config['paths.public'], inFolder, log('response')),
+    staticFiles,
     accessLog,
+    metrics,
     log,
     reveal: config['app.env'] === 'dev',
   })
 
-  const tls = certificateFiles(config, inFolder)
   const listener = createListener(requests, {
     headerTimeoutMs: config['server.header_timeout_s'] * 1000,
     requestTimeoutMs: config['server.request_timeout_s'] * 1000,
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
-    tls,
+    certificates,
+    log: log('socket'),
     connections: {
       maxPerIp: config['server.max_connections_per_ip'],
       isTrusted: clientAddress.trusts,
@@ -129,19 +152,60 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   const appKey = chooseAppKey(config)
+  const panel = createPanel({
+    config,
+    configFile: options.configFile ?? loaded.file,
+    appKey: appKey.key,
+    registry,
+    sources: {
+      config,
+      metrics,
+      eventLoop,
+      activeRequests: () => requests.active,
+      httpPool: requests.pool,
+      queueWaits,
+      connections: () => listener.connections(),
+      views,
+      log: logger,
+      accessLog: accessLog ?? { written: 0, lost: 0 },
+      warnings,
+    },
+    logger,
+    recentLines,
+    control: () => control,
+    ready: () => started && !stop.begun,
+  })
   let applicationWarnings: readonly string[] = []
+  let started = false
 
   async function start(): Promise<Address> {
+    if (started) throw new Error('Cannot start: the server has been started before')
+    if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
+    started = true
+    try {
+      return await loadAndListen()
+    } catch (error) {
+      if (stop.begun) await stop.done // Who waits for both hears of the stop that was asked for, not of this failure.
+      throw error
+    }
+  }
+
+  async function loadAndListen(): Promise<Address> {
     log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
     for (const warning of loaded.warnings) log('config').warn(warning)
     if (appKey.warning !== undefined) log('config').warn(appKey.warning)
+    panel.open()
     const found = await application.start()
     for (const problem of [...found.problems, ...found.broken]) log('config').error(describe(problem))
     for (const problem of found.warnings) log('config').warn(describe(problem))
     applicationWarnings = [...found.problems, ...found.broken, ...found.warnings].map(describe)
     const { address, port, family } = await listener.listen(config['server.host'], config['server.port'])
+    if (stop.begun) {
+      await Promise.all([listener.stopAccepting(), listener.closeAll()])
+      throw new Error('Cannot start: the server is being stopped')
+    }
     const host = family === 'IPv6' ? `[${address}]` : address
-    const url = `${tls === undefined ? 'http' : 'https'}://${host}:${port}`
+    const url = `${certificates === undefined ? 'http' : 'https'}://${host}:${port}`
     log('server').info(`listening on ${url}`)
     return { host: address, port, url }
   }
@@ -152,8 +216,18 @@ export function createApp(options: AppOptions = {}): App {
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
-    finish: () => application.stop(),
+    finish: async () => {
+      panel.close()
+      eventLoop.close()
+      await application.stop()
+    },
   })
+
+  function warnings(): readonly string[] {
+    const keyWarning = panel.keySaved ? undefined : appKey.warning
+    const now = [keyWarning, ...applicationWarnings, logger.problem, accessLog?.problem]
+    return [...loaded.warnings, ...now.filter((warning) => warning !== undefined)]
+  }
 
   function closeLogs(): void {
     accessLog?.close()
@@ -168,12 +242,19 @@ export function createApp(options: AppOptions = {}): App {
       for (const warning of result.warnings) log('config').warn(warning)
       return result
     },
+    'routes.add': ({ record, persist }) => runTimeRoutes.add(record, persist),
+    'routes.delete': ({ name }) => ({ deleted: runTimeRoutes.remove(name) }),
+    'cache.clear': () => views.clear(),
+    ...panel.handlers,
     'logs.reopen': () => {
-      logger.reopen()
       accessLog?.reopen()
+      logger.reopen()
     },
     'certificates.reload': () => {
-      listener.reloadCertificates()
+      const renewed = readCertificates(loaded)
+      if (renewed === undefined) return
+      listener.setCertificates(renewed)
+      log('server').info('certificates reloaded')
     },
     stop: () => {
       void stop.begin()
@@ -186,38 +267,35 @@ export function createApp(options: AppOptions = {}): App {
     control,
     start,
     stop: () => stop.begin(),
+    get stopping() {
+      return stop.begun
+    },
     stopped: stop.done,
-    warnings: () => [
-      ...loaded.warnings,
-      ...(appKey.warning === undefined ? [] : [appKey.warning]),
-      ...applicationWarnings,
-      ...[logger.problem, accessLog?.problem].filter((problem) => problem !== undefined),
-    ],
+    warnings,
     flushLogs: () => {
-      logger.flush()
       accessLog?.flush()
+      logger.flush()
     },
     closeLogs,
   }
 }
 
-function publicFiles(path: string, inFolder: (path: string) => string, log: ModuleLogger): StaticFiles | undefined {
+function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {
+  return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
+}
+
+function publicFiles(
+  path: string,
+  inFolder: (path: string) => string,
+  report: (message: string, error: unknown) => void,
+): StaticFiles | undefined {
   if (path === '') return undefined
   try {
     return createStaticFiles({
       folder: inFolder(path),
-      onFailure: (file, error) => log.error(`${file} could not be sent to its end`, error),
+      onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
     })
   } catch (error) {
     throw new ConfigError('the configuration', [`paths.public: ${(error as Error).message}`], { cause: error })
   }
-}
-
-function certificateFiles(config: Config, inFolder: (path: string) => string): { cert: string; key: string } | undefined {
-  const { 'server.tls.cert': cert, 'server.tls.key': key } = config
-  if (cert === '' && key === '') return undefined
-  if (cert === '' || key === '') {
-    throw new ConfigError('the configuration', ['server.tls.cert and server.tls.key must both be set, or none of them'])
-  }
-  return { cert: inFolder(cert), key: inFolder(key) }
 }

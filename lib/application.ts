@@ -13,6 +13,7 @@ import { Application } from './routing/application.ts'
 import { createModules } from './routing/modules.ts'
 import { Registry } from './routing/registry.ts'
 import { createRouteBuilder } from './routing/route-builder.ts'
+import { RunTimeRoutes } from './routing/run-time-routes.ts'
 import { label } from './server.ts'
 import { version } from './version.ts'
 import { createViews, type Views } from './views/cache.ts'
@@ -29,6 +30,8 @@ export interface ApplicationParts {
   readonly registry: Registry<Chain>
   readonly views: Views
   readonly application: Application<SetupApp>
+  /** Adds and removes single routes while the server runs. */
+  readonly runTimeRoutes: RunTimeRoutes
 }
 
 /** Builds the parts. Nothing is read before `application.start()` or `inspect()`. */
@@ -48,24 +51,29 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
     version,
     onProblem: (message) => log('response').warn(message),
   })
+  const routesFolder = inFolder(config['paths.routes'])
+  const builder = createRouteBuilder({
+    root,
+    modules,
+    late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
+  })
+  const middleware = new MiddlewareHost<SetupApp>({
+    folder: middlewareFolder,
+    modules,
+    builtIn: new Map(),
+    app: { config, logger: log },
+    teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
+    onProblem: (message, error) => log('error').error(message, error),
+  })
   const application = new Application<SetupApp>({
     root,
-    routesFolder: inFolder(config['paths.routes']),
+    routesFolder,
     registry,
     modules,
-    builder: createRouteBuilder({
-      root,
-      modules,
-      late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
-    }),
-    middleware: new MiddlewareHost<SetupApp>({
-      folder: middlewareFolder,
-      modules,
-      builtIn: new Map(),
-      app: { config, logger: log },
-      onProblem: (message, error) => log('error').error(message, error),
-    }),
+    builder,
+    middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, []),
   })
-  return { registry, views, application }
+  const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current })
+  return { registry, views, application, runTimeRoutes }
 }

@@ -5,59 +5,83 @@
  * Surprise: Node looks at its time-outs only every 30 seconds unless told otherwise, and its `close()` cuts idle
  * connections at once, which fails the request that a client is just sending.
  */
-import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { createSecureContext } from 'node:tls'
-import { guardConnections, stopAccepting, type ConnectionOptions } from './http/connections.ts'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Certificates } from './certificates.ts'
+import { guardConnections, stopAccepting, type ConnectionCounts, type ConnectionOptions } from './http/connections.ts'
+import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
 
 export interface ListenerOptions {
   readonly headerTimeoutMs: number
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
-  /** Absolute paths of certificate and key in PEM; undefined: plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  /** Undefined: plain HTTP. */
+  readonly certificates: Certificates | undefined
   readonly connections: ConnectionOptions
+  /** Told when a connection could not be accepted, say for want of file descriptors. */
+  readonly log: ModuleLogger
 }
 
 export interface Listener {
+  /** Whether connections are accepted. */
+  readonly listening: boolean
   /** Binds. Resolves with the real port. Rejects when the address cannot be had. */
   listen(host: string, port: number): Promise<AddressInfo>
-  /** Reads the certificate anew, for the connections to come. Throws when it cannot be used; the old one stays. */
-  reloadCertificates(): void
-  /** Accepts no more connections; those that are there stay. */
+  /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
+  setCertificates(certificates: Certificates): void
+  /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
   stopAccepting(): Promise<void>
   /** Closes the connections on which nothing is being served. */
   closeIdle(): void
-  /** Cuts every connection. */
-  closeAll(): void
+  /** Open connections, and those refused since the start. */
+  connections(): ConnectionCounts
+  /** Cuts every connection. Resolves when all are closed and their requests have heard of it. */
+  closeAll(): Promise<void>
 }
 
 /** How often time-outs are looked at, in milliseconds: they are kept within a second. */
 const checkEveryMs = 500
 
-/** Attaches a request server to a socket that does not listen yet. Throws when the certificate cannot be used. */
+/** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
   const server = makeServer(options)
   server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
   server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
   server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
-  guardConnections(server, options.connections)
+  const connections = guardConnections(server, options.connections)
+  const sockets = trackSockets(server)
 
   return {
-    listen: (host, port) => listen(server, host, port),
-    reloadCertificates: () => {
-      if (options.tls !== undefined) (server as TlsServer).setSecureContext(readCertificates(options.tls))
+    get listening() {
+      return server.listening
+    },
+    listen: async (host, port) => {
+      const address = await listen(server, host, port)
+      server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
+      return address
+    },
+    setCertificates: (certificates) => {
+      if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
+      server.setSecureContext(certificates)
     },
     stopAccepting: () => stopAccepting(server),
-    closeIdle: () => server.closeIdleConnections(),
-    closeAll: () => server.closeAllConnections(),
+    closeIdle: () => {
+      server.closeIdleConnections()
+      // Node does not count a connection as idle on which nothing has come yet, such as one that a browser keeps ready.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    },
+    connections,
+    closeAll: async () => {
+      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(closed)
+    },
   }
 }
 
-function makeServer(options: ListenerOptions): Server {
+function makeServer(options: ListenerOptions): Server | TlsServer {
   const limits: ServerOptions & { keepAliveTimeoutBuffer: number } = {
     headersTimeout: options.headerTimeoutMs,
     requestTimeout: options.requestTimeoutMs,
@@ -65,18 +89,21 @@ function makeServer(options: ListenerOptions): Server {
     keepAliveTimeout: options.keepAliveTimeoutMs,
     keepAliveTimeoutBuffer: checkEveryMs, // Later versions wait this much longer than they promise; a second by default.
   }
-  return options.tls === undefined ? createServer(limits) : createTlsServer({ ...limits, ...readCertificates(options.tls) })
+  const { certificates, headerTimeoutMs: handshakeTimeout } = options
+  if (certificates === undefined) return createServer(limits)
+  return createTlsServer({ ...limits, ...certificates, handshakeTimeout })
 }
 
-function readCertificates(files: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
-  try {
-    const pair = { cert: readFileSync(files.cert), key: readFileSync(files.key) }
-    createSecureContext(pair)
-    return pair
-  } catch (error) {
-    const reason = (error as Error).message
-    throw new Error(`Cannot use the certificate ${files.cert} with the key ${files.key}: ${reason}`, { cause: error })
+/** The open sockets; with TLS those below it as well, on which a handshake may be pending. */
+function trackSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  const add = (socket: Socket): void => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
   }
+  server.on('connection', add)
+  server.on('secureConnection', add)
+  return sockets
 }
 
 function listen(server: Server, host: string, port: number): Promise<AddressInfo> {

@@ -6,6 +6,7 @@
  * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { closeWithConnection } from './http/connections.ts'
 import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
@@ -17,6 +18,7 @@ import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
+import { isError } from './log/stack.ts'
 import type { Chain } from './middleware/compose.ts'
 import { Pool, type PoolOptions } from './pool/pool.ts'
 import type { Registry } from './routing/registry.ts'
@@ -30,6 +32,8 @@ export interface ServerParts {
   readonly checkHost: (ctx: Context) => void
   readonly staticFiles: StaticFiles | undefined
   readonly accessLog: AccessLog | undefined
+  /** Counts requests that have ended. */
+  readonly metrics: { record(request: Context): void }
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
   /** Whether a 500 shows its stack to the client. */
@@ -46,7 +50,7 @@ export interface RequestServer {
   drain(): void
   /** Resolves once no request is being served. */
   idle(): Promise<void>
-  /** Requests being served now, from the header section to the end of the answer. */
+  /** Requests being served now, from the header section to the end of the answer and of the work on it. */
   readonly active: number
   readonly pool: Pool<Context>
 }
@@ -61,7 +65,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
-  const pool = new Pool<Context>({ ...parts.pool, start: run })
+  const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -72,6 +76,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.expectsContinue = expect === 'continue'
     active += 1
     response.on('close', () => finish(ctx))
+    if (response.socket === null) closeWithConnection(response, request.socket)
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
       if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
@@ -101,8 +106,13 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     )
   }
 
+  function runAsWorker(ctx: Context): void {
+    ctx.holdsWorker = true
+    run(ctx)
+  }
+
   function run(ctx: Context): void {
-    ctx.holdsWorker = ctx.route?.name.startsWith('svc.') === false
+    ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)
       if (!(outcome instanceof Promise)) return settle(ctx, outcome)
@@ -125,36 +135,52 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   function fail(ctx: Context, thrown: unknown): void {
-    const error = toHttpError(thrown)
-    report(ctx, error)
+    const { response } = ctx
     try {
+      const error = toHttpError(thrown)
+      report(ctx, error)
+      if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       respond(ctx, errorReply(ctx, error, parts.reveal), draining)
     } catch (second) {
       responseLog.error(`${label(ctx)}: the error could not be answered, so the connection was cut`, second)
-      ctx.response.destroy()
+      response.destroy()
     }
     release(ctx)
   }
 
   function release(ctx: Context): void {
-    if (!ctx.holdsWorker) return
-    ctx.holdsWorker = false
-    pool.leave()
+    if (!ctx.running) return
+    ctx.running = false
+    if (ctx.holdsWorker) {
+      ctx.holdsWorker = false
+      pool.leave()
+    }
+    if (ctx.closed) leave()
   }
 
   function finish(ctx: Context): void {
+    if (ctx.closed) return
     pool.forget(ctx)
-    ctx.close(ctx.response.writableFinished)
+    ctx.close(ctx.response.writableFinished)?.catch((error: unknown) => {
+      responseLog.error(`${label(ctx)}: an upload's temporary files could not be removed`, error)
+    })
+    parts.metrics.record(ctx)
     accessLog?.write(ctx)
     if (requestLog.debugEnabled) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
     }
+    if (!ctx.running) leave()
+  }
+
+  function leave(): void {
     active -= 1
     if (active === 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
   function report(ctx: Context, error: HttpError): void {
-    if (error.status >= 500 && error.code !== 'overloaded') errorLog.error(`${label(ctx)}: ${error.message}`, error.cause ?? error)
+    const { cause = error } = error
+    const logged = error.status >= 500 && error.code !== 'overloaded' && !(ctx.left && isAbort(cause))
+    if (logged) errorLog.error(`${label(ctx)}: ${error.message}`, cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
 
@@ -175,6 +201,11 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     },
     pool,
   }
+}
+
+/** Whether work was given up because `ctx.signal` said that the client has left. */
+function isAbort(cause: unknown): boolean {
+  return isError(cause) && cause.name === 'AbortError'
 }
 
 function methodNotAllowed(ctx: Context, allow: string): HttpError {

@@ -1,6 +1,7 @@
 /**
  * The graceful stop: serve on while the load balancer takes note, then accept nothing new, answer what is there with
- * `Connection: close`, and let go. It takes no longer than `server.stop_timeout_s`.
+ * `Connection: close`, and let go. It takes no longer than `server.stop_timeout_s`; the last tenth of that is kept for
+ * the background work, so that requests that hang leave it some time.
  *
  * Surprise: a connection that is idle when the stop begins is kept for a moment. Its client may just be sending, and a
  * connection cut under a request is a failed request; one that is answered with `Connection: close` is not.
@@ -12,7 +13,7 @@ import type { RequestServer } from './server.ts'
 
 export interface StopOptions {
   readonly log: ModuleLogger
-  /** How long requests are still taken after the stop began. */
+  /** How long requests are still taken after the stop began; a server that does not listen does not wait. */
   readonly drainDelayMs: number
   /** The longest that the whole stop may take. */
   readonly timeoutMs: number
@@ -23,7 +24,7 @@ export interface StopOptions {
 }
 
 export interface Stop {
-  /** Begins the stop, or joins the one that is under way. Resolves when it is done. */
+  /** Begins the stop, or joins the one that is under way. Resolves when it is done; never rejects. */
   begin(): Promise<void>
   /** Resolves when a stop is done. */
   readonly done: Promise<void>
@@ -36,36 +37,58 @@ const retireAfterMs = 500
 
 /** Prepares the stop of one server. */
 export function createStop(options: StopOptions): Stop {
-  const { log, requests, listener } = options
-  let running: Promise<void> | undefined
+  const { log, requests, listener, timeoutMs } = options
+  let begun = false
   let resolveDone: () => void
   const done = new Promise<void>((resolve) => {
     resolveDone = resolve
   })
 
   async function run(): Promise<void> {
-    const deadline = new AbortController()
-    const timeout = delay(options.timeoutMs, 'late', { signal: deadline.signal }).catch(() => 'in time')
-    await Promise.race([delay(options.drainDelayMs), timeout])
+    const deadline = performance.now() + timeoutMs
+    const answerMs = timeoutMs * 0.9
+    const cutAt = performance.now() + answerMs
+    if (listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     const retire = setTimeout(() => listener.closeIdle(), retireAfterMs)
     const answered = Promise.all([listener.stopAccepting(), requests.idle()])
-    if ((await Promise.race([answered, timeout])) === 'late') {
-      log.warn(`the stop took longer than ${options.timeoutMs / 1000} s: cut ${requests.active} requests`)
-      listener.closeAll()
+    if (!(await inTime(answered, cutAt))) {
+      const cut = requests.active === 1 ? '1 request' : `${requests.active} requests`
+      log.warn(`the stop took longer than ${timeoutMs / 1000} s: cut ${cut}`)
+      await listener.closeAll()
     }
     clearTimeout(retire)
-    if ((await Promise.race([options.finish(), timeout])) === 'late') log.warn('the background work did not end in time')
-    deadline.abort()
+    try {
+      if (!(await inTime(options.finish(), deadline))) log.warn('the background work did not end in time')
+    } catch (error) {
+      log.error('the background work could not be ended', error)
+    }
     log.info('stopped')
     resolveDone()
   }
 
   return {
-    begin: () => (running ??= run()),
+    begin: () => {
+      if (!begun) {
+        begun = true
+        void run()
+      }
+      return done
+    },
     done,
     get begun() {
-      return running !== undefined
+      return begun
     },
+  }
+}
+
+/** Whether something ends before a time of `performance.now()`. No timer stays behind. */
+async function inTime(ended: Promise<unknown>, deadline: number): Promise<boolean> {
+  const timer = new AbortController()
+  const late = delay(Math.max(0, deadline - performance.now()), 'late', { signal: timer.signal }).catch(() => 'aborted')
+  try {
+    return (await Promise.race([ended, late])) !== 'late'
+  } finally {
+    timer.abort()
   }
 }

@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
+import { createClientAddress } from '../lib/http/client-address.ts'
+import { createContextClass } from '../lib/http/features.ts'
+import { silentLogger } from '../lib/log/silent.ts'
+import { compose, type Action, type Chain } from '../lib/middleware/compose.ts'
+import { parsePattern } from '../lib/routing/pattern.ts'
+import { Registry } from '../lib/routing/registry.ts'
+import { createRequestServer } from '../lib/server.ts'
 import { startApplication } from './support/application.ts'
+import { Connection, requestText } from './support/connection.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
+import { serve } from './support/serve.ts'
 import { until } from './support/until.ts'
 
 const json = { headers: { accept: 'application/json' } }
@@ -144,5 +154,245 @@ describe('the way of a request', () => {
     assert.match(first ?? '', /^127\.0\.0\.1 - - \[\d\d\/\w{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET \/ok HTTP\/1\.1" 200$/)
     assert.match(second ?? '', /"GET \/slow HTTP\/1\.1" 499$/)
     assert.deepEqual(app.warnings(), [])
+  })
+})
+
+/** Actions that wait until the test lets them go on: `GET /wait/NAME`, then `GET /go/NAME`. */
+const gates = {
+  'routes/gates.json': [
+    { name: 'wait', url: '/wait/:name', action: 'gates.mjs@wait' },
+    { name: 'leave', url: '/leave/:name', action: 'gates.mjs@leave' },
+    { name: 'quick', url: '/quick', action: 'gates.mjs@quick' },
+  ],
+  'gates.mjs': `
+    import { EventEmitter } from 'node:events'
+    const gate = new EventEmitter().setMaxListeners(0)
+    globalThis[Symbol.for('svc.test.gates')] = gate
+    export const wait = (ctx) => new Promise((resolve, reject) => {
+      ctx.log('waits ' + ctx.params.name)
+      gate.once(ctx.params.name, (how) => (how === 'reject' ? reject(new Error('as asked')) : resolve(ctx.params.name)))
+    })
+    export const leave = (ctx) => new Promise((resolve) => {
+      ctx.log('waits ' + ctx.params.name)
+      ctx.signal.addEventListener('abort', () => resolve('left'))
+    })
+    export const quick = (ctx) => { ctx.log('quick'); return 'quick' }`,
+}
+
+/** Lets an action of `gates` go on. */
+function open(name: string, how = 'resolve'): void {
+  const gate = (globalThis as { [key: symbol]: unknown })[Symbol.for('svc.test.gates')] as NodeJS.EventEmitter
+  assert.ok(gate.emit(name, how), `nobody waits at ${name}`)
+}
+
+describe('pool_http', () => {
+  const small = { 'pool_http.workers': 1, 'pool_http.queue_size': 1 }
+  const waits = (lines: () => string[], name: string) => () => lines().some((line) => line.endsWith(`waits ${name}`))
+  const refused = (lines: () => string[], name: string) => () => lines().some((line) => line.includes(`/wait/${name} (wait): 503`))
+
+  it('lets wait who finds no worker, and answers 503 with Retry-After at once when the queue is full', async (t) => {
+    const { url, port, lines } = await startApplication(t, gates, small)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /wait/a') + requestText('GET /wait/b') + requestText('GET /wait/c'))
+    await until(refused(lines, 'c'))
+    const answer = await request(`${url}/quick`, json)
+    assert.deepEqual([answer.status, answer.headers['retry-after'], answer.json()], [503, '1', { error: 'overloaded' }])
+    assert.ok(!waits(lines, 'b')())
+    open('a')
+    await until(waits(lines, 'b'))
+    open('b')
+    assert.deepEqual((await client.answers(3)).map(({ status }) => status), [200, 200, 503])
+    assert.equal((await request(`${url}/quick`)).status, 200)
+    assert.ok(lines().some((line) => /\[WARN \] \[pool\] refused GET \/wait\/c \(wait\): 1 requests at work, 1 waiting/.test(line)))
+    assert.ok(!lines().some((line) => line.includes('[ERROR]')), 'being full is no error of the application')
+  })
+
+  it('gives a worker back after a reply, a rejection, a throw and a client that left', async (t) => {
+    const { url, port, lines } = await startApplication(
+      t,
+      {
+        ...gates,
+        'routes/b.json': [
+          { name: 'throw', url: '/throw', action: 'b.mjs' },
+          { name: 'status', url: '/status', action: 'b.mjs@status' },
+          { name: 'missing', url: '/missing', action: 'none.mjs' },
+          { name: 'null', url: '/null', action: 'b.mjs@nothing' },
+        ],
+        'b.mjs': `export default () => { throw new Error('x') }
+          export const status = (ctx) => { ctx.status = 1; return '' }
+          export const nothing = async () => { throw Object.create(null) }`,
+      },
+      { 'pool_http.workers': 1, 'pool_http.queue_size': 0 },
+    )
+    const free = async (): Promise<void> => assert.equal((await request(`${url}/quick`)).text, 'quick')
+    for (const path of ['/throw', '/status', '/missing', '/null']) {
+      assert.equal((await request(url + path)).status, 500)
+      await free()
+    }
+    const rejected = request(`${url}/wait/a`)
+    await until(waits(lines, 'a'))
+    open('a', 'reject')
+    assert.equal((await rejected).status, 500)
+    await free()
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /leave/c'))
+    await until(waits(lines, 'c'))
+    assert.equal((await request(`${url}/quick`)).status, 503)
+    client.socket.destroy()
+    await until(async () => (await request(`${url}/quick`)).status === 200)
+  })
+
+  it('forgets a client that leaves while it waits', async (t) => {
+    const { port, lines } = await startApplication(t, gates, small)
+    const [first, gone, second] = [new Connection(t, port), new Connection(t, port), new Connection(t, port)]
+    await first.send(requestText('GET /wait/a'))
+    await until(waits(lines, 'a'))
+    await gone.send(requestText('GET /wait/gone') + requestText('GET /wait/after-gone'))
+    await until(refused(lines, 'after-gone'))
+    gone.socket.destroy()
+    await until(() => lines('access.log').some((line) => line.endsWith('"GET /wait/gone HTTP/1.1" 499')))
+    await second.send(requestText('GET /wait/b') + requestText('GET /wait/after-b'))
+    await until(refused(lines, 'after-b'))
+    open('a')
+    await until(waits(lines, 'b'))
+    open('b')
+    assert.deepEqual((await second.answers(2)).map(({ status }) => status), [200, 503])
+    assert.ok(!waits(lines, 'gone')(), 'its action never ran')
+  })
+
+  it('starts a long queue of synchronous actions without running out of stack', async (t) => {
+    const { port, lines } = await startApplication(t, gates, { 'pool_http.workers': 1, 'log.level': 'info' })
+    const clients = Array.from({ length: 4 }, () => new Connection(t, port))
+    await clients[0]?.send(requestText('GET /wait/a'))
+    await until(waits(lines, 'a'))
+    const each = 1000
+    for (const client of clients) await client.send(requestText('GET /quick').repeat(each))
+    const last = new Connection(t, port)
+    await last.send(requestText('GET /none'))
+    await last.answers(1)
+    open('a')
+    for (const [at, client] of clients.entries()) {
+      const answers = await client.answers(at === 0 ? each + 1 : each)
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+    }
+    assert.ok(!lines().some((line) => line.includes('[ERROR]')))
+  })
+
+  it('does not make wait what no route answers', async (t) => {
+    const { url, lines } = await startApplication(t, gates, { ...small, 'pool_http.queue_size': 0 })
+    const first = request(`${url}/wait/a`)
+    await until(waits(lines, 'a'))
+    assert.equal((await request(`${url}/quick`)).status, 503)
+    assert.equal((await request(`${url}/none`)).status, 404)
+    open('a')
+    await first
+  })
+
+  it('does not make system routes wait, and they hold no worker', async (t) => {
+    let release = (_: string): void => {}
+    const registry = new Registry<Chain>()
+    const add = (name: string, url: string, system: boolean, action: Action): void => {
+      const record = { name, url, action: 'a.mjs', method: '*', middleware: '', scope: '' }
+      registry.add({ record, pattern: parsePattern(url), system, target: compose([], action, () => {}) })
+    }
+    add('slow', '/slow', false, () => new Promise((resolve) => (release = resolve)))
+    add('svc.ping', '/svc-ping', true, () => 'pong')
+    add('svc.late', '/svc-late', true, async () => 'late pong')
+    const { ContextClass } = createContextClass([], {
+      bodyLimitBytes: 1,
+      clientAddress: createClientAddress([]),
+      makeRequestId: () => 'id',
+    })
+    const requests = createRequestServer({
+      registry,
+      ContextClass,
+      pool: { workers: 1, queueSize: 0 },
+      checkHost: () => {},
+      staticFiles: undefined,
+      accessLog: undefined,
+      metrics: { record: () => {} },
+      log: () => silentLogger,
+      reveal: false,
+    })
+    const server = createServer((question, answer) => requests.handle(question, answer, 'nothing')).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const slow = request(`${url}/slow`)
+    await until(() => requests.pool.busy === 1)
+    assert.equal((await request(`${url}/slow`)).status, 503)
+    assert.equal((await request(`${url}/svc-ping`)).text, 'pong')
+    assert.equal((await request(`${url}/svc-late`)).text, 'late pong')
+    assert.equal(requests.pool.busy, 1)
+    release('done')
+    assert.equal((await slow).text, 'done')
+    assert.equal(requests.pool.busy, 0)
+    await requests.idle()
+    assert.equal(requests.active, 0)
+  })
+
+  it('says when saturation begins and ends', async (t) => {
+    const { url, lines } = await startApplication(t, gates, small)
+    const first = request(`${url}/wait/a`)
+    await until(waits(lines, 'a'))
+    open('a')
+    await first
+    const alerts = lines().flatMap((line) => /\[(\w+) *\] \[pool_detector\] (.*)/.exec(line)?.slice(1).join(' ') ?? [])
+    assert.deepEqual(alerts, ['WARN pool_http: alert on', 'INFO pool_http: alert off'])
+  })
+})
+
+describe('pipelined requests', () => {
+  it('are answered in their order', async (t) => {
+    const { port, lines } = await startApplication(t, gates)
+    const client = new Connection(t, port)
+    await client.send(['/wait/a', '/quick', '/none', '/wait/b'].map((path) => requestText(`GET ${path}`)).join(''))
+    await until(() => lines().some((line) => line.endsWith('waits b')))
+    open('b')
+    open('a')
+    const answers = await client.answers(4)
+    assert.deepEqual(answers.map(({ status }) => status), [200, 200, 404, 200])
+    assert.deepEqual([answers[0]?.body, answers[1]?.body, answers[3]?.body], ['a', 'quick', 'b'])
+  })
+
+  it('all end when their client leaves, those that wait behind another too', async (t) => {
+    const { app, port, lines } = await startApplication(t, gates, { 'pool_http.workers': 3, 'server.stop_timeout_s': 60 })
+    const client = new Connection(t, port)
+    await client.send(['/leave/a', '/leave/b', '/leave/c', '/leave/queued', '/none'].map((path) => requestText(`GET ${path}`)).join(''))
+    await until(() => lines().some((line) => line.endsWith('waits c')))
+    client.socket.destroy()
+    await until(() => lines('access.log').length === 5)
+    for (const name of ['a', 'b', 'c', 'queued']) {
+      assert.ok(lines('access.log').some((line) => line.endsWith(`"GET /leave/${name} HTTP/1.1" 499`)), name)
+    }
+    assert.ok(!lines().some((line) => line.endsWith('waits queued')))
+    await app.stop()
+    assert.ok(!lines().some((line) => line.includes('the stop took longer')))
+  })
+
+  it('leave no listener behind on a connection that serves many', async (t) => {
+    const { port } = await serve(t, {
+      '/': "(ctx) => { const s = ctx.request.socket; return String(s.listenerCount('close')) }",
+      '/late': 'async (ctx) => { await null; return "late" }',
+    })
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /'))
+    const [before] = await client.answers(1)
+    for (let round = 1; round <= 5; round++) {
+      await client.send(requestText('GET /late').repeat(30))
+      await client.answers(1 + round * 30)
+    }
+    await client.send(requestText('GET /'))
+    const answers = await client.answers(152)
+    assert.equal(answers.at(-1)?.body, before?.body)
+  })
+})
+
+describe('what a request held', () => {
+  it('is let go of; a failure of that is logged', async (t) => {
+    const action = "(ctx) => { ctx.body.dispose = () => Promise.reject(new Error('disk')); return 'x' }"
+    const { url, lines } = await serve(t, { '/': action })
+    assert.equal((await request(url)).text, 'x')
+    await until(() => lines().some((line) => /\[ERROR\] \[response\] GET \/ \(r0\): an upload's temporary files/.test(line)))
   })
 })

@@ -7,19 +7,22 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
-import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
-import { ReloadError } from '../control/commands.ts'
-import { MiddlewareError } from '../middleware/config-file.ts'
+import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
+import { ReloadError, type CommandType } from '../control/commands.ts'
 import { version } from '../version.ts'
+import { isFileError, textOfFileError } from './failure.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
 
 /** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
 export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
 
-/** Runs the program. Resolves when a word other than `start` is done; `start` ends the process itself. */
+/**
+ * Runs the program. Resolves when a word is done that loads no modules; the others end the process themselves, since
+ * modules may have left timers and sockets behind.
+ */
 export async function main(args: readonly string[]): Promise<void> {
-  process.stdout.on('error', ignoreClosedPipe)
-  process.stderr.on('error', ignoreClosedPipe)
+  process.stdout.on('error', ignoreConsoleError)
+  process.stderr.on('error', ignoreConsoleError)
   const options = parseOptions(args)
   switch (options.word) {
     case 'usage':
@@ -39,12 +42,15 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     case 'check': {
       const { check } = await import('./check.ts')
-      process.exitCode = await check(() => load(options))
-      return
+      return exit(await check(() => load(options)))
     }
     case 'routes': {
       const { printRoutes } = await import('./routes.ts')
-      process.exitCode = await printRoutes(() => load(options))
+      return exit(await printRoutes(() => load(options)))
+    }
+    case 'passwd': {
+      const { passwd } = await import('./passwd.ts')
+      process.exitCode = await passwd(configFile(options), () => load(options))
       return
     }
     case 'start':
@@ -54,9 +60,12 @@ export async function main(args: readonly string[]): Promise<void> {
 
 /** Reads the configuration that the options ask for. Throws ConfigError. */
 function load(options: CommandOptions): LoadedConfig {
+  return loadConfig(configFile(options), options.overrides)
+}
+
+function configFile(options: CommandOptions): string {
   const packageFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-  const file = findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
-  return loadConfig(file, options.overrides)
+  return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
 
 async function start(options: CommandOptions): Promise<void> {
@@ -65,19 +74,18 @@ async function start(options: CommandOptions): Promise<void> {
     app = createApp({ loaded: load(options) })
     handleSignals(app)
     handleUncaught(app)
-    await app.start()
+    // A stop that comes during the start does not wait for what the start waits for.
+    await Promise.race([app.start(), app.stopped])
     await app.stopped
     process.exit(exitStatus.ok)
   } catch (error) {
-    const isConfiguration =
-      error instanceof ConfigError || error instanceof MiddlewareError || error instanceof ReloadError
-    if (app === undefined) {
-      process.stderr.write(`${isConfiguration ? error.message : describe(error)}\n`)
-    } else {
-      app.logger('server').fatal((error as Error).message, isConfiguration ? undefined : error)
+    const status = isFileError(error) ? exitStatus.config : exitStatus.failed
+    if (app === undefined) process.stderr.write(isFileError(error) ? textOfFileError(error) : `${describe(error)}\n`)
+    else {
+      logFatal(app, 'server', error instanceof Error ? error.message : String(error), isFileError(error) ? undefined : error)
       await app.stop()
     }
-    process.exit(isConfiguration ? exitStatus.config : exitStatus.failed)
+    process.exit(status)
   }
 }
 
@@ -88,45 +96,51 @@ function handleSignals(app: App): void {
     process.on(signal, () => {
       if (stopping) {
         log.warn(`${signal} again: exiting at once`)
-        app.closeLogs()
         process.exit(exitStatus.failed)
       }
       stopping = true
       log.info(`${signal}: stopping`)
-      void app.control.apply({ type: 'stop' })
+      void applyEach(app, signal, ['stop'])
     })
   }
-  process.on('SIGHUP', () => void reload(app))
-  process.on('SIGUSR2', () => void app.control.apply({ type: 'logs.reopen' }))
+  process.on('SIGHUP', () => void applyEach(app, 'SIGHUP', ['logs.reopen', 'certificates.reload', 'routes.reload']))
+  process.on('SIGUSR2', () => void applyEach(app, 'SIGUSR2', ['logs.reopen']))
 }
 
-/** SIGHUP: each of the three is done, whatever becomes of the others; each failure is logged by name. */
-async function reload(app: App): Promise<void> {
-  const log = app.logger('server')
-  for (const type of ['logs.reopen', 'certificates.reload', 'routes.reload'] as const) {
+/** What a signal asks for: each is done, whatever becomes of the others, and each failure is logged. */
+async function applyEach(app: App, signal: NodeJS.Signals, types: readonly CommandType[]): Promise<void> {
+  for (const type of types) {
     try {
       await app.control.apply({ type })
     } catch (error) {
-      log.error(`SIGHUP: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error)
+      app.logger('server').error(`${signal}: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error)
     }
   }
 }
 
 /** What nobody caught leaves the process in an unknown state: it is logged, and the service manager starts it anew. */
 function handleUncaught(app: App): void {
-  process.on('uncaughtException', (error, origin) => {
-    app.logger('error').fatal(`${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
-    app.closeLogs()
+  process.on('uncaughtException', (error: unknown, origin) => {
+    logFatal(app, 'error', `${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
     process.exit(exitStatus.failed)
   })
   process.on('exit', () => app.closeLogs())
+}
+
+/** Says on standard error too why the server ends, when its log does not go to the console. */
+function logFatal(app: App, module: string, message: string, thrown: unknown): void {
+  app.logger(module).fatal(message, thrown)
+  if (!app.config['log.console']) process.stderr.write(`${message}\n`)
+}
+
+/** Ends the process once what was printed is on its way. */
+function exit(status: number): void {
+  process.stdout.write('', () => process.exit(status))
 }
 
 function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** Whoever read our output has gone; that is no reason to stop serving. */
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
-}
+/** Whoever read our output has gone, or its disk is full; that is no reason to stop serving. */
+function ignoreConsoleError(): void {}

@@ -19,7 +19,7 @@ export interface CommandOptions {
 
 /** What the command line asks for. */
 export type Command =
-  | ({ readonly word: 'start' | 'check' | 'routes' } & CommandOptions)
+  | ({ readonly word: 'start' | 'check' | 'routes' | 'passwd' } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2: `error` says what is wrong. */
@@ -30,6 +30,7 @@ export const helpText = `Usage: svc [start] [options]   runs the server
        svc check [options]     checks configuration, routes, middleware, actions
        svc routes [options]    prints the route table
        svc init DIR            makes a new application in an empty folder
+       svc passwd [options]    sets the admin's name and password in the file
        svc --help | --version
 
 Options, before or after the word:
@@ -45,7 +46,7 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 78 wrong configuration.
 `
 
-const words = ['start', 'check', 'routes', 'init']
+const words = ['start', 'check', 'routes', 'init', 'passwd']
 const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 const optionNames = [...Object.keys(valueOptions), 'help', 'version'].map((name) => `--${name}`)
@@ -118,7 +119,7 @@ function commandOf(positionals: readonly string[], values: ReadonlyMap<ValueOpti
       return { word, folder }
     }
     const overrides = Object.fromEntries(overridesOf(values)) // of the keys in Command, each checked by its row
-    return { word: word as 'start' | 'check' | 'routes', config: values.get('config'), overrides }
+    return { word: word as 'start' | 'check' | 'routes' | 'passwd', config: values.get('config'), overrides }
   }
 }
 

@@ -2,10 +2,10 @@
  * The word `routes`: prints the route table as a server with this configuration would have it.
  */
 import { buildApplication } from '../application.ts'
-import { ConfigError, type LoadedConfig } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'
-import { MiddlewareError } from '../middleware/config-file.ts'
+import { isFileError, textOfFileError } from './failure.ts'
 
 const columns = ['name', 'method', 'url', 'middleware', 'action'] as const
 
@@ -26,8 +26,8 @@ export async function printRoutes(load: () => LoadedConfig): Promise<number> {
     for (const problem of problems) process.stderr.write(`left out: ${describe(problem)}\n`)
     return problems.length > 0 ? 78 : 0
   } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof MiddlewareError)) throw error
-    process.stderr.write(`${error.message}\n`)
+    if (!isFileError(error)) throw error
+    process.stderr.write(textOfFileError(error))
     return 78
   }
 }

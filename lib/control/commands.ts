@@ -16,6 +16,10 @@ export interface ReloadResult {
   /** Application routes removed, those made at run time too. */
   readonly totalDeleted: number
   readonly totalLoaded: number
+  /** The names of routes that were not there before, that are no longer there, and whose record is another. */
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly string[]
   /** Actions that are not there yet, exports that are missing, fields that nobody knows. */
   readonly warnings: readonly string[]
 }
@@ -51,6 +55,45 @@ export interface CommandTable {
   'certificates.reload': { takes: object; answers: void }
   /** Stops gracefully; answers when the stop has begun. */
   stop: { takes: object; answers: void }
+  /** Registers a route, and writes it to `admin.json` when it is to last. Rejects with RouteRefusedError. */
+  'routes.add': { takes: { readonly record: unknown; readonly persist: boolean }; answers: AddResult }
+  /** Removes a route, and its record in `admin.json`. A name that no route has is no error. */
+  'routes.delete': { takes: { readonly name: string }; answers: { readonly deleted: boolean } }
+  /** Sets a trace switch, or all. With `ttlSeconds` it goes back by itself. Rejects with RangeError for an unknown module. */
+  'trace.set': {
+    takes: { readonly module: string; readonly enabled: boolean; readonly ttlSeconds?: number }
+    answers: Readonly<Record<string, boolean>>
+  }
+  /** Deletes the compiled views on disk. */
+  'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
+  /** Sets back what the bench window counts. */
+  'bench.start': { takes: object; answers: void }
+  /** The first credentials. `done` is false when there are some already. Rejects when they cannot be saved. */
+  'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
+  /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
+  'admin.secret': { takes: object; answers: { readonly secret: string } }
+}
+
+/** What came of adding a route. */
+export interface AddResult {
+  readonly name: string
+  /** What the route lacks to serve, or which route answers in its place. */
+  readonly warnings: readonly string[]
+}
+
+/** A route record that cannot be registered. */
+export class RouteRefusedError extends Error {
+  override readonly name = 'RouteRefusedError'
+  /** The record's name; '' when it has none. */
+  readonly routeName: string
+  /** Whether the name is reserved for system routes. */
+  readonly reserved: boolean
+
+  constructor(routeName: string, reserved: boolean, problems: readonly string[]) {
+    super(problems.join('; '))
+    this.routeName = routeName
+    this.reserved = reserved
+  }
 }
 
 /** A command's name. */

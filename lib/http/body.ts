@@ -56,6 +56,7 @@ export class Body {
   #form: Promise<Form> | undefined
   #upload: MultipartForm | undefined
   #reading: Reading | undefined
+  #received = 0
   #tooLarge = false
   #disposed = false
 
@@ -71,6 +72,11 @@ export class Body {
    */
   get consumed(): boolean {
     return !this.#tooLarge && (this.#request.complete || !hasBody(this.#request))
+  }
+
+  /** How many bytes have been read. */
+  get received(): number {
+    return this.#received
   }
 
   /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
@@ -171,10 +177,9 @@ export class Body {
     if (!hasBody(request)) return
     this.#checkReadable()
     this.#options.onStart?.()
-    let received = 0
     const counted = (chunk: Buffer): Promise<void> | undefined => {
-      received += chunk.length
-      if (received > this.#options.maxBytes) throw this.#refuseSize()
+      this.#received += chunk.length
+      if (this.#received > this.#options.maxBytes) throw this.#refuseSize()
       return accept(chunk)
     }
     this.#reading = readChunks(request, counted, clientClosed)

@@ -29,24 +29,40 @@ const statusOfError: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Attaches the rules to a server that is not listening yet. */
-export function guardConnections(server: Server, options: ConnectionOptions): void {
+/** What is counted of connections. */
+export interface ConnectionCounts {
+  /** Connections open now. */
+  readonly open: number
+  /** Connections refused by the limit per address, since the start. */
+  readonly refused: number
+}
+
+/** Attaches the rules to a server that is not listening yet. Returns what reads the counts. */
+export function guardConnections(server: Server, options: ConnectionOptions): () => ConnectionCounts {
   const log = new RateLimited(options.log.info, 1000)
   const perAddress = new Map<string, number>()
   const refused = new WeakSet<Socket>()
 
+  let open = 0
+  let refusedByLimit = 0
+
   server.on('connection', (socket: Socket) => {
+    open += 1
+    socket.once('close', () => {
+      open -= 1
+    })
     const address = socket.remoteAddress ?? ''
     if (options.maxPerIp === 0 || options.isTrusted(address)) return
     const count = (perAddress.get(address) ?? 0) + 1
     if (count > options.maxPerIp) {
+      refusedByLimit += 1
       log.say(`refused a connection from ${address}: it has ${options.maxPerIp} already`)
       socket.destroy()
       return
     }
     perAddress.set(address, count)
     socket.once('close', () => {
-      const left = (perAddress.get(address) ?? 1) - 1
+      const left = (perAddress.get(address) as number) - 1 // It was counted above.
       if (left === 0) perAddress.delete(address)
       else perAddress.set(address, left)
     })
@@ -74,6 +90,8 @@ export function guardConnections(server: Server, options: ConnectionOptions): vo
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
     refuse(socket, 405)
   })
+
+  return () => ({ open, refused: refusedByLimit })
 }
 
 /**
@@ -118,6 +136,6 @@ function refuse(socket: Socket, status: number): void {
   if (pending) return void pending.writeHead(status, headers).end(body)
   headers.push('Date', new Date().toUTCString())
   const fields = headers.map((field, at) => (at % 2 === 0 ? `${field}: ` : `${field}\r\n`)).join('')
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${fields}\r\n${body}`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}\r\n${body}`)
   socket.destroySoon()
 }

@@ -53,6 +53,8 @@ export class Context implements AccessEntry {
   sentBytes = 0
   /** Whether this request has a worker of the HTTP pool now. */
   holdsWorker = false
+  /** Whether the route's middleware and action are at work. */
+  running = false
   /** Whether the response has ended or the client has left. */
   closed = false
   /** Whether the client left before its answer was complete. */
@@ -147,6 +149,12 @@ export class Context implements AccessEntry {
   /** The host, with its port when it has one, that the client asked for; '' when it named none. */
   get host(): string {
     return this.#resolved.host ?? this.request.headers.host ?? ''
+  }
+
+  /** The bytes of the request's body: those that were read, or as announced where nobody read them. */
+  get receivedBytes(): number {
+    if (!this.hasBody) return 0
+    return this.#body?.received ?? Number(this.header('content-length') ?? 0)
   }
 
   /** The HTTP version: `1.0` or `1.1`. */

@@ -4,7 +4,7 @@
  * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
  */
 import { STATUS_CODES } from 'node:http'
-import { inspect } from 'node:util'
+import { isError, textOf } from '../log/stack.ts'
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
@@ -20,13 +20,11 @@ export function wantsJson(ctx: Context): boolean {
 
 /** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. */
 export function toHttpError(thrown: unknown): HttpError {
-  if (thrown instanceof HttpError) return thrown
-  const message = thrown instanceof Error ? thrown.message : `A value that is no Error was thrown: ${textOf(thrown)}`
-  return new HttpError(500, 'internal_error', message, { cause: thrown })
-}
-
-function textOf(thrown: unknown): string {
-  return typeof thrown === 'string' ? thrown : inspect(thrown, { customInspect: false })
+  if (isError(thrown)) {
+    return thrown instanceof HttpError ? thrown : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
+  }
+  const text = typeof thrown === 'string' ? thrown : textOf(thrown)
+  return new HttpError(500, 'internal_error', `A value that is no Error was thrown: ${text}`, { cause: thrown })
 }
 
 /**
@@ -81,6 +79,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.9rem }</style
 }
 
 function stackOf(error: HttpError): string {
-  const origin = error.cause instanceof Error ? error.cause : error
+  const origin = isError(error.cause) ? error.cause : error
   return origin.stack ?? origin.message
 }

@@ -12,6 +12,7 @@ export const errorCodes = {
   bad_form: 'The body is not a valid form: wrong encoding, broken multipart framing, too many fields.',
   bad_host: 'The Host header is missing, doubled, malformed or not one that this server answers to.',
   client_closed: 'The client left before its request was read. Nobody sees the answer; the log does.',
+  forbidden: 'The request would change the server and says that it comes from another site, or that it is a prefetch.',
   not_found: 'No route and no static file answers this path, or a middleware ended without a reply and without next().',
   method_not_allowed: 'The path exists, but not with this method; `Allow` names the methods it takes.',
   request_timeout: 'The request did not arrive in time (`server.header_timeout_s`, `server.request_timeout_s`).',

@@ -40,6 +40,8 @@ function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boole
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
+  // A response that was closed while it waited behind another does not tell it to who comes late.
+  if (ctx.closed) ctx.response.emit('close')
 }
 
 /** A compressor that fails is no reason to fail the request: the body goes out as it is. */

@@ -51,6 +51,8 @@ export interface LoggerOptions {
   readonly format: 'text' | 'json'
   /** The trace switches at the start; what is not named is on. */
   readonly trace: Readonly<Record<string, boolean>>
+  /** Is given each line, as it was logged and without its stack, before it is written. It must not throw. */
+  readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
   /** The time in milliseconds; `Date.now` unless given. */
   readonly now?: () => number
   /** Where lines and outages are printed; the process's own console unless given. */
@@ -98,6 +100,7 @@ class GeneralLog implements Logger {
   readonly #console: ConsoleLines | undefined
   readonly #threshold: number
   readonly #renderLine: RenderLine
+  readonly #onLine: LoggerOptions['onLine']
   readonly #now: () => number
 
   constructor(options: LoggerOptions) {
@@ -105,6 +108,7 @@ class GeneralLog implements Logger {
     this.trace = new Trace(options.trace)
     this.#threshold = numberOf(options.level)
     this.#now = now
+    this.#onLine = options.onLine
     this.#renderLine = options.format === 'json' ? createJsonLine() : createTextLine()
     this.#console = options.console ? new ConsoleLines(consolePort) : undefined
     const path = resolve(options.folder, options.file)
@@ -169,9 +173,12 @@ class GeneralLog implements Logger {
   #createWriter(level: Level, module: string): Write {
     if (numberOf(level) < this.#threshold) return () => {}
     const renderLine = this.#renderLine(level, module)
+    const onLine = this.#onLine
     return (message, thrown) => {
       const text = typeof message === 'string' ? message : titleOf(message)
-      const line = renderLine(this.#now(), text, thrown ?? (isError(message) ? message : undefined))
+      const nowMs = this.#now()
+      const line = renderLine(nowMs, text, thrown ?? (isError(message) ? message : undefined))
+      onLine?.(nowMs, level, module, text)
       this.#console?.append(line)
       this.#appender.append(line)
     }

@@ -31,7 +31,7 @@ export type Chain = (ctx: Context) => Reply | Promise<Reply>
 /**
  * Makes the chain of a route.
  * @param layers outermost first
- * @param late is told of a failure that came after the reply had been given, which only an unawaited `next()` can cause
+ * @param late is told of what went wrong after the outermost layer had ended; only an unawaited `next()` causes that
  * @returns a chain that throws Error when a middleware calls `next()` twice, or does not wait for it
  */
 export function compose(
@@ -42,8 +42,17 @@ export function compose(
   if (layers.length === 0) return (ctx) => runAction(ctx, action)
   return (ctx) => {
     const pass = new Pass(ctx, layers, action, late)
-    const outcome = pass.enter(0)
-    return isThenable(outcome) ? Promise.resolve(outcome).then(() => pass.reply()) : pass.reply()
+    let outcome: void | Promise<void>
+    try {
+      outcome = pass.enter(0)
+    } catch (error) {
+      return pass.fail(error)
+    }
+    if (!isThenable(outcome)) return pass.reply()
+    return Promise.resolve(outcome).then(
+      () => pass.reply(),
+      (error: unknown) => pass.fail(error),
+    )
   }
 }
 
@@ -55,6 +64,8 @@ class Pass {
   readonly #late: (ctx: Context, error: unknown) => void
   /** Layers below that have been called and not yet settled. */
   #open = 0
+  /** What a layer below failed with last, and the reply at that time. */
+  #failure: { readonly error: unknown; readonly reply: Reply | undefined } | undefined
   #finished = false
 
   constructor(
@@ -73,27 +84,39 @@ class Pass {
     const layer = this.#layers[index]
     if (layer === undefined) {
       const outcome = runAction(this.#ctx, this.#action)
-      return isThenable(outcome) ? outcome.then((reply) => this.#take(reply)) : this.#take(outcome)
+      return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
     return layer.run(this.#ctx, () => {
       if (called) throw new Error(`Middleware ${layer.name} called next() twice: the rest of the chain runs once`)
       called = true
+      if (this.#finished) {
+        const error = new Error(`Middleware ${layer.name} called next() after the request had been answered`)
+        return this.#late(this.#ctx, error)
+      }
       const outcome = this.enter(index + 1)
       return isThenable(outcome) ? this.#watch(Promise.resolve(outcome)) : outcome
     })
   }
 
-  /** The reply, once the outermost layer has returned. */
+  /**
+   * The reply, once the outermost layer has returned. A failure below it that nobody waited for, or that a middleware
+   * caught without replying anything, fails the request.
+   */
   reply(): Reply {
     this.#finished = true
-    if (this.#open === 0) return this.#ctx.currentReply()
-    const names = this.#layers.map((layer) => layer.name).join(', ')
-    throw new Error(`A middleware returned before next() was done: write \`await next()\` in one of ${names}`)
+    if (this.#open > 0) {
+      const names = this.#layers.map((layer) => layer.name).join(', ')
+      throw new Error(`A middleware returned before next() was done: write \`await next()\` in one of ${names}`)
+    }
+    if (this.#failure !== undefined && this.#failure.reply === this.#ctx.reply) throw this.#failure.error
+    return this.#ctx.currentReply()
   }
 
-  #take(reply: Reply): void {
-    this.#ctx.reply = reply
+  /** Throws what the outermost layer threw. A layer below that still runs may fail later. */
+  fail(error: unknown): never {
+    this.#finished = true
+    throw error
   }
 
   #watch(outcome: Promise<void>): Promise<void> {
@@ -104,6 +127,8 @@ class Pass {
       },
       (error: unknown) => {
         this.#open -= 1
+        if (this.#failure?.error === error) return // It comes up through the layers.
+        this.#failure = { error, reply: this.#ctx.reply }
         if (this.#finished) this.#late(this.#ctx, error)
       },
     )
@@ -115,6 +140,8 @@ function runAction(ctx: Context, action: Action): Reply | Promise<Reply> {
   const value = action(ctx)
   return isThenable(value) ? Promise.resolve(value).then((settled) => ctx.replyOf(settled)) : ctx.replyOf(value)
 }
+
+function noValue(): void {}
 
 function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -3,8 +3,8 @@
  * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means none of both.
  */
 import { readFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
-import { mapJson } from '../config/json-map.ts'
+import { extname, join, normalize } from 'node:path'
+import { parseJson } from '../json/json-map.ts'
 
 /** What the file says. */
 export interface MiddlewareConfig {
@@ -47,8 +47,11 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   const { load = [], setup = {}, ...others } = value
   if (!isTextList(load)) throw wrong(file, 'load must be a list of file names')
   for (const name of load) {
-    if (!loadable.includes(extname(name))) throw wrong(file, `load names "${name}", which is no module (${loadable.join(' ')})`)
+    if (loadable.includes(extname(name))) continue
+    throw wrong(file, `load names "${name}", which is no module (${loadable.join(' ')})`)
   }
+  const twice = load.find((name, at) => load.findIndex((other) => normalize(other) === normalize(name)) < at)
+  if (twice !== undefined) throw wrong(file, `load names "${twice}" twice`)
   if (!isRecord(setup)) throw wrong(file, 'setup must be an object with a group of settings a member')
   const warnings = [
     ...Object.keys(others).map((key) => `${file}: unknown key ${key}: it has load and setup`),
@@ -70,8 +73,7 @@ function readIfThere(file: string): string | undefined {
 
 function parse(text: string, file: string): unknown {
   try {
-    mapJson(text) // Unlike JSON.parse, it tells the line, and that a name stands twice.
-    return JSON.parse(text.replace(/^\ufeff/, ''))
+    return parseJson(text)
   } catch (error) {
     throw wrong(file, (error as Error).message)
   }

@@ -8,6 +8,7 @@
  * down what it replaced, or `abandon` tears down what was new. A module that did not change keeps running untouched.
  */
 import { basename, extname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ModuleNamespace, Modules } from '../routing/modules.ts'
 import type { Middleware } from './compose.ts'
 import { MiddlewareError } from './config-file.ts'
@@ -32,7 +33,7 @@ interface LoadedModule {
 
 /** A set that waits for `commit` or `abandon`. */
 export interface PreparedMiddleware extends MiddlewareSet {
-  /** Takes the set into use. Resolves when what it replaced has been torn down; a failing teardown is told to `onProblem`. */
+  /** Takes the set into use. Resolves when what it replaced is torn down; a failing teardown is told to `onProblem`. */
   commit(): Promise<void>
   /** Drops the set and tears down what was set up for it. */
   abandon(): Promise<void>
@@ -46,7 +47,9 @@ export interface MiddlewareHostOptions<App> {
   readonly builtIn: ReadonlyMap<string, Middleware>
   /** What each `setup` is given. */
   readonly app: App
-  /** Told of a teardown that failed. */
+  /** How long one teardown is waited for, in milliseconds. */
+  readonly teardownTimeoutMs: number
+  /** Told of a teardown that failed or took too long. */
   readonly onProblem: (message: string, error: unknown) => void
 }
 
@@ -115,7 +118,9 @@ export class MiddlewareHost<App> {
   async #setUp(file: string, namespace: ModuleNamespace): Promise<Teardown | undefined> {
     const setup = namespace['setup']
     if (setup === undefined) return undefined
-    if (typeof setup !== 'function') throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is no function`)
+    if (typeof setup !== 'function') {
+      throw new MiddlewareError(file, `Cannot load middleware ${file}: its setup is no function`)
+    }
     try {
       const teardown = await (setup as Setup<App>)(this.#options.app)
       return typeof teardown === 'function' ? teardown : undefined
@@ -126,12 +131,28 @@ export class MiddlewareHost<App> {
   }
 
   async #tearDown(modules: readonly LoadedModule[]): Promise<void> {
-    for (const module of modules.toReversed()) {
+    for (const { file, teardown } of modules.toReversed()) {
+      if (teardown === undefined) continue
       try {
-        await module.teardown?.()
+        await this.#inTime(Promise.resolve(teardown()))
       } catch (error) {
-        this.#options.onProblem(`the teardown of middleware ${module.file} failed`, error)
+        this.#options.onProblem(`the teardown of middleware ${file} failed`, error)
       }
+    }
+  }
+
+  /** A teardown that hangs must not keep the others, a reload or a stop from ending. */
+  async #inTime(ended: Promise<void>): Promise<void> {
+    const { teardownTimeoutMs } = this.#options
+    const timer = new AbortController()
+    const late = delay(teardownTimeoutMs, undefined, { signal: timer.signal }).then(() => {
+      throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
+    })
+    try {
+      await Promise.race([ended, late])
+    } finally {
+      timer.abort()
+      late.catch(() => {}) // Aborted: the teardown came first.
     }
   }
 }

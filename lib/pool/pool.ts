@@ -17,6 +17,8 @@ export interface PoolOptions<T> {
   readonly start: (item: T) => void
   /** The share of busy workers, 1 to 100 percent, from which the pool is saturated. */
   readonly alertPercent?: number
+  /** Told how long an item had waited in the queue, in milliseconds, when it gets its worker. */
+  readonly onWaited?: (waitedMs: number) => void
   /** Told when saturation begins and when it ends. */
   readonly onAlert?: (saturated: boolean) => void
 }
@@ -28,10 +30,13 @@ export class Pool<T> {
   readonly #start: (item: T) => void
   readonly #alertAt: number
   readonly #onAlert: ((saturated: boolean) => void) | undefined
-  readonly #queue = new Set<T>()
+  readonly #onWaited: ((waitedMs: number) => void) | undefined
+  /** The items that wait, and since when. */
+  readonly #queue = new Map<T, number>()
   #busy = 0
   #refused = 0
   #alert = false
+  #handingOver = false
 
   /** @throws RangeError when workers or queueSize is out of range */
   constructor(options: PoolOptions<T>) {
@@ -45,6 +50,7 @@ export class Pool<T> {
     this.queueSize = options.queueSize
     this.#start = options.start
     this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
+    this.#onWaited = options.onWaited
     this.#onAlert = options.onAlert
   }
 
@@ -77,7 +83,7 @@ export class Pool<T> {
       return 'started'
     }
     if (this.#queue.size < this.queueSize) {
-      this.#queue.add(item)
+      this.#queue.set(item, performance.now())
       return 'queued'
     }
     this.#refused += 1
@@ -86,12 +92,17 @@ export class Pool<T> {
 
   /** Gives one worker back; the item that has waited longest gets it. */
   leave(): void {
-    for (const next of this.#queue) {
-      this.#queue.delete(next)
-      this.#start(next)
-      return
-    }
     this.#busy -= 1
+    if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
+    this.#handingOver = true
+    for (const [next, since] of this.#queue) {
+      if (this.#busy === this.workers) break
+      this.#queue.delete(next)
+      this.#onWaited?.(performance.now() - since)
+      this.#busy += 1
+      this.#start(next)
+    }
+    this.#handingOver = false
     if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
   }
 

@@ -38,9 +38,20 @@ export interface Inspection {
   readonly warnings: readonly ReloadProblem[]
 }
 
+/** What was taken into use, and the application's routes that it replaced. */
+interface Replacement {
+  readonly inspection: Inspection
+  readonly replaced: readonly Route<Chain>[]
+}
+
+const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
+
 /** The application of one server. */
 export class Application<SetupApp> {
   readonly #options: ApplicationOptions<SetupApp>
+  /** The start or reload under way. */
+  #change: Promise<unknown> = Promise.resolve()
+  #stopped = false
 
   constructor(options: ApplicationOptions<SetupApp>) {
     this.#options = options
@@ -49,51 +60,41 @@ export class Application<SetupApp> {
   /**
    * Loads everything for the first time and registers what is good.
    * @returns what was left out, and what does not work yet
-   * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is wrong
+   * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is wrong;
+   *   Error when the application was stopped meanwhile
    */
-  async start(): Promise<Inspection> {
-    const { middleware, registry } = this.#options
-    const config = this.#options.readMiddlewareConfig()
-    const prepared = await middleware.prepare(config.load)
-    try {
-      const found = await this.#inspect(prepared, config)
-      const wrongFiles = found.problems.filter((problem) => problem.index === null)
-      if (wrongFiles.length > 0) throw new ReloadError('Cannot load the routes', wrongFiles)
-      registry.replaceApplication(found.routes)
-      await prepared.commit()
-      return found
-    } catch (error) {
-      await prepared.abandon()
-      throw error
-    }
+  start(): Promise<Inspection> {
+    return this.#inTurn(async () => {
+      const found = await this.#replace((inspection) => {
+        const wrongFiles = inspection.problems.filter((problem) => problem.index === null)
+        if (wrongFiles.length > 0) throw new ReloadError('Cannot load the routes', wrongFiles)
+      })
+      return found.inspection
+    })
   }
 
   /**
    * Reads everything anew and swaps the table when all of it is good.
    * @throws ReloadError with every problem; the old table, modules and background work stay
    */
-  async reload(): Promise<ReloadResult> {
-    const { middleware, modules, registry } = this.#options
-    try {
-      await modules.refresh()
-      const config = this.#options.readMiddlewareConfig()
-      const prepared = await middleware.prepare(config.load)
+  reload(): Promise<ReloadResult> {
+    return this.#inTurn(async () => {
       try {
-        const found = await this.#inspect(prepared, config)
-        const wrong = [...found.problems, ...found.broken]
-        if (wrong.length > 0) throw new ReloadError('Cannot reload the routes, so the old ones stay', wrong)
-        const totalDeleted = registry.replaceApplication(found.routes)
-        await prepared.commit()
-        return { totalDeleted, totalLoaded: found.routes.length, warnings: found.warnings.map(describe) }
+        await this.#options.modules.refresh()
+        const { inspection, replaced } = await this.#replace(({ problems, broken }) => {
+          const wrong = [...problems, ...broken]
+          if (wrong.length > 0) throw new ReloadError(oldOnesStay, wrong)
+        })
+        const { routes, warnings } = inspection
+        const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
+        return { ...totals, ...differences(replaced, routes), warnings: warnings.map(describe) }
       } catch (error) {
-        await prepared.abandon()
-        throw error
+        if (error instanceof ReloadError) throw error
+        const file = error instanceof MiddlewareError ? error.file : this.#options.root
+        const problem = { file, index: null, name: '', error: (error as Error).message }
+        throw new ReloadError(oldOnesStay, [problem], { cause: error })
       }
-    } catch (error) {
-      if (!(error instanceof MiddlewareError)) throw error
-      const problem = { file: error.file, index: null, name: '', error: error.message }
-      throw new ReloadError('Cannot reload the routes, so the old ones stay', [problem], { cause: error })
-    }
+    })
   }
 
   /** Loads modules and files and looks at all of them without changing anything; no `setup` runs. For `check`. */
@@ -102,9 +103,47 @@ export class Application<SetupApp> {
     return this.#inspect(await this.#options.middleware.prepare(config.load, false), config)
   }
 
-  /** Ends the background work of the middleware modules. */
-  stop(): Promise<void> {
-    return this.#options.middleware.stop()
+  /** Ends the background work of the middleware modules. Resolves once a start or reload under way has given up too. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#options.middleware.stop()
+    await this.#change
+  }
+
+  /** Runs one start or reload after the other, and none once the application has been stopped. */
+  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+    const result = this.#change.then(() => {
+      this.#refuseWhenStopped()
+      return change()
+    })
+    this.#change = result.catch(() => undefined)
+    return result
+  }
+
+  #refuseWhenStopped(): void {
+    if (this.#stopped) throw new Error('Cannot load the application: the server is being stopped')
+  }
+
+  /**
+   * Loads all there is aside and takes it into use.
+   * @param judge throws when what was found must not be used; then nothing has changed
+   */
+  async #replace(judge: (found: Inspection) => void): Promise<Replacement> {
+    const { middleware, registry } = this.#options
+    const config = this.#options.readMiddlewareConfig()
+    const prepared = await middleware.prepare(config.load)
+    try {
+      const inspection = await this.#inspect(prepared, config)
+      judge(inspection)
+      this.#refuseWhenStopped()
+      const replaced = registry.list().filter((route) => !route.system)
+      registry.replaceApplication(inspection.routes)
+      await prepared.commit()
+      return { inspection, replaced }
+    } catch (error) {
+      await prepared.abandon()
+      throw error
+    }
   }
 
   async #inspect(middleware: MiddlewareSet, config: MiddlewareConfig): Promise<Inspection> {
@@ -131,4 +170,21 @@ export class Application<SetupApp> {
     }
     return { routes, problems: found.problems, broken, warnings }
   }
+}
+
+/** The names of routes that came, went, and have another record now. */
+function differences(
+  before: readonly Route<Chain>[],
+  after: readonly Route<Chain>[],
+): Pick<ReloadResult, 'added' | 'removed' | 'changed'> {
+  const old = new Map(before.map(({ record }) => [record.name, JSON.stringify(record)]))
+  const added: string[] = []
+  const changed: string[] = []
+  for (const { record } of after) {
+    const previous = old.get(record.name)
+    if (previous === undefined) added.push(record.name)
+    else if (previous !== JSON.stringify(record)) changed.push(record.name)
+    old.delete(record.name)
+  }
+  return { added, removed: [...old.keys()], changed }
 }

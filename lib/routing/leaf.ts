@@ -1,8 +1,8 @@
 /**
  * The routes of one pattern, parameter names aside, and which of them answers which method.
  *
- * Surprise: the first registered that takes a method answers it, so what comes behind a `*` route is never reached until
- * that one is removed. GET also serves HEAD.
+ * Surprise: the first registered that takes a method answers it, so what comes behind a `*` route is never reached
+ * until that one is removed. GET also serves HEAD.
  */
 import type { Match, Route } from './route.ts'
 
@@ -13,12 +13,18 @@ export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'PO
 export class Leaf<T> {
   /** In the order of registration. */
   readonly routes: Route<T>[] = []
-  /** The methods that are named, and at the same place the match that answers each: few, so a list is faster than a Map. */
+  /**
+   * The methods that are named, and at the same place the match that answers each: few, so a list is faster than a
+   * Map.
+   */
   readonly #methods: string[] = []
   readonly #matches: Match<T>[] = []
   #any: Match<T> | undefined = undefined
 
-  /** The route that answers a method, as a match without values: one object a route, ready when there are no parameters. */
+  /**
+   * The route that answers a method, as a match without values: one object a route, ready when there are no
+   * parameters.
+   */
   pick(method: string): Match<T> | undefined {
     for (let index = 0; index < this.#methods.length; index += 1) {
       if (this.#methods[index] === method) return this.#matches[index]

@@ -4,7 +4,7 @@
 import type { Context } from '../http/context.ts'
 import type { Feature, ViewScope } from '../http/features.ts'
 import type { Reply } from '../http/reply.ts'
-import { splitAction } from '../routing/record.ts'
+import { parseAction } from '../routing/action.ts'
 import type { Views } from './cache.ts'
 
 declare module '../http/context.ts' {
@@ -25,7 +25,7 @@ declare module '../http/context.ts' {
  */
 export function viewFeature(views: Views, viewScope: () => (ctx: Context) => ViewScope): Feature {
   const make = (ctx: Context) => {
-    const from = ctx.route === undefined ? undefined : splitAction(ctx.route.action).file
+    const from = ctx.route === undefined ? undefined : parseAction(ctx.route.action).file
     return (file: string, data: Readonly<Record<string, unknown>> = {}, status?: number): Reply =>
       ctx.html(views.render(file, data, viewScope()(ctx), from), status)
   }

@@ -4,7 +4,9 @@ import { readPicture } from './picture.js'
 /** POST /notices : checks the form, then adds the notice, or shows the form again with what was typed. */
 export default async ({ readForm, view, redirect, log }) => {
   const form = await readForm()
-  const input = { author: form.get('author')?.trim() ?? '', text: form.get('text')?.trim() ?? '' }
+  // A browser counts a line end as one character against maxlength, and then sends two.
+  const text = form.get('text')?.trim().replaceAll('\r\n', '\n') ?? ''
+  const input = { author: form.get('author')?.trim() ?? '', text }
   const problems = check(input)
   const file = form.files.find(({ name }) => name === 'picture')
   const picture = file && (await readPicture(file))

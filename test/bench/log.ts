@@ -6,13 +6,14 @@
  */
 import { spawnSync } from 'node:child_process'
 import type { StdioOptions } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createLogger } from '../../lib/log/logger.ts'
+import { installPeers, requirePeer, versionOf } from './support/peers.ts'
+import { median } from './support/statistics.ts'
 
 interface Contender {
   readonly name: string
@@ -40,8 +41,6 @@ const warmUpLines = 100_000
 const measuredLines = 500_000
 const linesPerTurn = 100
 const rotateAtMb = 10
-const peersFolder = fileURLToPath(new URL('./peers/', import.meta.url))
-const peers = createRequire(join(peersFolder, 'package.json'))
 
 const contenders: readonly Contender[] = [
   { name: 'svc text', open: (folder) => openSvc(folder, 'text') },
@@ -56,7 +55,7 @@ if (name !== undefined && folder !== undefined) await runOne(name, folder)
 else compareAll()
 
 function compareAll(): void {
-  installPeers()
+  installPeers('pino', 'winston')
   const rates = new Map<string, number[]>(contenders.map((each) => [each.name, []]))
   for (let round = 0; round < rounds; round += 1) {
     for (const each of contenders) rates.get(each.name)?.push(measure(each.name))
@@ -125,7 +124,7 @@ function openSvc(logs: string, format: 'text' | 'json'): ReturnType<Contender['o
 }
 
 function openPino(logs: string, sync: boolean): ReturnType<Contender['open']> {
-  const pino: Pino = peers('pino')
+  const pino: Pino = requirePeer('pino')
   const destination = pino.destination({ dest: join(logs, 'pino.log'), minLength: 4096, sync })
   const log = pino({}, destination)
   const end = async (): Promise<void> => {
@@ -137,7 +136,7 @@ function openPino(logs: string, sync: boolean): ReturnType<Contender['open']> {
 }
 
 function openWinston(logs: string): ReturnType<Contender['open']> {
-  const winston: Winston = peers('winston')
+  const winston: Winston = requirePeer('winston')
   const transport = new winston.transports.File({ filename: join(logs, 'winston.log') })
   const format = winston.format.combine(winston.format.timestamp(), winston.format.json())
   const log = winston.createLogger({ format, transports: [transport] })
@@ -148,25 +147,6 @@ function openWinston(logs: string): ReturnType<Contender['open']> {
     while (countMissing(logs) > 0) await setTimeout(20) // it says so before its file is complete
   }
   return { write: (message) => log.info(message), end }
-}
-
-function installPeers(): void {
-  if (['pino', 'winston'].every((each) => existsSync(join(peersFolder, 'node_modules', each)))) return
-  for (const command of ['ci', 'install']) {
-    const { status } = spawnSync('npm', [command, '--no-audit', '--no-fund'], { cwd: peersFolder, stdio: 'inherit' })
-    if (status === 0) return
-  }
-  throw new Error(`Cannot install the peers in ${peersFolder}: npm ci and npm install failed`)
-}
-
-function versionOf(peer: string): string {
-  const file = join(peersFolder, 'node_modules', peer, 'package.json')
-  const found: { version: string } = JSON.parse(readFileSync(file, 'utf8'))
-  return found.version
-}
-
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }
 
 function unknownContender(contender: string): never {

@@ -66,6 +66,18 @@ for (const level of levels) {
   })
 }
 
+test('onLine is given each line that passes, as it was logged, and nothing else', (t) => {
+  const given: unknown[] = []
+  const onLine = (...line: unknown[]): void => void given.push(line)
+  const { logger, clock } = openLog(t, { level: 'info', trace: { pool: false }, onLine })
+  logger.module('app').debug('below the level')
+  logger.module('pool').info('switched off')
+  logger.module('pool').warn('a\nb')
+  clock.ms += 5
+  logger.module('app').error('failed', new Error('why'))
+  assert.deepEqual(given, [[clock.ms - 5, 'warn', 'pool', 'a\nb'], [clock.ms, 'error', 'app', 'failed']])
+})
+
 test('a trace switch holds back DEBUG and INFO of its module and nothing else', (t) => {
   const { logger, folder } = openLog(t, { trace: { pool: false } })
   const write = (module: string): void => levels.forEach((level) => logger.module(module)[level](`${module} ${level}`))

@@ -1,8 +1,12 @@
 /** Writes the pages of `docs/` that are made from tables in the code: `npm run docs`. Tests hold the pages to the tables. */
 import { writeFileSync } from 'node:fs'
 import { renderConfiguration } from '../../lib/config/documentation.ts'
+import { renderErrors } from './errors-page.ts'
 
-const pages = [['configuration.md', renderConfiguration]] as const
+const pages = [
+  ['configuration.md', renderConfiguration],
+  ['errors.md', renderErrors],
+] as const
 
 for (const [name, render] of pages) {
   writeFileSync(new URL(`../../docs/${name}`, import.meta.url), render())

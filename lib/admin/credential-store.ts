@@ -1,0 +1,94 @@
+/**
+ * The admin credentials in memory and in `svc.json`. A change is written first and taken into use after that: when the
+ * file cannot be written, nothing has changed.
+ */
+import type { Config } from '../config/table.ts'
+import { saveConfig } from '../config/save.ts'
+import { setupRequired, type AdminCredentials } from './credentials.ts'
+import { makeCredentials, makeSecret } from './setup.ts'
+
+export interface CredentialStoreOptions {
+  readonly config: Config
+  /** Where to write; undefined: an embedded server without a file, whose credentials live as long as it does. */
+  readonly file: string | undefined
+  /** The `app_key` in use; setup writes it when the configuration has none. */
+  readonly appKey: string
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/** Holds the credentials of one server. */
+export class CredentialStore {
+  readonly #options: CredentialStoreOptions
+  readonly #now: () => number
+  #current: AdminCredentials
+  #keySaved: boolean
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(options: CredentialStoreOptions) {
+    const { config } = options
+    this.#options = options
+    this.#now = options.now ?? Date.now
+    this.#current = { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
+    this.#keySaved = config.app_key !== ''
+  }
+
+  /** The credentials as they are now. */
+  get current(): AdminCredentials {
+    return this.#current
+  }
+
+  /** Whether the key in use is in the file too, so that tokens outlive the process. */
+  get keySaved(): boolean {
+    return this.#keySaved
+  }
+
+  /**
+   * Sets the first credentials. Of two calls at once one wins.
+   * @param password in plain text
+   * @returns false when there are credentials already
+   * @throws Error when the file cannot be written
+   */
+  setUp(user: string, password: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!setupRequired(this.#current)) return false
+      const { config, appKey } = this.#options
+      const made = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: this.#now() })
+      this.#save({
+        'admin.user': made.user,
+        'admin.password': made.password,
+        'admin.secret': made.secret,
+        ...(config.app_key === '' && config['app.env'] === 'prod' && { app_key: appKey }),
+      })
+      this.#current = made
+      this.#keySaved = true
+      return true
+    })
+  }
+
+  /**
+   * Makes a secret where there is none.
+   * @returns the secret in use
+   * @throws Error when the file cannot be written
+   */
+  ensureSecret(): Promise<string> {
+    return this.#inTurn(async () => {
+      if (this.#current.secret !== '') return this.#current.secret
+      const { user, password } = this.#current
+      const secret = makeSecret({ user, password, hardened: this.#options.config['admin.hardened'], nowMs: this.#now() })
+      this.#save({ 'admin.secret': secret })
+      this.#current = { ...this.#current, secret }
+      return secret
+    })
+  }
+
+  #save(changes: Partial<Config>): void {
+    if (this.#options.file !== undefined) saveConfig(this.#options.file, changes)
+  }
+
+  #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
+    const result = this.#turn.then(task)
+    this.#turn = result.catch(() => undefined) // The caller is told; the next one is not held up by it.
+    return result
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * What stands before every system route, in this order:
+ * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page of
+ *    another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
+ * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
+ *    server.
+ * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
+ *
+ * Surprise: a request that does not say where it comes from passes: an address typed by hand, curl. Only `Origin: null`
+ * counts as elsewhere, since no token decides here.
+ */
+import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import { isLoopbackHost } from '../http/host.ts'
+import { isLoopback, normalizeIp } from '../http/ip-address.ts'
+import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
+import type { Middleware } from '../middleware/compose.ts'
+import { adminCookieName, isAdminCookie } from './cookie.ts'
+import { setupRequired } from './credentials.ts'
+import { nextOf } from './next-path.ts'
+import type { AdminPort } from './port.ts'
+
+/** When a request to a route changes something. A POST always does. */
+export type Change = 'never' | 'always' | 'with-query'
+
+/** What the guard must know of a system route. */
+export interface GuardedRow {
+  /** Whether the admin check applies. */
+  readonly auth: boolean
+  readonly change: Change
+  readonly url: string
+}
+
+/** What the guard needs of the panel's port. */
+export type GuardPort = Pick<AdminPort, 'config' | 'credentials' | 'routes'>
+
+/**
+ * Makes the guard; what it returns makes the middleware of a row.
+ * @param now milliseconds since 1970
+ */
+export function createGuard(port: GuardPort, now: () => number = Date.now): (row: GuardedRow) => Middleware {
+  const { config } = port
+  const originCheck = createOriginCheck(config['server.trusted_origins'])
+  const isOpen = config['app.env'] === 'dev'
+  const loopbackHostsOnly = isOpen && config['server.allowed_hosts'].length === 0 && isBoundToLoopback(config['server.host'])
+
+  function mayPass(ctx: Context): boolean {
+    const rules = {
+      secret: port.credentials().secret,
+      hardened: config['admin.hardened'],
+      lifetimeMinutes: config['session.lifetime'],
+      nowMs: now(),
+    }
+    return isAdminCookie(ctx.cookies[adminCookieName], rules)
+  }
+
+  return (row) => (ctx, next) => {
+    if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw foreignHost()
+    if (changesSomething(row, ctx)) {
+      if (ctx.method === 'HEAD') throw headRefused(port, row, ctx)
+      const refusal = refusalOf(ctx, originCheck)
+      if (refusal !== undefined) throw new HttpError(403, 'forbidden', refusal)
+    }
+    if (!row.auth || isOpen) return next()
+    if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
+    if (mayPass(ctx)) return next()
+    if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
+      return void ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
+    }
+    return void ctx.redirect(`/svc-login?next=${nextOf(ctx.path)}`)
+  }
+}
+
+function isBoundToLoopback(host: string): boolean {
+  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
+}
+
+function foreignHost(): HttpError {
+  const advice = 'open it as localhost or 127.0.0.1, or name the host in server.allowed_hosts'
+  return new HttpError(400, 'bad_host', `In dev the admin panel answers to names of this machine alone; ${advice}`)
+}
+
+function changesSomething(row: GuardedRow, ctx: Context): boolean {
+  if (ctx.method === 'POST' || row.change === 'always') return true
+  return row.change === 'with-query' && ctx.rawQuery.length > 1
+}
+
+function headRefused(port: GuardPort, row: GuardedRow, ctx: Context): HttpError {
+  const methods = port.routes().flatMap(({ record }) => (record.url === row.url ? record.method.split(',') : []))
+  const allow = [...new Set([...methods, 'OPTIONS'])].filter((method) => method !== 'HEAD').sort().join(', ')
+  return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it takes ${allow}, not HEAD`, {
+    headers: { Allow: allow },
+  })
+}
+
+/** Why a request that changes something is refused; undefined when it is not. */
+function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
+  const scheme = ctx.secure ? 'https' : 'http'
+  const verdict = originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
+  if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {
+    return 'This request changes the server and comes from another site'
+  }
+  const purpose = `${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`
+  return /\bprefetch\b/i.test(purpose) ? 'This request changes the server and is a prefetch' : undefined
+}
+
+function acceptsOnlyJson(ctx: Context): boolean {
+  const types = ctx.header('accept')?.split(',') ?? []
+  return types.length > 0 && types.every((type) => /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
+}

@@ -1,0 +1,28 @@
+/**
+ * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`.
+ */
+import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import type { Reply } from '../http/reply.ts'
+
+/**
+ * Reads a JSON object, whatever the content type says.
+ * @returns the object, or the reply that refuses it: 400 with what is wrong
+ * @throws HttpError for what is no matter of the text: a body that is too large, a client that left
+ */
+export async function readObject(ctx: Context): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
+  let value: unknown
+  try {
+    value = await ctx.readJson()
+  } catch (error) {
+    if (error instanceof HttpError && error.code === 'bad_json') return { refusal: refuse(ctx, 400, error.message) }
+    throw error
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as Record<string, unknown> }
+  return { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
+}
+
+/** Replies with `{ok: false, error}` and what else there is to say. */
+export function refuse(ctx: Context, status: number, error: string, more: Readonly<Record<string, unknown>> = {}): Reply {
+  return ctx.json({ ok: false, error, ...more }, status)
+}

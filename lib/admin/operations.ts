@@ -1,0 +1,61 @@
+/**
+ * Health, metrics and the running of the server: ping, slow, ready, status, metrics, cache-clear, stop, bench.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Context } from '../http/context.ts'
+import { BodyReply, type Reply } from '../http/reply.ts'
+import { serverName } from '../version.ts'
+import type { AdminPort } from './port.ts'
+
+const slowMs = 3000
+/** The text exposition format of Prometheus. */
+const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Makes the handlers. */
+export function createOperations(port: AdminPort) {
+  const { control, log } = port
+  return {
+    ping: (ctx: Context): Reply => ctx.json({ status: 'ok', server: serverName }),
+
+    async slow(ctx: Context): Promise<Reply> {
+      await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {}) // Who left gets no answer, and holds nothing.
+      return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
+    },
+
+    ready: (ctx: Context): Reply => (port.ready() ? ctx.json({ status: 'ready' }) : ctx.json({ status: 'stopping' }, 503)),
+
+    /** The status; with `?monitor=1` also what the monitor page draws. */
+    status(ctx: Context): Reply {
+      ctx.setHeader('Cache-Control', 'no-store')
+      if (!ctx.query.has('monitor')) return ctx.json(port.status())
+      const monitor = { history: port.history(), requests: port.recentRequests(), lines: port.recentLines(), trace: port.traceState() }
+      return ctx.json({ ...port.status(), monitor })
+    },
+
+    metrics: (): Reply => new BodyReply(prometheusType, port.prometheus()),
+
+    async cacheClear(ctx: Context): Promise<Reply> {
+      const { deleted, path } = await control.apply({ type: 'cache.clear' })
+      log.info(`view cache cleared by ${ctx.ip}: ${deleted} files`)
+      return ctx.json({ status: 'ok', deleted, path })
+    },
+
+    async stop(ctx: Context): Promise<Reply> {
+      log.info(`stop asked for by ${ctx.ip}`)
+      ctx.lastOnConnection = true
+      await control.apply({ type: 'stop' })
+      return ctx.json({ status: 'stopping' })
+    },
+
+    async benchStart(ctx: Context): Promise<Reply> {
+      await control.apply({ type: 'bench.start' })
+      log.info(`bench window started by ${ctx.ip}`)
+      return ctx.json({ bench: 'start' })
+    },
+
+    benchStop(ctx: Context): Reply {
+      log.info(`bench window read by ${ctx.ip}`)
+      return ctx.json({ bench: 'stop', metrics: port.status() })
+    },
+  }
+}

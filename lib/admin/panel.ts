@@ -1,0 +1,120 @@
+/**
+ * The admin panel of one server, put together: its credentials, its history, the commands that it carries out, and its
+ * routes.
+ */
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config/table.ts'
+import type { CommandHandlers, Control } from '../control/commands.ts'
+import type { Logger } from '../log/logger.ts'
+import type { RecentLines } from '../log/recent-lines.ts'
+import { TimedTrace } from '../log/timed-trace.ts'
+import { createHistory } from '../metrics/history.ts'
+import { renderPrometheus } from '../metrics/prometheus.ts'
+import type { Chain } from '../middleware/compose.ts'
+import type { Registry } from '../routing/registry.ts'
+import { version } from '../version.ts'
+import { createViews } from '../views/cache.ts'
+import { CredentialStore } from './credential-store.ts'
+import type { AdminPort, DryMatch } from './port.ts'
+import { readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
+import { createSystemRoutes } from './table.ts'
+
+export interface PanelOptions {
+  readonly config: Config
+  /** Where credentials are saved; undefined: an embedded server without a file. */
+  readonly configFile: string | undefined
+  /** The `app_key` in use. */
+  readonly appKey: string
+  readonly registry: Registry<Chain>
+  readonly sources: StatusSources
+  readonly logger: Logger
+  readonly recentLines: RecentLines
+  /** Given late, since its handlers are the panel's in part. */
+  readonly control: () => Control
+  readonly ready: () => boolean
+}
+
+export interface Panel {
+  /** The commands that the panel carries out. */
+  readonly handlers: Pick<CommandHandlers, 'trace.set' | 'bench.start' | 'admin.setup' | 'admin.secret'>
+  /** Whether the `app_key` in use is in the configuration file. */
+  readonly keySaved: boolean
+  /** Registers the system routes and says what a first setup needs. To be called once, at the start. */
+  open(): void
+  /** Ends what runs in the background. */
+  close(): void
+}
+
+const pagesFolder = fileURLToPath(new URL('./pages', import.meta.url))
+
+/** Builds the panel. Nothing is registered before `open()`. */
+export function createPanel(options: PanelOptions): Panel {
+  const { config, registry, sources, logger } = options
+  const log = logger.module('server')
+  const store = new CredentialStore({ config, file: options.configFile, appKey: options.appKey })
+  const history = createHistory({ sample: () => takeSample(sources) })
+  const trace = new TimedTrace(logger.trace, (module, enabled) =>
+    log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),
+  )
+  const pages = createViews({
+    root: pagesFolder,
+    cacheFolder: pagesFolder,
+    ram: true,
+    disk: false,
+    readable: false,
+    version,
+    onProblem: (message) => logger.module('response').warn(message),
+  })
+  const port: AdminPort = {
+    config,
+    control: { apply: (command) => options.control().apply(command) },
+    credentials: () => store.current,
+    status: () => readStatus(sources),
+    prometheus: () => renderPrometheus(readTotals(sources)),
+    history: () => history.snapshot(),
+    recentRequests: () => sources.metrics.recent(),
+    recentLines: () => options.recentLines.list(),
+    traceState: () => logger.trace.state(),
+    routes: () => registry.list(),
+    match: (method, path) => dryMatch(registry, method, path),
+    ready: options.ready,
+    pages,
+    log,
+  }
+  const { routes, announceSetup } = createSystemRoutes(port)
+
+  return {
+    handlers: {
+      'trace.set': ({ module, enabled, ttlSeconds }) => trace.set(module, enabled, ttlSeconds),
+      'bench.start': () => {
+        sources.metrics.resetWindow()
+        sources.eventLoop.reset()
+        sources.queueWaits.reset()
+      },
+      'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
+      'admin.secret': async () => ({ secret: await store.ensureSecret() }),
+    },
+    get keySaved() {
+      return store.keySaved
+    },
+    open: () => {
+      for (const route of routes) registry.add(route)
+      announceSetup()
+    },
+    close: () => {
+      history.close()
+      trace.close()
+    },
+  }
+}
+
+/** Finds as a request would. The parameters have no prototype, as those of a request. */
+function dryMatch(registry: Registry<Chain>, method: string, path: string): DryMatch | readonly string[] {
+  const found = registry.find(method, path)
+  if (found === undefined) return registry.allowed(path)
+  const params = Object.create(null) as Record<string, string>
+  found.route.pattern.names.forEach((name, at) => {
+    params[name] = found.values[at] ?? ''
+  })
+  return { record: found.route.record, params }
+}

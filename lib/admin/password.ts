@@ -1,0 +1,119 @@
+/**
+ * Passwords: hashing and checking, in the spec's form (MD5) and in the hardened one (scrypt, RFC 7914).
+ *
+ * A hardened hash is `scrypt$N$r$p$salt$key`, salt and key in base64url. N=2^14, r=8, p=5 are parameters of the OWASP
+ * Password Storage Cheat Sheet: 16 MiB of memory and about a tenth of a second each.
+ *
+ * Surprise: a stored hash is checked by its own form, whatever `admin.hardened` says, so that switching it locks nobody
+ * out. The new form comes with the next password.
+ */
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import type { BinaryLike, ScryptOptions } from 'node:crypto'
+import { promisify } from 'node:util'
+import { HttpError } from '../http/errors.ts'
+
+/** Checks passwords, a few at a time. */
+export interface PasswordCheck {
+  /**
+   * Whether a password is that of a stored hash.
+   * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash
+   */
+  matches(password: string, stored: string): Promise<boolean>
+}
+
+interface ScryptHash {
+  readonly cost: ScryptCost
+  readonly salt: Buffer
+  readonly key: Buffer
+}
+
+interface ScryptCost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
+const scryptAsync = promisify<BinaryLike, BinaryLike, number, ScryptOptions, Buffer>(scrypt)
+const costOfNew: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
+const saltBytes = 16
+const keyBytes = 32
+/** The most memory that a stored hash may ask for. */
+const maxMemoryBytes = 160 * 2 ** 20
+const scryptPattern = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9_-]{11,86})\$([A-Za-z0-9_-]{22,86})$/
+const md5Pattern = /^[0-9a-f]{32}$/
+
+/** The text for `admin.password`: the MD5 in lower-case hex or, hardened, a scrypt hash with a salt of its own. */
+export async function hashPassword(password: string, hardened: boolean): Promise<string> {
+  if (!hardened) return md5(password).toString('hex')
+  const salt = randomBytes(saltBytes)
+  const key = await derive(password, salt, keyBytes, costOfNew)
+  const { N, r, p } = costOfNew
+  return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$')
+}
+
+/**
+ * Makes a check of its own limits.
+ * @param atOnce how many scrypt checks run at the same time: each takes a thread of the four that files need too
+ * @param maxWaiting how many more may wait
+ */
+export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck {
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  async function enter(): Promise<void> {
+    if (running < atOnce) {
+      running += 1
+      return
+    }
+    if (waiting.length >= maxWaiting) {
+      throw new HttpError(503, 'overloaded', 'Too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve))
+  }
+
+  function leave(): void {
+    const next = waiting.shift()
+    if (next === undefined) running -= 1
+    else next()
+  }
+
+  return {
+    async matches(password, stored) {
+      if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
+      const { salt, key, cost } = readScrypt(stored)
+      await enter()
+      try {
+        return timingSafeEqual(await derive(password, salt, key.length, cost), key)
+      } finally {
+        leave()
+      }
+    },
+  }
+}
+
+/** Whether two texts are equal, in a time that tells nothing of where they differ. */
+export function equalTexts(one: string, two: string): boolean {
+  return timingSafeEqual(sha256(one), sha256(two))
+}
+
+function md5(text: string): Buffer {
+  return createHash('md5').update(text).digest()
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+function readScrypt(stored: string): ScryptHash {
+  const [, n, r, p, salt = '', key = ''] = scryptPattern.exec(stored) ?? []
+  const cost = { N: Number(n), r: Number(r), p: Number(p) }
+  const isCost = cost.N >= 2 && Number.isInteger(Math.log2(cost.N)) && cost.r > 0 && cost.p > 0
+  if (!isCost || 128 * cost.N * cost.r > maxMemoryBytes) {
+    throw new Error('Cannot check a password: admin.password in svc.json is no hash of this server; set it with svc passwd')
+  }
+  return { cost, salt: Buffer.from(salt, 'base64url'), key: Buffer.from(key, 'base64url') }
+}
+
+function derive(password: string, salt: Buffer, length: number, cost: ScryptCost): Promise<Buffer> {
+  return scryptAsync(password, salt, length, { ...cost, maxmem: 2 * maxMemoryBytes })
+}

@@ -1,0 +1,162 @@
+/**
+ * The actions of signing in and out and of the first setup.
+ *
+ * Surprise: neither page says which of name and password was wrong, both are always compared, and the name that was
+ * tried is not logged: it may be a password that was typed into the wrong field.
+ */
+import type { Context } from '../http/context.ts'
+import type { Reply } from '../http/reply.ts'
+import type { Action } from '../middleware/compose.ts'
+import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
+import { setupRequired } from './credentials.ts'
+import { safeNext, type Changes } from './next-path.ts'
+import { page } from './page.ts'
+import { createPasswordCheck, equalTexts } from './password.ts'
+import type { AdminPort } from './port.ts'
+import { checkSetup } from './setup-rules.ts'
+import { createSetupToken } from './setup-token.ts'
+import { createLoginThrottle, type ThrottleOptions } from './throttle.ts'
+
+/** What signing in needs of the panel's port. */
+export type SignInPort = Pick<AdminPort, 'config' | 'control' | 'credentials' | 'match' | 'pages' | 'log'>
+
+/** Besides the port; `now` and `wait` for tests. */
+export interface SignInOptions extends ThrottleOptions {
+  /** Whether a GET on a system route's URL changes something, so that no login leads there. */
+  readonly changes: Changes
+}
+
+/** The actions, and what the start must call. */
+export interface SignIn {
+  readonly loginPage: Action
+  readonly login: Action
+  readonly logout: Action
+  readonly setupPage: Action
+  readonly setup: Action
+  /** Writes the setup token to the log when a setup is required. */
+  announceSetup(): void
+}
+
+/** What a form shows of what was typed. */
+interface Typed {
+  readonly user: string
+  readonly next?: string | undefined
+  readonly token?: string
+}
+
+const afterLogin = '/svc-status'
+const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
+
+/** Makes the actions of one server. */
+export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
+  const { config } = port
+  const now = options.now ?? Date.now
+  const throttle = createLoginThrottle(options)
+  const passwords = createPasswordCheck()
+  const setupToken = createSetupToken(port)
+
+  function loginForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+    const next = safeNext(typed.next, port, options.changes) ?? ''
+    const data = { title: 'Log in', signedIn: false, setupRequired: setupRequired(port.credentials()) }
+    return page(ctx, port, 'login.html', { ...data, user: typed.user, next, message }, status)
+  }
+
+  function setupForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+    const tokenRequired = setupToken.requiredFor(ctx)
+    const data = { title: 'Set up the admin panel', signedIn: false, tokenRequired }
+    return page(ctx, port, 'setup.html', { ...data, user: typed.user, token: typed.token ?? '', message }, status)
+  }
+
+  function tooMany(ctx: Context, typed: Typed, seconds: number): Reply {
+    ctx.setHeader('Retry-After', seconds)
+    const unit = seconds === 1 ? 'second' : 'seconds'
+    return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
+  }
+
+  async function areRight(user: string, password: string): Promise<boolean> {
+    const credentials = port.credentials()
+    const isUser = equalTexts(user, credentials.user)
+    const isPassword = await passwords.matches(password, credentials.password)
+    return isUser && isPassword
+  }
+
+  function cookieRules(secret: string): CookieRules {
+    const { 'admin.hardened': hardened, 'session.lifetime': lifetimeMinutes } = config
+    return { secret, hardened, lifetimeMinutes, nowMs: now() }
+  }
+
+  /** The present secret, made and saved when there is none. */
+  async function secretNow(): Promise<string> {
+    const { secret } = port.credentials()
+    return secret === '' ? (await port.control.apply({ type: 'admin.secret' })).secret : secret
+  }
+
+  /** The answer when the credentials could not be saved: the form, which says why. */
+  function unsaved(error: unknown, form: (message: string) => Reply): Reply {
+    port.log.error('the admin credentials could not be saved', error)
+    return form(error instanceof Error ? error.message : String(error))
+  }
+
+  async function login(ctx: Context): Promise<Reply> {
+    if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
+    const form = await ctx.readForm()
+    const typed = { user: form.get('user') ?? '', next: form.get('next') }
+    const refusedFor = throttle.begin(ctx.ip)
+    if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
+    if (!(await areRight(typed.user, form.get('password') ?? ''))) {
+      port.log.info(`failed login by ${ctx.ip}`)
+      const retryAfter = await throttle.failed(ctx.ip)
+      return retryAfter > 0 ? tooMany(ctx, typed, retryAfter) : loginForm(ctx, typed, 'Invalid credentials', 401)
+    }
+    throttle.succeeded(ctx.ip)
+    let secret: string
+    try {
+      secret = await secretNow()
+    } catch (error) {
+      return unsaved(error, (message) => loginForm(ctx, typed, message, 500))
+    }
+    setAdminCookie(ctx, cookieRules(secret))
+    port.log.info(`login by ${ctx.ip}: ${shown(typed.user)}`)
+    return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
+  }
+
+  function logout(ctx: Context): Reply {
+    const { user, secret } = port.credentials()
+    if (isAdminCookie(ctx.cookies[adminCookieName], cookieRules(secret))) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
+    dropAdminCookie(ctx)
+    return ctx.redirect('/svc-login')
+  }
+
+  async function setup(ctx: Context): Promise<Reply> {
+    if (!setupRequired(port.credentials())) return ctx.redirect('/svc-login')
+    const form = await ctx.readForm()
+    const [user = '', password = '', password2 = '', token = ''] = setupFields.map((name) => form.get(name))
+    const again = (message: string, status: number): Reply => setupForm(ctx, { user, token }, message, status)
+    const problem = checkSetup({ user, password, password2 })
+    if (problem !== undefined) return again(problem, 422)
+    if (setupToken.requiredFor(ctx) && !setupToken.matches(token)) return again('Setup token is missing or wrong', 422)
+    const before = port.credentials().user
+    try {
+      const { done } = await port.control.apply({ type: 'admin.setup', user, password })
+      if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: from ${shown(before)} to ${shown(user)}`)
+    } catch (error) {
+      return unsaved(error, (message) => again(message, 500))
+    }
+    return ctx.redirect('/svc-login')
+  }
+
+  return {
+    loginPage: (ctx) => loginForm(ctx, { user: '', next: ctx.query.get('next') ?? undefined }, ''),
+    login,
+    logout,
+    setupPage: (ctx) =>
+      setupRequired(port.credentials()) ? setupForm(ctx, { user: '' }, '') : ctx.redirect('/svc-login'),
+    setup,
+    announceSetup: setupToken.announce,
+  }
+}
+
+/** A name in a log line, shortened to 100 characters. */
+function shown(user: string): string {
+  return JSON.stringify(user.length > 100 ? `${user.slice(0, 100)}...` : user)
+}

@@ -1,0 +1,93 @@
+/**
+ * Slows down whoever guesses passwords. Failed logins of one address within a minute: from the 11th the answer comes a
+ * second later, and past 100 there is no attempt any more. At most 50 answers wait at the same time; past that a failed
+ * login is told at once to come back later.
+ *
+ * IPv6 addresses count by their first 64 bits, since one client has all that follow.
+ *
+ * Surprise: an attempt counts as failed from its beginning until it turns out right. Else a thousand at the same time
+ * would all begin before the first has failed.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What a test may want to hold. */
+export interface ThrottleOptions {
+  /** Milliseconds from any point on; a clock that never goes back unless given. */
+  readonly now?: () => number
+  /** Waits; a timer unless given. */
+  readonly wait?: (milliseconds: number) => Promise<unknown>
+}
+
+export interface LoginThrottle {
+  /** Asks before a password is looked at. Returns 0: go on; or the seconds after which to try again. */
+  begin(address: string): number
+  /** The password was right: the address begins anew. */
+  succeeded(address: string): void
+  /** The password was wrong. Resolves when it may be said: with 0, or with the seconds after which to try again. */
+  failed(address: string): Promise<number>
+}
+
+const windowMs = 60_000
+const freeFailures = 10
+const maxFailures = 100
+const delayMs = 1000
+const maxWaiting = 50
+/** Addresses that are remembered; past that the one whose last attempt is oldest is forgotten. */
+const maxAddresses = 10_000
+
+/** Makes a throttle. Its memory is bounded: 10,000 addresses with 100 times each. */
+export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): LoginThrottle {
+  /** The times of each network's attempts, oldest first; the network with the latest attempt last. */
+  const attempts = new Map<string, number[]>()
+  let waiting = 0
+
+  function recent(network: string, nowMs: number): number[] {
+    return (attempts.get(network) ?? []).filter((time) => nowMs - time < windowMs)
+  }
+
+  return {
+    begin(address) {
+      const network = networkOf(address)
+      const nowMs = now()
+      const times = recent(network, nowMs)
+      const [oldest] = times
+      if (oldest !== undefined && times.length >= maxFailures) return Math.ceil((oldest + windowMs - nowMs) / 1000)
+      times.push(nowMs)
+      attempts.delete(network)
+      attempts.set(network, times)
+      if (attempts.size > maxAddresses) forgetOldest(attempts)
+      return 0
+    },
+    succeeded(address) {
+      attempts.delete(networkOf(address))
+    },
+    async failed(address) {
+      if (recent(networkOf(address), now()).length <= freeFailures) return 0
+      if (waiting >= maxWaiting) return delayMs / 1000
+      waiting += 1
+      try {
+        await wait(delayMs)
+      } finally {
+        waiting -= 1
+      }
+      return 0
+    },
+  }
+}
+
+function monotonic(): number {
+  return performance.now()
+}
+
+/** The first 64 bits of an IPv6 address, as `normalizeIp` writes it: one client has all that lie behind them. */
+function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [left = [], right = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = new Array<string>(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].slice(0, 4).join(':')
+}
+
+function forgetOldest(attempts: Map<string, number[]>): void {
+  const [oldest] = attempts.keys()
+  if (oldest !== undefined) attempts.delete(oldest)
+}

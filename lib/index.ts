@@ -1,0 +1,56 @@
+/**
+ * The package's own face: `createApp()` for those who embed the server, and the types for those who write actions and
+ * middleware in TypeScript.
+ *
+ * ```ts
+ * import { createApp, type Action } from 'svc'
+ *
+ * const app = createApp({ config: { server: { port: 8080 } }, folder: import.meta.dirname })
+ * const { url } = await app.start()
+ * ```
+ *
+ * Surprise: an app never touches the process. Signals, exit statuses and what nobody caught are left to whoever embeds
+ * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
+ */
+
+// What these add to the type of the context would be left out of the package's types otherwise.
+import './log/feature.ts'
+import './routing/feature.ts'
+import './views/feature.ts'
+
+/** Builds a server from a configuration. */
+export { createApp } from './app.ts'
+/** A server, what it is made from, and where it listens. */
+export type { Address, App, AppOptions } from './app.ts'
+/** What a middleware module's `setup(app)` is given, and what it and its teardown look like. */
+export type { SetupApp } from './application.ts'
+export type { Setup, Teardown } from './middleware/host.ts'
+
+/** The configuration cannot be used: `createApp` throws it. */
+export { ConfigError } from './config/load.ts'
+/** The configuration by dotted key, with a value for each. */
+export type { Config, ConfigKey } from './config/table.ts'
+
+/** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
+export { MiddlewareError } from './middleware/config-file.ts'
+/** Route files or modules cannot be used: `start` and the command `routes.reload` reject with it. */
+export { ReloadError } from './control/commands.ts'
+/** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */
+export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './control/commands.ts'
+
+/** What a request is to actions, middleware and views. */
+export type { Context } from './http/context.ts'
+/** An action, a middleware, and what runs the rest of the chain. */
+export type { Action, Middleware, Next } from './middleware/compose.ts'
+/** The record of a route, as `ctx.route` has it. */
+export type { RouteRecord } from './routing/route.ts'
+/** What `ctx.json()` and the like give back, to be returned. */
+export type { Reply } from './http/reply.ts'
+/** What `ctx.readForm()` gives. */
+export type { Form, FormFile } from './http/form.ts'
+/** What `ctx.setCookie()` takes. */
+export type { CookieAttributes } from './http/cookie.ts'
+/** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
+export { HttpError } from './http/errors.ts'
+/** The log of a module, as `ctx.logger()` and `app.logger()` give it. */
+export type { Level, ModuleLogger } from './log/logger.ts'

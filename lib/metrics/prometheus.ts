@@ -1,0 +1,132 @@
+/**
+ * What `/svc-metrics` answers. Every name begins with `svc_`, units are seconds and bytes, and counters never go back.
+ */
+import type { EventLoopTotals } from './event-loop.ts'
+import { family, histogram, labels, type Row } from './exposition.ts'
+import type { MetricsTotals } from './metrics.ts'
+import { statusClasses } from './request-counts.ts'
+
+/** A pool of workers now, and what it refused since the start. */
+export interface PoolState {
+  /** `http`, `ws`, `sse` or `longpoll`. */
+  readonly name: string
+  readonly workers: number
+  readonly busy: number
+  readonly waiting: number
+  readonly queueSize: number
+  readonly refused: number
+}
+
+/** The lines of a log since the start. */
+export interface LogState {
+  /** `general` or `access`. */
+  readonly name: string
+  readonly written: number
+  readonly lost: number
+}
+
+/** All that is shown. */
+export interface PrometheusInput {
+  /** The server's version. */
+  readonly version: string
+  /** `process.versions.node` */
+  readonly nodeVersion: string
+  readonly requests: MetricsTotals
+  /** Requests being served now. */
+  readonly activeRequests: number
+  readonly pools: readonly PoolState[]
+  readonly connections: { readonly open: number; readonly refused: number }
+  readonly eventLoop: EventLoopTotals
+  /** In bytes, as `process.memoryUsage()` gives it. */
+  readonly memory: Readonly<Record<'rss' | 'heapUsed' | 'heapTotal' | 'external', number>>
+  readonly logs: readonly LogState[]
+  readonly viewCache: { readonly hits: number; readonly misses: number }
+  /** How many warnings `/svc-status` shows now. */
+  readonly warnings: number
+}
+
+/** Renders the metrics in the text format 0.0.4; send them as `expositionType` of `exposition.ts`. */
+export function renderPrometheus(input: PrometheusInput): string {
+  const parts = [processFamilies, requestFamilies, poolFamilies, eventLoopFamilies, otherFamilies]
+  return parts.map((render) => render(input)).join('')
+}
+
+function processFamilies(input: PrometheusInput): string {
+  const { version, nodeVersion, requests, memory } = input
+  const build = labels({ version, node: nodeVersion })
+  return [
+    family('gauge', 'svc_build_info', 'The versions, as labels of a 1.', [[build, 1]]),
+    single('gauge', 'svc_start_time_seconds', 'When the server started, since 1970.', requests.startedAtMs / 1000),
+    single('gauge', 'svc_uptime_seconds', 'How long the server has been running.', requests.uptimeSeconds),
+    single('gauge', 'svc_memory_resident_bytes', 'Memory of the process.', memory.rss),
+    single('gauge', 'svc_memory_heap_used_bytes', 'JavaScript heap in use.', memory.heapUsed),
+    single('gauge', 'svc_memory_heap_size_bytes', 'JavaScript heap reserved.', memory.heapTotal),
+    single('gauge', 'svc_memory_external_bytes', 'Memory that JavaScript objects hold outside of it.', memory.external),
+  ].join('')
+}
+
+function requestFamilies({ requests, activeRequests }: PrometheusInput): string {
+  const routes = requests.routes.map((totals) => ({ ...totals, route: labels({ route: totals.name }) }))
+  const byClass = routes.flatMap(({ route, byClass }) =>
+    statusClasses.filter((code) => byClass[code] > 0).map((code): Row => [`${route},code="${code}"`, byClass[code]]),
+  )
+  return [
+    family('counter', 'svc_http_requests_total', 'Requests answered, by route and status class.', byClass),
+    histogram(
+      'svc_http_request_duration_seconds',
+      'From the request header to the end of the answer, by route.',
+      routes.map(({ route, durations }) => [route, durations]),
+    ),
+    family(
+      'counter',
+      'svc_http_request_body_bytes_total',
+      'Bytes of request bodies, by route.',
+      routes.map(({ route, bytesIn }) => [route, bytesIn]),
+    ),
+    family(
+      'counter',
+      'svc_http_response_body_bytes_total',
+      'Bytes of response bodies, by route.',
+      routes.map(({ route, bytesOut }) => [route, bytesOut]),
+    ),
+    single('gauge', 'svc_http_requests_active', 'Requests being served.', activeRequests),
+  ].join('')
+}
+
+function poolFamilies({ pools, connections }: PrometheusInput): string {
+  const named = pools.map((pool) => [labels({ pool: pool.name }), pool] as const)
+  const rows = (value: (pool: PoolState) => number): Row[] => named.map(([pool, state]) => [pool, value(state)])
+  return [
+    family('gauge', 'svc_pool_workers', 'Workers of a pool.', rows((pool) => pool.workers)),
+    family('gauge', 'svc_pool_workers_busy', 'Workers of a pool that are at work.', rows((pool) => pool.busy)),
+    family('gauge', 'svc_pool_queue_size', 'Places in the queue of a pool.', rows((pool) => pool.queueSize)),
+    family('gauge', 'svc_pool_queue_waiting', 'Requests in the queue of a pool.', rows((pool) => pool.waiting)),
+    family('counter', 'svc_pool_refused_total', 'Refused because the queue was full.', rows((pool) => pool.refused)),
+    single('gauge', 'svc_connections_open', 'Open connections.', connections.open),
+    single('counter', 'svc_connections_refused_total', 'Connections refused by a limit.', connections.refused),
+  ].join('')
+}
+
+function eventLoopFamilies({ eventLoop }: PrometheusInput): string {
+  const { delay, activeSeconds } = eventLoop
+  return [
+    histogram('svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.', [['', delay]]),
+    single('counter', 'svc_event_loop_active_seconds_total', 'Time it did not wait.', activeSeconds),
+  ].join('')
+}
+
+function otherFamilies({ logs, viewCache, warnings }: PrometheusInput): string {
+  const named = logs.map((log) => [labels({ log: log.name }), log] as const)
+  const rows = (value: (log: LogState) => number): Row[] => named.map(([log, state]) => [log, value(state)])
+  return [
+    family('counter', 'svc_log_lines_written_total', 'Log lines on disk.', rows((log) => log.written)),
+    family('counter', 'svc_log_lines_lost_total', 'Log lines that could not be written.', rows((log) => log.lost)),
+    single('counter', 'svc_view_cache_hits_total', 'Views found compiled.', viewCache.hits),
+    single('counter', 'svc_view_cache_misses_total', 'Views that had to be compiled.', viewCache.misses),
+    single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings),
+  ].join('')
+}
+
+function single(type: 'counter' | 'gauge', name: string, help: string, value: number): string {
+  return family(type, name, help, [['', value]])
+}

@@ -1,0 +1,70 @@
+/**
+ * Routes that come and go while the server runs, one at a time, by the admin panel.
+ *
+ * Surprise: what is to last is written to disk before it is registered: an answer that says yes is true after a crash too.
+ */
+import { RouteRefusedError, type AddResult } from '../control/commands.ts'
+import type { Chain } from '../middleware/compose.ts'
+import type { MiddlewareSet } from '../middleware/host.ts'
+import { forgetRoute, persistRoute } from './persisted-routes.ts'
+import { parseRecord } from './record.ts'
+import { NameTakenError, type Registry } from './registry.ts'
+import type { RouteBuilder } from './route-builder.ts'
+
+export interface RunTimeRoutesOptions {
+  /** `paths.root`, absolute. */
+  readonly root: string
+  /** `paths.routes`, absolute. */
+  readonly routesFolder: string
+  readonly registry: Registry<Chain>
+  readonly builder: RouteBuilder
+  /** The middleware in use. */
+  readonly middleware: () => MiddlewareSet
+}
+
+/** Adds and removes single routes. */
+export class RunTimeRoutes {
+  readonly #options: RunTimeRoutesOptions
+
+  constructor(options: RunTimeRoutesOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Registers a route.
+   * @param record a route record as a client sent it
+   * @param persist whether to write it to `admin.json` as well
+   * @throws RouteRefusedError with all that is wrong; Error when the file cannot be written. Nothing has changed then.
+   */
+  async add(record: unknown, persist: boolean): Promise<AddResult> {
+    const { root, routesFolder, registry, builder } = this.#options
+    const middleware = this.#options.middleware()
+    const parsed = parseRecord(record, {
+      root,
+      middlewareKnown: (name) => middleware.byName.has(name),
+      middlewareNames: () => middleware.byName.keys(),
+    })
+    if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
+    const { name } = parsed.record
+    const { route, problem } = await builder.build(parsed, middleware)
+    if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
+    const hiding = registry.shadowedBy(route)
+    if (persist) persistRoute(routesFolder, parsed.record)
+    registry.add(route)
+    const warnings = [...parsed.warnings]
+    if (problem !== undefined) warnings.push(problem)
+    if (hiding !== undefined) warnings.push(`route "${hiding.record.name}" answers this method and pattern already`)
+    return { name, warnings }
+  }
+
+  /**
+   * Removes an application's route, also from `admin.json`. Returns whether there was one.
+   * @throws Error when the file cannot be written; nothing has changed then
+   */
+  remove(name: string): boolean {
+    const { routesFolder, registry } = this.#options
+    if (registry.get(name)?.system === true) throw new RangeError(`"${name}" is a system route: it cannot be removed`)
+    const forgotten = forgetRoute(routesFolder, name)
+    return registry.remove(name) || forgotten
+  }
+}

@@ -1,0 +1,82 @@
+/** What the monitor reads, made up, in the hands of a test. */
+import type { MonitorPort } from '../../lib/admin/monitor.ts'
+import type { Status } from '../../lib/admin/status.ts'
+import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
+import { makePort } from './support.ts'
+
+/** What a test may change at any time. */
+export interface MonitorFigures {
+  status: Status
+  history: HistorySnapshot
+  requests: ReturnType<MonitorPort['recentRequests']>
+  lines: ReturnType<MonitorPort['recentLines']>
+  trace: Record<string, boolean>
+}
+
+/** Makes a port over figures; all of them are ordinary ones. */
+export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) {
+  const held = makePort({ 'app.env': 'prod', ...config })
+  const figures: MonitorFigures = {
+    status: makeStatus(),
+    history: makeHistory(Array.from({ length: 180 }, (_, at) => at + 1)),
+    requests: [],
+    lines: [],
+    trace: { app: true, pool: false },
+  }
+  const port: MonitorPort = {
+    ...held.port,
+    status: () => figures.status,
+    history: () => figures.history,
+    recentRequests: () => figures.requests,
+    recentLines: () => figures.lines,
+    traceState: () => figures.trace,
+  }
+  return { held, port, figures }
+}
+
+/** A history in which every series has the same values, one every five seconds until now. */
+export function makeHistory(values: readonly number[]): HistorySnapshot {
+  const now = Date.now()
+  const time = values.map((_, at) => now - (values.length - 1 - at) * 5000)
+  const entries = [['time', time], ...sampleFields.map((field) => [field, values])]
+  return Object.fromEntries(entries) as HistorySnapshot // an entry per field
+}
+
+/** A route of the status with this p99. */
+export function makeRoute(name: string, p99_ms: number): Status['routes'][number] {
+  return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms }
+}
+
+function makeStatus(): Status {
+  return {
+    server: 'svc/0.1.0',
+    env: 'prod',
+    pid: 4242,
+    node: '20.20.2',
+    uptime_s: 93_784,
+    window_s: 100,
+    requests: {
+      total: 1234,
+      errors: 5,
+      active: 1,
+      by_class: { '1xx': 0, '2xx': 1229, '3xx': 0, '4xx': 5, '5xx': 0 },
+      bytes_in: 0,
+      bytes_out: 98_765,
+    },
+    latency_ms: { p50: 1.5, p95: 6, p99: 22, max: 812, mean: 2 },
+    routes: [makeRoute('home', 3)],
+    connections: { active: 7, refused: 0 },
+    event_loop: { p50_ms: 10, p99_ms: 11, max_ms: 40, utilization: 0.25 },
+    memory: { rss_mb: 80, heap_used_mb: 30, heap_total_mb: 40, external_mb: 2 },
+    pool_http: {
+      workers: 64, busy: 16, queue: 0, queue_size: 1000, refused: 0, alert: false,
+      waits: { count: 0, p50_ms: 0, p99_ms: 0, max_ms: 0 },
+    },
+    pool_ws: { workers: 100, active: 0 },
+    pool_rest: { workers_sse: 100, sse: 0, workers_longpoll: 100, longpoll: 0, queue: 0 },
+    views: { hits: 0, misses: 0 },
+    log: { written: 1, lost: 0 },
+    access_log: { written: 1, lost: 0 },
+    warnings: [],
+  }
+}

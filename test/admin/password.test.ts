@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { createHash, scryptSync } from 'node:crypto'
+import { test } from 'node:test'
+import { createPasswordCheck, equalTexts, hashPassword } from '../../lib/admin/password.ts'
+import { makeCredentials, makeSecret } from '../../lib/admin/setup.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+
+const check = createPasswordCheck()
+
+test('a plain hash is the MD5 of the password in UTF-8, in lower-case hex', async () => {
+  assert.equal(await hashPassword('secret', false), '5ebe2294ecd0e0f08eab7690d2a6ee69')
+  assert.equal(await hashPassword('pässwörd', false), createHash('md5').update('pässwörd', 'utf8').digest('hex'))
+})
+
+test('a hardened hash is scrypt with a salt of its own, and the configuration takes it', async () => {
+  const [one, two] = await Promise.all([hashPassword('secret', true), hashPassword('secret', true)])
+  assert.notEqual(one, two)
+  const [name, n, r, p, salt = '', key] = one.split('$')
+  assert.deepEqual([name, n, r, p], ['scrypt', '16384', '8', '5'])
+  assert.equal(Buffer.from(salt, 'base64url').length, 16)
+  const expected = scryptSync('secret', Buffer.from(salt, 'base64url'), 32, { N: 16384, r: 8, p: 5, maxmem: 2 ** 26 })
+  assert.equal(key, expected.toString('base64url'))
+  assert.equal(parseConfig({ 'admin.password': one }, '/').config['admin.password'], one)
+})
+
+test('takes the right password alone, in both forms', async () => {
+  for (const hardened of [false, true]) {
+    const stored = await hashPassword('secret', hardened)
+    assert.equal(await check.matches('secret', stored), true)
+    for (const wrong of ['', 'Secret', 'secret ', 'secre', stored]) assert.equal(await check.matches(wrong, stored), false, wrong)
+  }
+})
+
+test('checks a hash by the cost that stands in it', async () => {
+  const salt = Buffer.from('sixteen bytes...')
+  const key = scryptSync('secret', salt, 32, { N: 1024, r: 4, p: 1 })
+  const stored = `scrypt$1024$4$1$${salt.toString('base64url')}$${key.toString('base64url')}`
+  assert.equal(await check.matches('secret', stored), true)
+  assert.equal(await check.matches('other1', stored), false)
+})
+
+test('refuses a stored text that is no hash, or asks for more than it should', async () => {
+  const salt = 'A'.repeat(22)
+  const key = 'A'.repeat(43)
+  const rows = ['', 'secret', 'scrypt', `scrypt$1000$8$1$${salt}$${key}`, `scrypt$1$8$1$${salt}$${key}`, `scrypt$1024$0$1$${salt}$${key}`,
+    `scrypt$1024$8$0$${salt}$${key}`, `scrypt$1048576$8$1$${salt}$${key}`, `scrypt$1024$8$1$$${key}`, `scrypt$1024$8$1$${salt}$`,
+    'D41D8CD98F00B204E9800998ECF8427E']
+  for (const stored of rows) {
+    await assert.rejects(check.matches('secret', stored), /admin\.password in svc\.json is no hash of this server/, stored)
+  }
+})
+
+test('runs a few scrypt checks at once, lets some wait, and refuses what is past that', async () => {
+  const stored = await hashPassword('secret', true)
+  const narrow = createPasswordCheck(1, 2)
+  const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.matches('secret', stored)))
+  assert.deepEqual(results.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  const { reason } = results[4] as PromiseRejectedResult
+  assert.ok(reason instanceof HttpError)
+  assert.deepEqual([reason.status, reason.headers['Retry-After']], [503, '1'])
+  assert.equal(await narrow.matches('secret', stored), true, 'and is free again')
+})
+
+test('texts are equal or not, whatever their lengths', () => {
+  assert.equal(equalTexts('', ''), true)
+  assert.equal(equalTexts('ann', 'ann'), true)
+  assert.equal(equalTexts('ann', 'anna'), false)
+  assert.equal(equalTexts('ann', ''), false)
+})
+
+test('a secret is the MD5 of timestamp, user and password; hardened, 32 random bytes', () => {
+  const source = { user: 'ann', password: 'secret', nowMs: 1700000000000 }
+  const secret = makeSecret({ ...source, hardened: false })
+  assert.equal(secret, createHash('md5').update('1700000000000annsecret').digest('hex'))
+  const hardened = makeSecret({ ...source, hardened: true })
+  assert.equal(Buffer.from(hardened, 'base64url').length, 32)
+  assert.notEqual(hardened, makeSecret({ ...source, hardened: true }))
+})
+
+test('credentials are the name, the hash and a secret', async () => {
+  const made = await makeCredentials({ user: 'ann', password: 'secret', hardened: false, nowMs: 5 })
+  assert.deepEqual(made, {
+    user: 'ann',
+    password: '5ebe2294ecd0e0f08eab7690d2a6ee69',
+    secret: createHash('md5').update('5annsecret').digest('hex'),
+  })
+})

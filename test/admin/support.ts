@@ -1,0 +1,128 @@
+/** Handlers of the admin panel over a real server, with a port that a test holds in its hands. */
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { TestContext } from 'node:test'
+import type { AdminCredentials } from '../../lib/admin/credentials.ts'
+import type { AdminPort } from '../../lib/admin/port.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { Command, CommandTable, CommandType } from '../../lib/control/commands.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
+import { createContextClass } from '../../lib/http/features.ts'
+import { createHostGuard } from '../../lib/http/host-guard.ts'
+import { createRequestIds } from '../../lib/http/request-id.ts'
+import { silentLogger } from '../../lib/log/silent.ts'
+import type { ModuleLogger } from '../../lib/log/logger.ts'
+import { compose, type Action, type Chain, type Middleware } from '../../lib/middleware/compose.ts'
+import { parsePattern } from '../../lib/routing/pattern.ts'
+import { Registry } from '../../lib/routing/registry.ts'
+import { createRequestServer } from '../../lib/server.ts'
+import { createViews } from '../../lib/views/cache.ts'
+
+/** What the tests of this folder use of the panel's port. */
+export type TestPort = Pick<
+  AdminPort,
+  'config' | 'control' | 'credentials' | 'match' | 'routes' | 'pages' | 'log'
+>
+
+/** A port, what it holds, and the log lines `LEVEL message` that were written. */
+export interface PortInHand {
+  readonly port: TestPort
+  credentials: AdminCredentials
+  readonly lines: string[]
+  readonly registry: Registry<Chain>
+}
+
+/** Makes a port. Commands are carried out by `apply`; without it there are none. */
+export function makePort(
+  config: Readonly<Record<string, unknown>> = {},
+  apply: (command: Command, held: PortInHand) => Promise<unknown> = () => Promise.reject(new Error('no commands')),
+): PortInHand {
+  const registry = new Registry<Chain>()
+  const lines: string[] = []
+  const log = (level: string) => (message: string) => void lines.push(`${level} ${message}`)
+  const levels = { debug: log('DEBUG'), info: log('INFO'), warn: log('WARN'), error: log('ERROR'), fatal: log('FATAL') }
+  const moduleLog: ModuleLogger = Object.assign(log('INFO'), levels, { debugEnabled: true })
+  const pages = createViews({
+    root: fileURLToPath(new URL('../../lib/admin/pages', import.meta.url)),
+    cacheFolder: '/nowhere',
+    ram: true,
+    disk: false,
+    readable: false,
+    version: '1',
+    onProblem: () => {},
+  })
+  const port: TestPort = {
+    config: parseConfig(config, '/nowhere').config,
+    control: {
+      apply: <T extends CommandType>(command: Command<T>) =>
+        // A command's answer belongs to its type; a test's own `apply` knows no more than the command.
+        apply(command as unknown as Command, held) as Promise<CommandTable[T]['answers']>,
+    },
+    credentials: () => held.credentials,
+    routes: () => registry.list().map(({ record, system }) => ({ record, system })),
+    match: (method, path) => {
+      const match = registry.find(method, path)
+      return match === undefined ? registry.allowed(path) : { record: match.route.record, params: {} }
+    },
+    pages,
+    log: moduleLog,
+  }
+  const held: PortInHand = { port, credentials: { user: '', password: '', secret: '' }, lines, registry }
+  return held
+}
+
+/** A route under test. */
+export interface TestRoute {
+  readonly method: string
+  readonly url: string
+  readonly action: Action
+  readonly guard?: Middleware
+  /** `svc.` and the URL unless given. */
+  readonly name?: string
+}
+
+/** Serves routes on a free port until the test ends. Returns the URL. */
+export async function serve(t: TestContext, { registry, port }: PortInHand, routes: readonly TestRoute[]): Promise<string> {
+  for (const { method, url, action, guard, name = `svc.${method}${url}` } of routes) {
+    const layers = guard === undefined ? [] : [{ name: 'guard', run: guard }]
+    registry.add({
+      record: { name, url, method, action: '', middleware: '', scope: '' },
+      pattern: parsePattern(url),
+      system: name.startsWith('svc.'),
+      target: compose(layers, action, () => {}),
+    })
+  }
+  const { ContextClass } = createContextClass([], {
+    bodyLimitBytes: 1_048_576,
+    clientAddress: createClientAddress(port.config['server.trusted_proxies']),
+    makeRequestId: createRequestIds(),
+  })
+  const { handle } = createRequestServer({
+    registry,
+    ContextClass,
+    pool: { workers: 10, queueSize: 10, alertPercent: 100, onAlert: () => {} },
+    checkHost: createHostGuard(port.config['server.allowed_hosts']),
+    staticFiles: undefined,
+    accessLog: undefined,
+      metrics: { record: () => {} },
+    log: () => silentLogger,
+    reveal: false,
+  })
+  const server = createServer((request, response) => handle(request, response, 'nothing'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // a TCP server's address is never a text
+}
+
+/** The body and header of an urlencoded form, for `request`. */
+export function form(fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) {
+  const body = new URLSearchParams(fields).toString()
+  return { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } }
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { chooseAppKey, publishedInsecureAppKey } from '../lib/app-key.ts'
+import { createApp } from '../lib/app.ts'
+import { ConfigError, loadConfig, parseConfig } from '../lib/config/load.ts'
+import { ReloadError } from '../lib/control/commands.ts'
+import { startApplication, writeFiles } from './support/application.ts'
+import { request } from './support/request.ts'
+import { temporaryFolder } from './support/temporary-folder.ts'
+
+const quiet = { 'server.port': 0, 'log.console': false, app_key: 'test' }
+
+describe('createApp', () => {
+  it('refuses a configuration that cannot be used', (t) => {
+    const folder = temporaryFolder(t)
+    assert.throws(() => createApp({ folder, config: { server: { port: -1 } } }), ConfigError)
+    writeFiles(folder, { file: '' })
+    assert.throws(
+      () => createApp({ folder, config: { ...quiet, 'paths.public': 'file' } }),
+      (error) => error instanceof ConfigError && error.message.includes('paths.public: '),
+    )
+  })
+
+  it('takes an appKey in place of that of the configuration, loaded or given', (t) => {
+    const folder = temporaryFolder(t)
+    const config = { app_key: 'other', 'log.console': false }
+    for (const options of [{ config }, { loaded: parseConfig(config, folder) }]) {
+      const app = createApp({ folder, appKey: 'mine', ...options })
+      t.after(() => app.closeLogs())
+      assert.equal(app.config.app_key, 'mine')
+    }
+  })
+
+  it('needs nothing but a folder with routes', (t) => {
+    const app = createApp({ folder: temporaryFolder(t) })
+    t.after(() => app.closeLogs())
+    assert.equal(app.config['server.port'], 8080)
+    assert.match(app.warnings().join(), /app_key is empty/)
+    const here = createApp({ config: { 'paths.log': temporaryFolder(t) } })
+    t.after(() => here.closeLogs())
+    assert.equal(here.config['app.env'], 'prod')
+  })
+})
+
+describe('the application secret', () => {
+  const rows: readonly [env: 'dev' | 'prod', key: string, chosen: string | undefined, warning: RegExp | undefined][] = [
+    ['dev', '', publishedInsecureAppKey, undefined],
+    ['dev', 'own', 'own', undefined],
+    ['dev', publishedInsecureAppKey, publishedInsecureAppKey, undefined],
+    ['prod', 'own', 'own', undefined],
+    ['prod', publishedInsecureAppKey, publishedInsecureAppKey, /published default: anyone can sign tokens/],
+    ['prod', '', undefined, /a random one is used, so signed tokens end with this process/],
+  ]
+  for (const [env, key, chosen, warning] of rows) {
+    it(`is chosen in ${env} for ${JSON.stringify(key)}`, () => {
+      const { config } = parseConfig({ 'app.env': env, app_key: key }, '.')
+      const { key: found, warning: said } = chooseAppKey(config)
+      if (chosen !== undefined) assert.equal(found, chosen)
+      else assert.ok(found.length >= 43 && found !== chooseAppKey(config).key)
+      if (warning === undefined) assert.equal(said, undefined)
+      else assert.match(said ?? '', warning)
+    })
+  }
+})
+
+describe('the start', () => {
+  it('says what runs, what is odd, and where it listens', async (t) => {
+    const { app, lines, url, port } = await startApplication(t, {}, { app_key: '', 'server.prot': 1 })
+    const said = lines().map((line) => line.slice(26))
+    assert.match(said[0] ?? '', /^\[INFO \] \[server\] svc\/\d+\.\d+\.\d+ on Node \d+\.\d+\.\d+, prod, process \d+$/)
+    assert.match(said[1] ?? '', /^\[WARN \] \[config\] .*server\.prot/)
+    assert.match(said[2] ?? '', /^\[WARN \] \[config\] app_key is empty/)
+    assert.equal(said[3], `[INFO ] [server] listening on http://127.0.0.1:${port}`)
+    assert.equal(url, `http://127.0.0.1:${port}`)
+    assert.equal(app.warnings().length, 2)
+  })
+
+  it('puts an IPv6 address in brackets', async (t) => {
+    const { url, port } = await startApplication(t, {}, { 'server.host': '::1' })
+    assert.equal(url, `http://[::1]:${port}`)
+    assert.equal((await request(url)).status, 404)
+  })
+
+  it('is refused for a wrong route file, and does not listen', async (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, { 'routes/a.json': '{}' })
+    const app = createApp({ folder, config: quiet })
+    t.after(() => app.closeLogs())
+    await assert.rejects(app.start(), ReloadError)
+    await app.stop()
+  })
+
+  it('happens once', async (t) => {
+    const { app, url } = await startApplication(t, {})
+    await assert.rejects(app.start(), { message: 'Cannot start: the server has been started before' })
+    assert.equal((await request(url)).status, 404)
+  })
+
+  it('reads a configuration file', async (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, {
+      'svc.json': { ...quiet, 'paths.public': 'public' },
+      'routes/.keep': '',
+      'public/a.txt': 'a file',
+    })
+    const app = createApp({ loaded: loadConfig(join(folder, 'svc.json')) })
+    t.after(async () => {
+      await app.stop()
+      app.closeLogs()
+    })
+    const { url } = await app.start()
+    assert.equal((await request(`${url}/a.txt`)).text, 'a file')
+  })
+})
+
+describe('two apps in one process', () => {
+  it('do not mix: routes, modules, middleware, logs, stop', async (t) => {
+    const files = (name: string) => ({
+      'routes/a.json': [
+        { name: 'a', url: '/a', action: 'a.mjs', middleware: 'm' },
+        { name, url: `/${name}`, action: 'a.mjs' },
+      ],
+      'a.mjs': `let count = 0
+        export default (ctx) => { ctx.log('${name} here'); return '${name} ' + (count += 1) + ctx.state.m }`,
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export default (ctx, next) => { ctx.state.m = ' ${name}'; return next() }`,
+    })
+    const one = await startApplication(t, files('one'))
+    const two = await startApplication(t, files('two'))
+    assert.equal((await request(`${one.url}/a`)).text, 'one 1 one')
+    assert.equal((await request(`${two.url}/a`)).text, 'two 1 two')
+    assert.equal((await request(`${one.url}/two`)).status, 404)
+    one.write({ 'a.mjs': "export default () => 'one anew'" })
+    await one.app.control.apply({ type: 'routes.reload' })
+    assert.equal((await request(`${one.url}/a`)).text, 'one anew')
+    assert.equal((await request(`${two.url}/a`)).text, 'two 2 two')
+    await one.app.stop()
+    assert.equal((await request(`${two.url}/a`)).text, 'two 3 two')
+    assert.equal(two.lines().filter((line) => line.includes('one')).length, 0)
+    assert.equal(two.lines('access.log').length, 3)
+  })
+
+  it('may share a folder and its modules', async (t) => {
+    const first = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/a', action: 'a.mjs' }],
+      'a.mjs': "export default () => 'old'",
+    })
+    const second = createApp({ folder: first.folder, config: { ...quiet, 'paths.log': '.logs2' } })
+    t.after(async () => {
+      await second.stop()
+      second.closeLogs()
+    })
+    const { url } = await second.start()
+    first.write({ 'a.mjs': "export default () => 'new'" })
+    await first.app.control.apply({ type: 'routes.reload' })
+    assert.deepEqual([(await request(`${first.url}/a`)).text, (await request(`${url}/a`)).text], ['new', 'old'])
+    await second.control.apply({ type: 'routes.reload' })
+    assert.equal((await request(`${url}/a`)).text, 'new')
+  })
+})
+
+describe('the logs of an app', () => {
+  it('are opened anew by the command logs.reopen', async (t) => {
+    const { app, folder, url, lines } = await startApplication(t, {})
+    await request(`${url}/first`)
+    for (const name of ['svc.log', 'access.log']) {
+      app.flushLogs()
+      renameSync(join(folder, '.logs', name), join(folder, '.logs', `${name}.1`))
+    }
+    await app.control.apply({ type: 'logs.reopen' })
+    await request(`${url}/second`)
+    assert.equal(lines('access.log').length, 1)
+    assert.match(lines('access.log')[0] ?? '', /second/)
+    assert.equal(lines('access.log.1').length, 1)
+    assert.ok(lines().some((line) => line.includes('/second')))
+  })
+
+  it('are complete after the stop and closeLogs', async (t) => {
+    const { app, folder, url } = await startApplication(t, {})
+    await Promise.all(Array.from({ length: 20 }, (_, at) => request(`${url}/${at}`)))
+    await app.stop()
+    app.closeLogs()
+    app.closeLogs()
+    const text = readFileSync(join(folder, '.logs/access.log'), 'utf8')
+    assert.equal(text.split('\n').length, 21)
+    assert.match(readFileSync(join(folder, '.logs/svc.log'), 'utf8'), /stopped\n$/)
+  })
+
+  it('may be without an access log', async (t) => {
+    const { app, url, folder } = await startApplication(t, {}, { 'access_log.enabled': false })
+    await request(url)
+    await app.control.apply({ type: 'logs.reopen' })
+    app.flushLogs()
+    assert.throws(() => readFileSync(join(folder, '.logs/access.log')), { code: 'ENOENT' })
+  })
+
+  it('say in the warnings that they cannot be written', async (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, { logs: 'a file in place of the folder', 'routes/.keep': '' })
+    const app = createApp({ folder, config: { ...quiet, 'paths.log': 'logs' } })
+    t.after(() => app.closeLogs())
+    const { url } = await app.start()
+    assert.equal((await request(url)).status, 404)
+    app.flushLogs()
+    assert.equal(app.warnings().length, 2)
+    await app.stop()
+  })
+
+  it('tell when the pool is saturated', async (t) => {
+    const { url, lines } = await startApplication(
+      t,
+      { 'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }], 'a.mjs': 'export default async () => "x"' },
+      { 'pool_http.workers': 1 },
+    )
+    await request(url)
+    const said = lines().map((line) => line.slice(26)).filter((line) => line.includes('[pool_detector]'))
+    assert.deepEqual(said, ['[WARN ] [pool_detector] pool_http: alert on', '[INFO ] [pool_detector] pool_http: alert off'])
+  })
+
+  it('have the failure of a middleware that nobody waited for', async (t) => {
+    const { url, lines } = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'm' }],
+      'a.mjs': "export default async () => { await new Promise(setImmediate); throw new Error('ouch') }",
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': 'export default (ctx, next) => { next() }',
+    })
+    assert.equal((await request(url)).status, 500)
+    const said = lines().join('\n')
+    assert.match(said, /GET \/ \(a\): A middleware returned before next\(\) was done: write `await next\(\)` in one of m/)
+    assert.match(said, /GET \/ \(a\): a middleware did not wait for next\(\), which failed\n {4}Error: ouch/)
+  })
+
+  it('have what went wrong with a compiled view on disk', async (t) => {
+    const { url, lines } = await startApplication(
+      t,
+      {
+        'routes/a.json': [{ name: 'a', url: '/', action: 'a.html' }],
+        'a.html': 'text',
+        '.cached': 'a file in place of the folder',
+      },
+    )
+    assert.equal((await request(url)).text, 'text')
+    assert.ok(lines().some((line) => line.includes('[WARN ] [response] ')))
+  })
+})
+
+describe('an embedded server', () => {
+  it('lets the process end by itself after stop and closeLogs', async (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, {
+      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'm' }],
+      'a.mjs': "export default () => 'x'",
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export default (ctx, next) => next()
+        export const setup = () => { const timer = setInterval(() => {}, 1000); return () => clearInterval(timer) }`,
+    })
+    const target = new URL('../lib/index.ts', import.meta.url).href
+    writeFileSync(
+      join(folder, 'embed.mts'),
+      `const { createApp } = await import(${JSON.stringify(target)})
+      const app = createApp(${JSON.stringify({ folder, config: { ...quiet, 'server.drain_delay_s': 1 } })})
+      const { url } = await app.start()
+      console.log(await (await fetch(url)).text())
+      await app.control.apply({ type: 'routes.reload' })
+      await app.stop()
+      app.closeLogs()
+      console.log('done')`,
+    )
+    const loaders = process.execArgv.filter((argument) => !argument.startsWith('--test'))
+    const child = spawn(process.execPath, [...loaders, join(folder, 'embed.mts')])
+    const text: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => text.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => text.push(chunk))
+    t.after(() => child.kill('SIGKILL'))
+    const [status] = (await once(child, 'close')) as [number]
+    assert.deepEqual([Buffer.concat(text).toString(), status], ['x\ndone\n', 0])
+  })
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { runLauncher } from '../support/launch.ts'
+import { applicationFolder } from './application-folder.ts'
+
+const record = (name: string, more: object): object => ({ name, url: `/${name}`, action: 'home.mjs', ...more })
+
+test('names each kind of problem with its file and place, with status 78', async (t) => {
+  const cwd = applicationFolder(t, {
+    'routes/z.json': [
+      { name: 'fields' },
+      record('svc.own', {}),
+      record('home', {}),
+      record('pattern', { url: '/:id/:id' }),
+      record('middleware', { middleware: 'nobody' }),
+      record('outside', { action: '../home.mjs' }),
+      record('absent', { action: 'absent.mjs' }),
+      record('export', { action: 'home.mjs@absent' }),
+      record('syntax', { action: 'syntax.mjs' }),
+      record('throws', { action: 'throws.mjs' }),
+      record('view', { action: 'view.html' }),
+      record('noview', { action: 'noview.html' }),
+      record('include', { action: 'include.html' }),
+      record('kind', { action: 'kind.txt' }),
+    ],
+    'routes/zc.json': '[{"name": 1,]',
+    'routes/zd.json': { name: 'no list' },
+    'syntax.mjs': '\nexport default (',
+    'throws.mjs': "throw new Error('at load')",
+    'view.html': '<p>\n@if one\n',
+    'include.html': "@view 'parts/absent.html'",
+    'kind.txt': '',
+  })
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.deepEqual([status, stdout], [78, ''])
+  const expected = [
+    /z\.json\[0\]: route "fields": url is missing/,
+    /z\.json\[0\]: route "fields": action is missing/,
+    /z\.json\[1\]: route "svc\.own": name must not begin with "svc\."/,
+    /z\.json\[2\]: route "home": .*taken by home\.json/,
+    /z\.json\[3\]: route "pattern": bad pattern "\/:id\/:id"/,
+    /z\.json\[4\]: route "middleware": .*"nobody"/,
+    /z\.json\[5\]: route "outside": .*"\.\.\/home\.mjs"/,
+    /z\.json\[6\]: route "absent": .*absent\.mjs: there is no such file/,
+    /z\.json\[7\]: route "export": .*home\.mjs.*"absent"/,
+    /z\.json\[8\]: route "syntax": .*syntax\.mjs:2: SyntaxError/,
+    /z\.json\[9\]: route "throws": .*throws\.mjs.*at load/,
+    /view\.html:2: @if has no @endif/,
+    /z\.json\[11\]: route "noview": .*noview\.html: there is no such file/,
+    /include\.html:1: .*parts\/absent\.html/,
+    /z\.json\[13\]: route "kind": .*kind\.txt/,
+    /zc\.json: .*line 1, column 13/,
+    /zd\.json: /,
+  ]
+  const lines = stderr.split('\n').slice(0, -1)
+  for (const pattern of expected) {
+    assert.ok(lines.some((line) => line.startsWith('problem: ') && pattern.test(line)), `${pattern}\n${stderr}`)
+  }
+  assert.equal(lines.length, expected.length, stderr)
+})
+
+test('names problems of the middleware, and what is wrong with the route files besides', async (t) => {
+  const routes = { 'routes/b.json': [{ name: 'b', url: '/b' }, record('guarded', { middleware: 'guard' })] }
+  const rows: [files: Record<string, unknown>, reason: RegExp][] = [
+    [{ 'routes/middleware/config.json': '{"load": [}' }, /middleware\/config\.json: .*line 1, column 11/],
+    [{ 'routes/middleware/config.json': { load: ['guard.mjs'] } }, /guard\.mjs: there is no such file/],
+    [
+      { 'routes/middleware/config.json': { load: ['guard.mjs'] }, 'routes/middleware/guard.mjs': '\nimport {} from "nowhere"' },
+      /guard\.mjs.*nowhere/,
+    ],
+  ]
+  for (const [files, reason] of rows) {
+    const cwd = applicationFolder(t, { ...routes, ...files })
+    const { status, stderr } = await runLauncher(t, ['check'], { cwd })
+    assert.equal(status, 78)
+    const [first, second, ...more] = stderr.split('\n')
+    assert.match(first ?? '', reason)
+    assert.equal(second, 'problem: b.json[0]: route "b": action is missing')
+    assert.deepEqual(more, [''])
+  }
+})
+
+test('names a certificate that cannot be read and a public folder that is not there', async (t) => {
+  const cwd = applicationFolder(t, {}, { 'server.tls.cert': 'a.pem', 'server.tls.key': 'b.pem', 'paths.public': 'public' })
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.deepEqual([status, stdout], [78, ''])
+  assert.match(stderr, /^problem: .*server\.tls\.cert cannot be read[^\n]*\nproblem: .*paths\.public[^\n]*\n$/)
+  assert.equal((await runLauncher(t, [], { cwd })).status, 78)
+})
+
+test('prints unknown keys and stays 0 for them alone', async (t) => {
+  const cwd = applicationFolder(t, {}, { log: { levle: 'info' } })
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.deepEqual([status, stderr], [0, ''])
+  const [warning, summary] = stdout.split('\n')
+  assert.match(warning ?? '', /^warning: .*svc\.json: .*log\.levle.*log\.level/)
+  assert.equal(summary, `${join(cwd, 'svc.json')}: all is well, 1 routes`)
+})
+
+test('runs no setup, writes nothing, and ends though a module left a timer', async (t) => {
+  const cwd = applicationFolder(t, {
+    'routes/middleware/config.json': { load: ['feed.mjs'] },
+    'routes/middleware/feed.mjs': `setInterval(() => {}, 1000)
+      export const setup = () => console.log('setup ran')`,
+    'routes/view.json': [record('view', { action: 'view.html' })],
+    'view.html': '<p>{{ 1 + 1 }}</p>',
+  })
+  for (const word of ['check', 'routes']) {
+    const { status, stdout, stderr } = await runLauncher(t, [word], { cwd })
+    assert.deepEqual([status, stderr], [0, ''])
+    assert.doesNotMatch(stdout, /setup ran/)
+  }
+  assert.ok(!existsSync(join(cwd, '.logs')))
+  assert.ok(!existsSync(join(cwd, '.cached')))
+})

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request as tlsRequest } from 'node:https'
+import { describe, it } from 'node:test'
+import { connect as tlsConnect } from 'node:tls'
+import { makeCertificate } from '../support/certificate.ts'
+import { Connection, requestText, splitAnswers } from '../support/connection.ts'
+import { exchange, parseAnswer } from '../support/raw.ts'
+import { request } from '../support/request.ts'
+import { serve } from '../support/serve.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+
+const actions = {
+  '/ok': "() => 'ok'",
+  '/read': '(ctx) => ctx.readBytes().then((bytes) => String(bytes.length))',
+  '/wait': "(ctx) => new Promise((resolve) => { ctx.log('waits'); setTimeout(resolve, 50, 'waited') })",
+}
+
+describe('requests that cannot be served', () => {
+  it('get their status, and the connection ends', async (t) => {
+    const { url, port, lines } = await serve(t, actions)
+    const long = 'x'.repeat(102_400)
+    const rows: [string, string, number][] = [
+      ['no HTTP at all', 'hello\r\n\r\n', 400],
+      ['an unknown method', requestText('FROB /ok'), 400],
+      ['a lower-case method', requestText('get /ok'), 400],
+      ['HTTP/2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+      ['HTTP/3 in the line', 'GET /ok HTTP/3.0\r\nHost: h\r\n\r\n', 400],
+      ['a NUL in the request line', 'GET /o\0k HTTP/1.1\r\nHost: h\r\n\r\n', 400],
+      ['a control byte in the request line', 'GET /o\x01k HTTP/1.1\r\nHost: h\r\n\r\n', 400],
+      ['a space in the target', 'GET /o k HTTP/1.1\r\nHost: h\r\n\r\n', 400],
+      ['a NUL in a field', requestText('GET /ok', ['A: b\0c']), 400],
+      ['a control byte in a field', requestText('GET /ok', ['A: b\x01c']), 400],
+      ['a space before the colon', requestText('GET /ok', ['A : b']), 400],
+      ['a field without a name', requestText('GET /ok', [': b']), 400],
+      ['a folded field', requestText('GET /ok', [' A: b']), 400],
+      ['a missing Host', 'GET /ok HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+      ['a doubled Host', requestText('GET /ok', ['host: h', 'Connection: close']), 400],
+      ['length and chunks', requestText('POST /read', ['Content-Length: 3', 'Transfer-Encoding: chunked'], '0\r\n\r\n'), 400],
+      ['chunks and length', requestText('POST /read', ['Transfer-Encoding: chunked', 'Content-Length: 3'], '0\r\n\r\n'), 400],
+      ['two lengths', requestText('POST /read', ['Content-Length: 3', 'Content-Length: 4'], 'abc'), 400],
+      ['the same length twice', requestText('POST /read', ['Content-Length: 3', 'Content-Length: 3'], 'abc'), 400],
+      ['a negative length', requestText('POST /read', ['Content-Length: -3'], 'abc'), 400],
+      ['a length list', requestText('POST /read', ['Content-Length: 3, 3'], 'abc'), 400],
+      ['an unknown coding last', requestText('POST /read', ['Transfer-Encoding: chunked, gzip'], 'abc'), 400],
+      ['a coding in disguise', requestText('POST /read', ['Transfer-Encoding: xchunked'], 'abc'), 400],
+      ['a bad chunk size', requestText('POST /read', ['Transfer-Encoding: chunked'], 'x\r\n'), 400],
+      ['a chunk longer than it says', requestText('POST /read', ['Transfer-Encoding: chunked'], '1\r\nabc\r\n0\r\n\r\n'), 400],
+      ['100 KiB of header section', requestText('GET /ok', [`A: ${long}`]), 431],
+      ['many fields', requestText('GET /ok', Array.from({ length: 2000 }, (_, at) => `A-${at}: some value`)), 431],
+      ['a URL of 100 KiB', requestText(`GET /${long}`), 431],
+      ['a URL of 15 KiB', requestText(`GET /${long.slice(0, 15_000)}`, ['Connection: close']), 404],
+      ['chunk extensions without end', requestText('POST /read', ['Transfer-Encoding: chunked'], `1;${long}`), 413],
+    ]
+    for (const [what, bytes, status] of rows) {
+      const text = await exchange(port, bytes)
+      assert.equal(parseAnswer(text).status, status, what)
+      assert.equal(text.match(/^HTTP\/1\.1 /gm)?.length, 1, what)
+      assert.match(text, /\r\nConnection: close\r\n/, what)
+      assert.match(text, /\r\nDate: /, what)
+    }
+    assert.equal((await request(`${url}/ok`)).text, 'ok')
+    assert.ok(lines().some((line) => /\[INFO \] \[socket\] 400 for 127\.0\.0\.1: HPE_/.test(line)))
+    assert.ok(!lines().some((line) => line.includes('[ERROR]')))
+  })
+
+  it('of HTTP/0.9 and 1.0 are answered and the connection ends', async (t) => {
+    const { port } = await serve(t, actions)
+    for (const line of ['GET /ok\r\n\r\n', 'GET /ok HTTP/1.0\r\n\r\n']) {
+      const { status, headers, body } = parseAnswer(await exchange(port, line))
+      assert.deepEqual([status, headers.connection, body], [200, 'close', 'ok'], line)
+    }
+  })
+
+  it('are told so also while the client keeps sending', async (t) => {
+    const { port } = await serve(t, actions)
+    const piece = 'x'.repeat(262_144)
+    for (const start of ['\0', 'GET /ok HTTP/1.1\r\nA: ']) {
+      const client = new Connection(t, port)
+      const sending = (async () => {
+        await client.send(start)
+        for (let sent = 0; sent < 40; sent++) await client.send(piece)
+      })()
+      await client.answers(1)
+      await Promise.race([sending, client.closed()])
+      assert.match(client.received, start === '\0' ? /^HTTP\/1\.1 400 / : /^HTTP\/1\.1 431 /)
+    }
+  })
+
+  it('get their refusal after the answers to those before them', async (t) => {
+    const { port } = await serve(t, actions)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /wait') + requestText('GET /ok') + 'BAD\r\n\r\n')
+    await client.send('more that is bad')
+    const answers = splitAnswers(await client.closed())
+    assert.deepEqual(answers.map(({ status, body }) => [status, body.slice(0, 6)]), [[200, 'waited'], [200, 'ok'], [400, '<!doct']])
+  })
+
+  it('get it in place of their own answer when their body is broken', async (t) => {
+    const { port, lines } = await serve(t, actions)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /wait') + requestText('POST /read', ['Transfer-Encoding: chunked'], '1\r\nx\r\n'))
+    await until(() => lines().some((line) => line.endsWith('waits')))
+    await client.send('zz\r\n')
+    const answers = splitAnswers(await client.closed())
+    assert.deepEqual(answers.map(({ status }) => status), [200, 400])
+    await until(() => lines('access.log').some((line) => line.endsWith('"POST /read HTTP/1.1" 400')))
+  })
+
+  it('are cut when their answer has begun', async (t) => {
+    const { port, url } = await serve(t, {
+      ...actions,
+      '/stream': `(ctx) => new Promise(() => { ctx.response.writeHead(200, ['Content-Length', '9']); ctx.response.write('begun') })`,
+    })
+    const client = new Connection(t, port)
+    await client.send(requestText('POST /stream', ['Transfer-Encoding: chunked'], '1\r\nx\r\n'))
+    await until(() => client.received.endsWith('begun'))
+    await client.send('zz\r\n')
+    assert.ok((await client.closed()).endsWith('begun'))
+    assert.equal((await request(`${url}/ok`)).text, 'ok')
+  })
+
+  it('whose client left are nobody’s business', async (t) => {
+    const { port, url, lines } = await serve(t, actions)
+    const starts = ['', 'G', 'GET /ok HTTP/1.1\r\nHo', requestText('POST /read', ['Content-Length: 9'], 'abc')]
+    for (const start of starts) {
+      for (const how of ['end', 'destroy', 'reset'] as const) {
+        const client = new Connection(t, port)
+        await once(client.socket, 'connect')
+        if (start !== '') await client.send(start)
+        if (how === 'end') client.socket.end()
+        else if (how === 'destroy') client.socket.destroy()
+        else await client.reset()
+        await client.closed()
+      }
+    }
+    assert.equal((await request(`${url}/ok`)).text, 'ok')
+    assert.ok(!lines().some((line) => /ERROR|FATAL/.test(line)))
+  })
+})
+
+describe('CONNECT and Upgrade', () => {
+  it('CONNECT is 405, after the answers before it', async (t) => {
+    const { port, lines } = await serve(t, actions)
+    const connect = requestText('CONNECT example.org:443')
+    assert.equal(parseAnswer(await exchange(port, connect)).status, 405)
+    const answers = splitAnswers(await exchange(port, requestText('GET /wait') + connect + 'tunnelled bytes'))
+    assert.deepEqual(answers.map(({ status }) => status), [200, 405])
+    assert.ok(lines().some((line) => /\[socket\] 405 for 127\.0\.0\.1: CONNECT/.test(line)))
+  })
+
+  it('a CONNECT whose client resets does no harm', async (t) => {
+    const { port, url } = await serve(t, actions)
+    for (let round = 0; round < 20; round++) {
+      const client = new Connection(t, port)
+      await once(client.socket, 'connect')
+      client.socket.write(requestText('CONNECT example.org:443') + 'x'.repeat(1000))
+      await client.reset()
+    }
+    assert.equal((await request(`${url}/ok`)).text, 'ok')
+  })
+
+  it('an Upgrade to something that is not served is a plain request, and the connection serves on', async (t) => {
+    const { port } = await serve(t, actions)
+    const rows: [string, readonly string[], string, string][] = [
+      ['GET /ok', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'], '', 'ok'],
+      ['POST /read', ['Connection: Upgrade', 'Upgrade: h2c', 'Content-Length: 3'], 'abc', '3'],
+      ['GET /ok', ['Connection: Upgrade', 'Upgrade: nothing/1'], '', 'ok'],
+    ]
+    const client = new Connection(t, port)
+    for (const [at, [line, fields, body, text]] of rows.entries()) {
+      await client.send(requestText(line, fields, body))
+      assert.equal((await client.answers(2 * at + 1)).at(-1)?.body, text)
+      await client.send(requestText('GET /ok'))
+      assert.equal((await client.answers(2 * at + 2)).at(-1)?.body, 'ok')
+    }
+  })
+})
+
+describe('server.max_connections_per_ip', () => {
+  it('cuts what comes on top, and counts those that are open', async (t) => {
+    const { port, lines } = await serve(t, actions, { 'server.max_connections_per_ip': 2 })
+    const [first, second, third] = [new Connection(t, port), new Connection(t, port), new Connection(t, port)]
+    for (const client of [first, second]) {
+      await client.send(requestText('GET /ok'))
+      await client.answers(1)
+    }
+    assert.equal(await third.closed(), '')
+    assert.ok(lines().some((line) => line.includes('[socket] refused a connection from 127.0.0.1: it has 2 already')))
+    const elsewhere = new Connection(t, port, { localAddress: '127.0.0.2' })
+    await elsewhere.send(requestText('GET /ok'))
+    await elsewhere.answers(1)
+    first.socket.end()
+    await first.closed()
+    await until(async () => (await exchange(port, requestText('GET /ok', ['Connection: close']))) !== '')
+    second.socket.end()
+    await second.closed()
+    await until(async () => (await exchange(port, requestText('GET /ok', ['Connection: close']))) !== '')
+  })
+
+  it('does not count trusted proxies', async (t) => {
+    const config = { 'server.max_connections_per_ip': 1, 'server.trusted_proxies': ['127.0.0.1'] }
+    const { port } = await serve(t, actions, config)
+    for (const client of [new Connection(t, port), new Connection(t, port)]) {
+      await client.send(requestText('GET /ok'))
+      await client.answers(1)
+    }
+  })
+})
+
+describe('time-outs', () => {
+  const config = { 'server.header_timeout_s': 1, 'server.request_timeout_s': 2 }
+  const timed = async (client: Connection): Promise<[number, string]> => {
+    const start = performance.now()
+    const text = await client.closed()
+    return [(performance.now() - start) / 1000, text]
+  }
+  const within = (seconds: number, from: number): void =>
+    assert.ok(seconds > from - 0.1 && seconds < from + 1.1, `${seconds} s after the start, ${from} s configured`)
+
+  it('are kept within a second', async (t) => {
+    const { port } = await serve(t, actions, { ...config, 'server.keep_alive_timeout_s': 9 })
+    const { port: shortLived } = await serve(t, actions, { ...config, 'server.keep_alive_timeout_s': 1 })
+    const silent = new Connection(t, port)
+    const header = new Connection(t, port)
+    const body = new Connection(t, port)
+    const idle = new Connection(t, shortLived)
+    const second = new Connection(t, port)
+    await header.send('GET /ok HTTP/1.1\r\nHost: h\r\n')
+    await body.send(requestText('POST /read', ['Content-Length: 9'], 'abc'))
+    await idle.send(requestText('GET /ok'))
+    await idle.answers(1)
+    await second.send(requestText('GET /ok') + 'GET /ok HTTP/1.1\r\n')
+    const drip = setInterval(() => header.socket.writable && header.socket.write('A: b\r\n'), 200)
+    t.after(() => clearInterval(drip))
+    const results = await Promise.all([silent, header, body, idle, second].map(timed))
+    const rows: [string, number, number[]][] = [
+      ['silent', 1, [408]],
+      ['header', 1, [408]],
+      ['body', 2, [408]],
+      ['idle', 1, [200]],
+      ['second', 1, [200, 408]],
+    ]
+    for (const [at, [what, seconds, statuses]] of rows.entries()) {
+      const [took, text] = results[at] as [number, string]
+      assert.deepEqual(splitAnswers(text).map(({ status }) => status), statuses, what)
+      within(took, seconds)
+    }
+  })
+})
+
+describe('a body over the limit', () => {
+  const config = { 'server.body_limit_kb': 64 }
+
+  it('is answered with 413, which a client that keeps sending receives whole', async (t) => {
+    const { port } = await serve(t, actions, config)
+    const megabyte = 'x'.repeat(1_048_576)
+    for (const chunked of [false, true]) {
+      const client = new Connection(t, port)
+      client.socket.pause() // It sends everything before it looks at the answer.
+      const fields = chunked ? ['Transfer-Encoding: chunked'] : ['Content-Length: 33554432']
+      await client.send(requestText('POST /read', fields))
+      for (let sent = 0; sent < 32; sent++) await client.send(chunked ? `100000\r\n${megabyte}\r\n` : megabyte)
+      client.socket.resume()
+      const [answer, ...more] = splitAnswers(await client.closed())
+      assert.deepEqual([answer?.status, answer?.headers.connection, more], [413, 'close', []])
+    }
+  })
+
+  it('ends the connection in the end, also when the client sends on and on', async (t) => {
+    const { port } = await serve(t, actions, config)
+    const client = new Connection(t, port, { allowHalfOpen: true })
+    await client.send(requestText('POST /read', ['Transfer-Encoding: chunked'], `20000\r\n${'x'.repeat(0x20000)}\r\n`))
+    await client.answers(1)
+    const sending = setInterval(() => client.socket.write('1\r\nx\r\n'), 100)
+    t.after(() => clearInterval(sending))
+    const start = performance.now()
+    await client.closed()
+    const seconds = (performance.now() - start) / 1000
+    assert.ok(seconds > 3 && seconds < 7, `${seconds} s`)
+  })
+})
+
+describe('Expect: 100-continue', () => {
+  const expect = (fields: readonly string[]): string[] => ['Expect: 100-continue', ...fields]
+
+  it('is answered when the body is read, and not before', async (t) => {
+    const { port } = await serve(t, actions, { 'server.body_limit_kb': 1 })
+    const client = new Connection(t, port)
+    await client.send(requestText('POST /read', expect(['Content-Length: 3'])))
+    await until(() => client.received === 'HTTP/1.1 100 Continue\r\n\r\n')
+    await client.send('abc')
+    assert.deepEqual((await client.answers(2)).map(({ status, body }) => [status, body]), [[100, ''], [200, '3']])
+    await client.send(requestText('GET /ok'))
+    assert.equal((await client.answers(3))[2]?.body, 'ok')
+  })
+
+  it('is not answered for 413, 417 or a body that nobody reads; the connection ends', async (t) => {
+    const { port } = await serve(t, actions, { 'server.body_limit_kb': 1 })
+    const rows: [string, number][] = [
+      [requestText('POST /read', expect(['Content-Length: 1025'])), 413],
+      [requestText('POST /ok', expect(['Content-Length: 3'])), 200],
+      [requestText('POST /none', expect(['Content-Length: 3'])), 404],
+      [requestText('POST /read', ['Expect: cookies', 'Content-Length: 3', 'Connection: close']), 417],
+    ]
+    for (const [bytes, status] of rows) {
+      const answers = splitAnswers(await exchange(port, bytes))
+      assert.deepEqual(answers.map((answer) => [answer.status, answer.headers.connection]), [[status, 'close']])
+    }
+  })
+
+  it('waits for its turn behind another answer', async (t) => {
+    const { port } = await serve(t, actions)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /wait') + requestText('POST /read', expect(['Content-Length: 3'])))
+    await client.answers(2)
+    await client.send('abc')
+    assert.deepEqual((await client.answers(3)).map(({ status }) => status), [200, 100, 200])
+  })
+})
+
+describe('TLS', () => {
+  it('survives plain HTTP and rubbish, and knows the address of a client that left', async (t) => {
+    const { cert, key } = makeCertificate(temporaryFolder(t), 'server')
+    const config = { 'server.tls.cert': cert, 'server.tls.key': key, 'server.header_timeout_s': 1 }
+    const { url, port, lines } = await serve(t, { ...actions, '/secure': '(ctx) => ctx.secure' }, config)
+    for (const bytes of [requestText('GET /ok'), '\0\0\0', 'x'.repeat(100_000)]) {
+      const client = new Connection(t, port)
+      await client.send(bytes)
+      await client.closed()
+    }
+    const ca = readFileSync(cert)
+    const socket = tlsConnect({ port, host: '127.0.0.1', ca })
+    await once(socket, 'secureConnect')
+    socket.write(requestText('GET /wait'))
+    await until(() => lines().some((line) => line.endsWith('waits')))
+    socket.destroy()
+    await until(() => lines('access.log').length === 1)
+    assert.match(lines('access.log')[0] ?? '', /^127\.0\.0\.1 - .*499$/)
+    const [response] = await once(tlsRequest(`${url}/secure`, { ca, agent: false }).end(), 'response')
+    assert.equal(Buffer.concat(await response.toArray()).toString(), 'true')
+  })
+})

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import * as svc from '../lib/index.ts'
+import type { Action, Config, Context, Form, FormFile, Middleware, Next } from '../lib/index.ts'
+import type { Reply, RouteRecord, Setup, SetupApp, Teardown } from '../lib/index.ts'
+import { startApplication } from './support/application.ts'
+import { request } from './support/request.ts'
+
+describe('the package', () => {
+  it('exports what embedding it needs, and nothing else', () => {
+    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp'])
+  })
+
+  it('has the file that package.json names', () => {
+    const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+    assert.equal(exports['.'].default, './dist/index.js')
+  })
+
+  it('has types for actions, middleware and setups', () => {
+    const action: Action = async (ctx: Context) => {
+      const form: Form = await ctx.readForm()
+      const file: FormFile | undefined = form.files[0]
+      const route: RouteRecord | undefined = ctx.route
+      if (file === undefined) return ctx.fail(400, 'no_file', 'Send a file')
+      const reply: Reply = ctx.view('a.html', { name: route?.name, size: file.size })
+      return reply
+    }
+    const middleware: Middleware = async (ctx, next: Next) => {
+      ctx.state['at'] = ctx.url('home')
+      await next()
+      ctx.log.info('done')
+    }
+    const setup: Setup<SetupApp> = ({ config, logger }): Teardown => {
+      const port: Config['server.port'] = config['server.port']
+      return () => logger('app').info(`bye ${port}`)
+    }
+    for (const part of [action, middleware, setup]) assert.equal(typeof part, 'function')
+  })
+
+  it('imports every file that adds to the context, so that the types have it', () => {
+    const lib = new URL('../lib/', import.meta.url)
+    const sources = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.d)\.ts$/.test(file))
+    const text = (file: string): string => readFileSync(new URL(file, lib), 'utf8')
+    const adding = sources.filter((file) => /^declare module '.*http\/context\.ts'/m.test(text(file)))
+    const imported = [...text('index.ts').matchAll(/^import '\.\/(.+)'$/gm)].map(([, file]) => file)
+    assert.ok(adding.length >= 3)
+    assert.deepEqual(imported.sort(), adding.sort())
+  })
+
+  it('gives applications the class that the server knows its errors by', async (t) => {
+    const target = new URL('../lib/index.ts', import.meta.url).href
+    const { url } = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
+      'a.mjs': `const { HttpError } = await import(${JSON.stringify(target)})
+        export default () => { throw new HttpError(418, 'teapot', 'Short and stout') }`,
+    })
+    const answer = await request(url, { headers: { accept: 'application/json' } })
+    assert.deepEqual([answer.status, answer.json()], [418, { error: 'teapot', detail: 'Short and stout' }])
+  })
+})

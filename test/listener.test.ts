@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { Agent, get } from 'node:https'
+import { connect as connectTcp } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { connect, type TLSSocket } from 'node:tls'
+import { createApp } from '../lib/app.ts'
+import { ConfigError } from '../lib/config/load.ts'
+import { createListener, type ListenerOptions } from '../lib/listener.ts'
+import { silentLogger } from '../lib/log/silent.ts'
+import type { RequestServer } from '../lib/server.ts'
+import { writeFiles } from './support/application.ts'
+import { makeCertificate } from './support/certificates.ts'
+import { parseAnswer, readAll } from './support/raw.ts'
+import { temporaryFolder } from './support/temporary-folder.ts'
+import { until } from './support/until.ts'
+
+const files = {
+  'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
+  'a.mjs': 'export default ({ secure, url }) => { return { secure } }',
+}
+
+/** A folder with an application and its certificate `first`, which is in use as `tls/cert.pem`. */
+function makeFolder(t: Pick<TestContext, 'after'>) {
+  const folder = temporaryFolder(t)
+  writeFiles(folder, { ...files, 'tls/.keep': '' })
+  const use = (name: string): void => {
+    const made = makeCertificate(folder, name)
+    copyFileSync(made.cert, join(folder, 'tls/cert.pem'))
+    copyFileSync(made.key, join(folder, 'tls/key.pem'))
+  }
+  use('first')
+  return { folder, use }
+}
+
+const config = {
+  'server.port': 0,
+  'log.console': false,
+  'server.tls.cert': 'tls/cert.pem',
+  'server.tls.key': 'tls/key.pem',
+}
+
+async function startSecure(t: Pick<TestContext, 'after'>, more: Readonly<Record<string, unknown>> = {}) {
+  const { folder, use } = makeFolder(t)
+  const app = createApp({ folder, config: { ...config, ...more } })
+  t.after(async () => {
+    await app.stop()
+    app.closeLogs()
+  })
+  return { app, folder, use, ...(await app.start()) }
+}
+
+async function connectTls(t: Pick<TestContext, 'after'>, port: number): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  socket.on('error', () => {})
+  t.after(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+const nameOf = (socket: TLSSocket): unknown => socket.getPeerCertificate().subject.CN
+
+async function ask(socket: TLSSocket): Promise<string> {
+  socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  return chunk.toString()
+}
+
+describe('HTTPS', () => {
+  it('serves, with files relative to the folder of the configuration', async (t) => {
+    const { url, port } = await startSecure(t)
+    assert.equal(url, `https://127.0.0.1:${port}`)
+    const answer = parseAnswer(await ask(await connectTls(t, port)))
+    assert.deepEqual([answer.status, answer.body], [200, '{"secure":true}'])
+  })
+
+  it('takes a renewed certificate for new connections and keeps those that are open', async (t) => {
+    const { app, port, use } = await startSecure(t)
+    const old = await connectTls(t, port)
+    assert.equal(nameOf(old), 'first')
+    use('second')
+    await app.control.apply({ type: 'certificates.reload' })
+    assert.equal(parseAnswer(await ask(old)).status, 200)
+    const renewed = await connectTls(t, port)
+    assert.equal(nameOf(renewed), 'second')
+    assert.equal(parseAnswer(await ask(renewed)).status, 200)
+  })
+
+  it('refuses a pair that does not fit, or is no certificate, or is not there, and keeps the old one', async (t) => {
+    const { app, port, folder } = await startSecure(t)
+    const other = makeCertificate(folder, 'other')
+    const broken: readonly [() => void, RegExp][] = [
+      [
+        () => copyFileSync(other.key, join(folder, 'tls/key.pem')),
+        /server\.tls\.cert "tls\/cert\.pem" cannot be used with server\.tls\.key "tls\/key\.pem": .*mismatch/,
+      ],
+      [() => writeFileSync(join(folder, 'tls/cert.pem'), 'none'), /server\.tls\.cert "tls\/cert\.pem" cannot be used/],
+      [() => copyFileSync('/dev/null', join(folder, 'tls/key.pem')), /cannot be used/],
+    ]
+    for (const [spoil, problem] of broken) {
+      spoil()
+      await assert.rejects(app.control.apply({ type: 'certificates.reload' }), problem)
+      assert.equal(nameOf(await connectTls(t, port)), 'first')
+    }
+  })
+
+  it('serves a client that resumes its session after a renewal', async (t) => {
+    const { app, port, use } = await startSecure(t)
+    const agent = new Agent({ maxCachedSessions: 10, keepAlive: false, rejectUnauthorized: false })
+    t.after(() => agent.destroy())
+    const status = (): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const sent = get({ port, host: '127.0.0.1', agent }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode))
+        })
+        sent.on('error', reject)
+      })
+    assert.equal(await status(), 200)
+    use('second')
+    await app.control.apply({ type: 'certificates.reload' })
+    assert.equal(await status(), 200)
+    assert.equal(await status(), 200)
+  })
+
+  it('answers what is sent at the moment of the stop, and closes what is idle', async (t) => {
+    const { app, port } = await startSecure(t)
+    const [kept, used, unused] = await Promise.all([connectTls(t, port), connectTls(t, port), connectTls(t, port)])
+    const silent = connectTcp(port, '127.0.0.1') // It never begins its handshake.
+    t.after(() => silent.destroy())
+    await Promise.all([once(silent, 'connect'), ask(kept), ask(used)])
+    const closed = [used, unused, silent].map((socket) => once(socket, 'close'))
+    for (const socket of [used, unused, silent]) socket.resume()
+    const before = performance.now()
+    const stopped = app.stop()
+    const text = readAll(kept)
+    kept.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
+    const { status, headers } = parseAnswer(await text)
+    assert.deepEqual([status, headers['connection']], [200, 'close'])
+    await Promise.all([stopped, ...closed])
+    assert.ok(performance.now() - before < 1500)
+  })
+
+  it('is not brought down by clients that speak no TLS', async (t) => {
+    const { port } = await startSecure(t)
+    for (const bytes of ['GET / HTTP/1.1\r\nHost: h\r\n\r\n', '\0\0\0\0', '\x16\x03\x01\x00\x05abcde']) {
+      const socket = connectTcp(port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.end(bytes, 'latin1')
+      socket.resume()
+      if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
+    }
+    assert.equal(parseAnswer(await ask(await connectTls(t, port))).status, 200)
+  })
+})
+
+describe('a wrong certificate', () => {
+  const wrong: readonly [title: string, keys: Readonly<Record<string, string>>, problem: RegExp][] = [
+    ['a certificate alone', { 'server.tls.key': '' }, /server\.tls\.cert and server\.tls\.key must both be set/],
+    ['a key alone', { 'server.tls.cert': '' }, /must both be set/],
+    ['a certificate that is not there', { 'server.tls.cert': 'none.pem' }, /server\.tls\.cert cannot be read: ENOENT/],
+    ['a key that is not there', { 'server.tls.key': 'none.pem' }, /server\.tls\.key cannot be read: ENOENT.*none\.pem/],
+    ['a key that is a folder', { 'server.tls.key': 'tls' }, /server\.tls\.key cannot be read: EISDIR/],
+    ['a certificate that is none', { 'server.tls.cert': 'a.mjs' }, /server\.tls\.cert "a\.mjs" cannot be used/],
+    ['a key that is none', { 'server.tls.key': 'a.mjs' }, /cannot be used with server\.tls\.key "a\.mjs"/],
+  ]
+  for (const [title, keys, problem] of wrong) {
+    it(`is an error of the configuration: ${title}`, (t) => {
+      const { folder } = makeFolder(t)
+      assert.throws(
+        () => createApp({ folder, config: { ...config, ...keys } }),
+        (error) => error instanceof ConfigError && problem.test(error.message),
+      )
+    })
+  }
+})
+
+describe('a listener', () => {
+  /** A listener whose requests are all answered with nothing. */
+  function makeListener(options: Partial<ListenerOptions> = {}) {
+    const answer = { handle: (_request: unknown, response: { end(): void }) => void response.end() }
+    return createListener(answer as unknown as RequestServer, {
+      headerTimeoutMs: 10_000,
+      requestTimeoutMs: 10_000,
+      keepAliveTimeoutMs: 10_000,
+      certificates: undefined,
+      connections: { maxPerIp: 0, isTrusted: () => false, log: silentLogger },
+      log: silentLogger,
+      ...options,
+    })
+  }
+
+  it('says whether it listens, and rejects an address that cannot be had', async () => {
+    const listener = makeListener()
+    assert.equal(listener.listening, false)
+    await assert.rejects(listener.listen('192.0.2.1', 0), { code: 'EADDRNOTAVAIL' })
+    assert.equal(listener.listening, false)
+    await listener.stopAccepting()
+    const { port } = await listener.listen('127.0.0.1', 0)
+    assert.deepEqual([listener.listening, port > 0], [true, true])
+    await listener.stopAccepting()
+    assert.equal(listener.listening, false)
+  })
+
+  it('has no certificate to renew where it speaks plain HTTP', () => {
+    assert.throws(() => makeListener().setCertificates({ cert: Buffer.of(), key: Buffer.of() }), TypeError)
+  })
+
+  it('cuts every connection', async (t) => {
+    const listener = makeListener()
+    const { port } = await listener.listen('127.0.0.1', 0)
+    const sockets = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'))
+    t.after(() => sockets.forEach((socket) => socket.destroy()))
+    for (const socket of sockets) socket.on('error', () => {}).resume().write('GET / HT')
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+    const stopped = listener.stopAccepting()
+    await until(async () => {
+      await listener.closeAll()
+      return sockets.every((socket) => socket.closed)
+    })
+    await Promise.all([stopped, ...closed])
+  })
+})

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { levels } from '../../lib/log/logger.ts'
+import { RecentLines } from '../../lib/log/recent-lines.ts'
+import { openLog } from './fixture.ts'
+
+test('keeps the last 500 lines, the oldest first', () => {
+  const lines = new RecentLines()
+  assert.deepEqual(lines.list(), [])
+  for (let turn = 1; turn <= 1234; turn += 1) {
+    lines.add(turn, 'info', 'app', `line ${turn}`)
+    if (turn % 100 > 1 && turn !== 1234) continue
+    const kept = Math.min(turn, 500)
+    const times = Array.from({ length: kept }, (_, at) => turn - kept + 1 + at)
+    assert.deepEqual(lines.list().map((line) => line.time), times)
+  }
+  assert.deepEqual(lines.list().at(-1), { time: 1234, level: 'info', module: 'app', message: 'line 1234' })
+})
+
+test('gives the lines of one module, and those of a level and above', () => {
+  const lines = new RecentLines()
+  for (const module of ['app', 'pool']) for (const level of levels) lines.add(1, level, module, `${module} ${level}`)
+  const list = (filter: Parameters<RecentLines['list']>[0]): string[] => lines.list(filter).map((line) => line.message)
+  assert.equal(list({}).length, 10)
+  assert.equal(list({ level: 'debug' }).length, 10)
+  assert.deepEqual(list({ level: 'error' }), ['app error', 'app fatal', 'pool error', 'pool fatal'])
+  assert.deepEqual(list({ module: 'pool', level: 'warn' }), ['pool warn', 'pool error', 'pool fatal'])
+  assert.deepEqual(list({ module: 'pool' }).length, 5)
+  assert.deepEqual(list({ module: 'po' }), [])
+})
+
+const messages: readonly (readonly [string, string, string])[] = [
+  ['of 500 characters whole', 'x'.repeat(500), 'x'.repeat(500)],
+  ['of 501 characters cut', 'x'.repeat(501), 'x'.repeat(500)],
+  ['of 500 wide characters whole', '\u4e16'.repeat(500), '\u4e16'.repeat(500)],
+  ['with controls escaped', 'a\nb\x1b[0m\u2028', 'a\\x0ab\\x1b[0m\\u2028'],
+  ['of controls cut after they are escaped', '\n'.repeat(500), '\\x0a'.repeat(125)],
+  ['that is cut within a pair without half a character', `${'x'.repeat(499)}\u{1f600}`, `${'x'.repeat(499)}\ufffd`],
+  ['that is empty', '', ''],
+]
+
+for (const [name, message, expected] of messages) {
+  test(`shows a message ${name}`, () => {
+    const lines = new RecentLines()
+    lines.add(1, 'warn', 'app', message)
+    assert.equal(lines.list()[0]?.message, expected)
+  })
+}
+
+test('cuts a module name at 64 characters', () => {
+  const lines = new RecentLines()
+  lines.add(1, 'warn', 'm'.repeat(100_000), 'text')
+  assert.equal(lines.list()[0]?.module, 'm'.repeat(64))
+})
+
+test('does not keep the long texts in memory that short messages were cut from', () => {
+  const lines = new RecentLines()
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  for (let turn = 0; turn < 500; turn += 1) {
+    const long = Buffer.alloc(100_000, 97 + (turn % 26)).toString('latin1')
+    lines.add(turn, 'info', 'app', long.slice(turn, turn + 100))
+  }
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  assert.equal(lines.list().length, 500)
+  for (let turn = 0; turn < 500; turn += 1) lines.add(turn, 'info', 'app', 'short')
+  collectGarbage()
+  const freed = before - process.memoryUsage().heapUsed
+  assert.ok(freed < 5_000_000, `${freed} bytes of the 50,000,000 were kept`)
+})
+
+test('is fed by the logger: the lines that are written, as they were logged', (t) => {
+  const lines = new RecentLines()
+  const { logger, clock } = openLog(t, {
+    level: 'info',
+    trace: { pool: false },
+    onLine: (time, level, module, message) => lines.add(time, level, module, message),
+  })
+  logger.module('app')('called')
+  logger.module('app').debug('below the level')
+  logger.module('pool').info('switched off')
+  logger.module('pool').warn('passes\n')
+  clock.ms += 5
+  logger.module('error').error('failed', new Error('why'))
+  assert.deepEqual(lines.list(), [
+    { time: clock.ms - 5, level: 'info', module: 'app', message: 'called' },
+    { time: clock.ms - 5, level: 'warn', module: 'pool', message: 'passes\\x0a' },
+    { time: clock.ms, level: 'error', module: 'error', message: 'failed' },
+  ])
+})

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createEventLoopWatch, type EventLoopOptions, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
+import { until } from '../support/until.ts'
+
+/** How long the tests hold up the loop, and the least seen of it: a part may pass before the next tick is due. */
+const blockedMs = 200
+const leastSeenMs = 140
+
+function watch(t: { after(work: () => void): void }, options: EventLoopOptions = {}): EventLoopWatch {
+  const made = createEventLoopWatch(options)
+  const alive = setInterval(() => {}, 1000) // the watch keeps no process alive
+  t.after(() => {
+    clearInterval(alive)
+    made.close()
+  })
+  return made
+}
+
+function block(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+function nextTick(watched: EventLoopWatch): Promise<void> {
+  const { count } = watched.totals().delay
+  return until(() => watched.totals().delay.count > count)
+}
+
+test('tells of a delay past the bound, and shows it in window, interval and totals', async (t) => {
+  const lines: string[] = []
+  const watched = watch(t, { boundMs: 100, warn: (message) => lines.push(message) })
+  block(blockedMs)
+  await until(() => lines.length > 0)
+  const told = /^the event loop was held up for (\d+) ms$/.exec(lines[0] as string)
+  assert.ok(Number(told?.[1]) >= leastSeenMs, lines[0])
+  const { p50_ms, p99_ms, max_ms } = watched.snapshot()
+  assert.ok(max_ms >= leastSeenMs && p99_ms >= leastSeenMs && p50_ms <= p99_ms, JSON.stringify(watched.snapshot()))
+  assert.ok(watched.takeInterval().loop_p99_ms >= leastSeenMs)
+  const { cumulative, count } = watched.totals().delay
+  assert.ok(count - (cumulative[6] as number) >= 1) // above 0.1 s
+})
+
+test('a delay right after an interval was taken is in the next one', async (t) => {
+  const watched = watch(t)
+  await nextTick(watched)
+  watched.takeInterval()
+  block(blockedMs)
+  await nextTick(watched)
+  assert.ok(watched.takeInterval().loop_p99_ms >= leastSeenMs)
+})
+
+test('tells of many delays in one line', async (t) => {
+  const lines: string[] = []
+  let ms = 0
+  const watched = watch(t, { warn: (message) => lines.push(message), now: () => (ms += 1000) })
+  await until(() => watched.totals().delay.count >= 12)
+  assert.match(lines[0] as string, /^the event loop was held up for \d+ ms$/)
+  assert.match(lines[1] as string, /^the event loop was held up for \d+ ms \(and \d+ more since the last such line\)$/)
+  assert.ok(lines.length < watched.totals().delay.count / 3)
+})
+
+test('says nothing below the bound', async (t) => {
+  const lines: string[] = []
+  let ms = 0
+  const watched = watch(t, { boundMs: 250, warn: (message) => lines.push(message), now: () => (ms += 299) })
+  await until(() => watched.totals().delay.count >= 3)
+  assert.deepEqual(lines, [])
+  assert.equal(watched.snapshot().max_ms, 249)
+})
+
+test('a clock that goes back counts as no delay', async (t) => {
+  let ms = 0
+  const watched = watch(t, { now: () => (ms -= 1000) })
+  await until(() => watched.totals().delay.count >= 3)
+  const { p50_ms, p99_ms, max_ms } = watched.snapshot()
+  assert.deepEqual([p50_ms, p99_ms, max_ms], [0, 0, 0])
+})
+
+test('a reset begins a new window and leaves interval and totals', async (t) => {
+  const watched = watch(t)
+  block(blockedMs)
+  await nextTick(watched)
+  const { count } = watched.totals().delay
+  watched.reset()
+  const { p50_ms, p99_ms, max_ms } = watched.snapshot()
+  assert.deepEqual([p50_ms, p99_ms, max_ms], [0, 0, 0])
+  assert.ok(watched.takeInterval().loop_p99_ms >= leastSeenMs)
+  assert.equal(watched.totals().delay.count, count)
+})
+
+test('utilization is the share of time at work, of the window and of the interval apart', async (t) => {
+  const watched = watch(t)
+  await nextTick(watched)
+  watched.reset()
+  watched.takeInterval()
+  const before = watched.totals().activeSeconds
+  block(300)
+  await nextTick(watched)
+  const busy = watched.takeInterval().utilization
+  assert.ok(busy > 0.5 && busy <= 1, `${busy}`)
+  const still = watched.totals().delay.count + 8
+  await until(() => watched.totals().delay.count >= still)
+  const idle = watched.takeInterval().utilization
+  assert.ok(idle >= 0 && idle < busy, `${idle}`)
+  const whole = watched.snapshot().utilization
+  assert.ok(whole > idle && whole <= busy, `${whole}`)
+  assert.ok(watched.totals().activeSeconds - before >= 0.3)
+})
+
+test('is silent when it is closed', async (t) => {
+  const watched = watch(t)
+  await nextTick(watched)
+  watched.close()
+  const other = watch(t)
+  const { count } = watched.totals().delay
+  await until(() => other.totals().delay.count >= 3)
+  assert.equal(watched.totals().delay.count, count)
+})
+
+test('neither the watch nor the history keeps a process alive', async () => {
+  const program = `
+    import { createEventLoopWatch } from ${JSON.stringify(targetUrl('event-loop'))}
+    import { createHistory } from ${JSON.stringify(targetUrl('history'))}
+    createEventLoopWatch()
+    createHistory({ sample: () => ({}) })`
+  const loader = 'typescript' in process.features ? [] : ['--import', 'tsx']
+  const args = [...loader, '--input-type=module', '--eval', program]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  assert.deepEqual(await once(child, 'exit'), [0, null])
+})
+
+function targetUrl(name: string): string {
+  const dist = process.env.SVC_TEST_TARGET === 'dist'
+  const target = dist ? `../../dist/metrics/${name}.js` : `../../lib/metrics/${name}.ts`
+  return pathToFileURL(join(import.meta.dirname, target)).href
+}

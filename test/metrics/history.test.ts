@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createHistory, sampleFields } from '../../lib/metrics/history.ts'
+import type { History, HistoryOptions, Sample } from '../../lib/metrics/history.ts'
+import { until } from '../support/until.ts'
+
+const minute = 60_000
+
+function sampleOf(value: number): Sample {
+  return Object.fromEntries(sampleFields.map((field, at) => [field, value + at])) as Sample // an entry per field
+}
+
+interface Clock {
+  ms: number
+  wallMs: number
+}
+
+/** A history whose clocks and samples the test holds; its own timer never comes. */
+function held(
+  t: { after(work: () => void): void },
+  options: Partial<HistoryOptions> = {},
+): { history: History; clock: Clock; take: (afterMs: number, wallMs?: number) => void } {
+  const clock = { ms: 1000, wallMs: 1_700_000_000_000 }
+  let count = 0
+  const history = createHistory({
+    ...{ sample: () => sampleOf((count += 1) * 100), everyMs: minute, keep: 15 },
+    ...{ now: () => clock.ms, wallNow: () => clock.wallMs },
+    ...options,
+  })
+  t.after(() => history.close())
+  const take = (afterMs: number, wallMs = afterMs): void => {
+    clock.ms += afterMs
+    clock.wallMs += wallMs
+    history.take()
+  }
+  return { history, clock, take }
+}
+
+test('gives a list for each number and the times', (t) => {
+  const { history, clock, take } = held(t)
+  const start = clock.wallMs
+  take(minute)
+  take(minute)
+  const { time, ...series } = history.snapshot()
+  assert.deepEqual(time, [start + minute, start + 2 * minute])
+  assert.deepEqual(Object.keys(series), [...sampleFields])
+  sampleFields.forEach((field, at) => assert.deepEqual(series[field], [100 + at, 200 + at]))
+})
+
+test('is empty before the first sample', (t) => {
+  const { history } = held(t)
+  for (const list of Object.values(history.snapshot())) assert.deepEqual(list, [])
+})
+
+test('keeps the last samples alone', (t) => {
+  const { history, clock, take } = held(t)
+  for (let turn = 1; turn <= 40; turn += 1) {
+    take(minute)
+    const kept = Math.min(turn, 15)
+    const { time, requests } = history.snapshot()
+    assert.deepEqual(requests, Array.from({ length: kept }, (_, at) => (turn - kept + at + 1) * 100))
+    assert.deepEqual(time, Array.from({ length: kept }, (_, at) => clock.wallMs - (kept - 1 - at) * minute))
+  }
+})
+
+test('numbers are rounded, and one that is not finite is 0', (t) => {
+  const numbers = { ...sampleOf(0), requests: NaN, errors: Infinity, p50_ms: 1.23456 }
+  const { history, take } = held(t, { sample: () => numbers })
+  take(minute)
+  const { requests, errors, p50_ms, p95_ms } = history.snapshot()
+  assert.deepEqual([requests, errors, p50_ms, p95_ms], [[0], [0], [1.235], [3]])
+})
+
+test('a clock that is set back takes the earlier samples with it', (t) => {
+  const { history, clock, take } = held(t)
+  take(minute)
+  take(minute)
+  take(minute, -60 * minute)
+  take(minute)
+  const now = clock.wallMs
+  assert.deepEqual(history.snapshot().time, [now - 3 * minute, now - 2 * minute, now - minute, now])
+})
+
+test('times grow even when no clock moves', (t) => {
+  const { history, take } = held(t)
+  for (const _ of [1, 2, 3]) take(0)
+  const { time } = history.snapshot()
+  assert.deepEqual(time.map((each) => each - (time.at(-1) as number)), [-2, -1, 0])
+})
+
+test('leaves a gap where the machine slept, and drops what is older than all that is kept', (t) => {
+  const { history, clock, take } = held(t)
+  take(minute)
+  take(minute)
+  take(minute, 10 * minute)
+  const now = clock.wallMs
+  assert.deepEqual(history.snapshot().time, [now - 11 * minute, now - 10 * minute, now])
+  take(minute, 10 * minute)
+  assert.deepEqual(history.snapshot().time, [now, now + 10 * minute])
+  take(minute, 24 * 60 * minute)
+  assert.deepEqual(history.snapshot().requests, [500])
+})
+
+test('takes samples by itself until it is closed', async (t) => {
+  let samples = 0
+  const history = createHistory({ sample: () => sampleOf((samples += 1)), everyMs: 1, keep: 5 })
+  t.after(() => history.close())
+  const alive = setInterval(() => {}, 1000) // its own timer keeps no process alive
+  await until(() => samples >= 8).finally(() => clearInterval(alive))
+  history.close()
+  const { requests } = history.snapshot()
+  assert.equal(requests.at(-1), samples)
+  assert.ok(requests.length <= 5)
+})
+
+test('holds 15 minutes of 5 seconds in less than 1 MiB', (t) => {
+  const before = process.memoryUsage().arrayBuffers
+  const history = createHistory({ sample: () => sampleOf(0.123) })
+  t.after(() => history.close())
+  for (let turn = 0; turn < 400; turn += 1) history.take()
+  const grown = process.memoryUsage().arrayBuffers - before
+  assert.ok(grown < 2 ** 20, `${grown} bytes`)
+  assert.equal(history.snapshot().time.length, 180)
+})

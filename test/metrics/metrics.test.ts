@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Metrics, type MetricsOptions, type RequestRecord } from '../../lib/metrics/metrics.ts'
+import { Seeded } from '../support/seeded.ts'
+
+const none = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
+
+function request(changes: Partial<RequestRecord> = {}): RequestRecord {
+  return { method: 'GET', path: '/a', sentStatus: 200, sentBytes: 10, durationMs: 2, routeName: 'area.a', ...changes }
+}
+
+/** Metrics with clocks that the test holds. */
+function held(): { metrics: Metrics; clock: { ms: number; wallMs: number } } {
+  const clock = { ms: 5000, wallMs: 1_700_000_000_000 }
+  return { metrics: new Metrics({ now: () => clock.ms, wallNow: () => clock.wallMs }), clock }
+}
+
+test('counts requests, errors, classes and bytes', () => {
+  const { metrics } = held()
+  for (const sentStatus of [101, 200, 204, 304, 400, 404, 499, 500, 503]) {
+    metrics.record(request({ sentStatus, receivedBytes: 3 }))
+  }
+  metrics.record(request())
+  assert.deepEqual(metrics.snapshot().requests, {
+    total: 10,
+    errors: 5,
+    by_class: { '1xx': 1, '2xx': 3, '3xx': 1, '4xx': 3, '5xx': 2 },
+    bytes_in: 27,
+    bytes_out: 100,
+  })
+})
+
+test('a status of no class counts with the nearest', () => {
+  const { metrics } = held()
+  for (const sentStatus of [0, 99, 600, 999]) metrics.record(request({ sentStatus }))
+  assert.deepEqual(metrics.snapshot().requests.by_class, { ...none, '1xx': 2, '5xx': 2 })
+  assert.equal(metrics.snapshot().requests.errors, 2)
+})
+
+test('numbers that no request should give break nothing', () => {
+  const { metrics } = held()
+  for (const bad of [NaN, -1, -Infinity]) {
+    metrics.record(request({ durationMs: bad, sentBytes: bad, receivedBytes: bad, sentStatus: bad }))
+  }
+  metrics.record(request({ durationMs: Infinity }))
+  metrics.record(request({ durationMs: 4 }))
+  const { requests, latency_ms } = metrics.snapshot()
+  assert.deepEqual([requests.total, requests.bytes_in, requests.bytes_out], [5, 0, 20])
+  assert.deepEqual(latency_ms, { p50: 0, p95: 4, p99: 4, max: 4, mean: 0.8 })
+  assert.equal(metrics.totals().routes[0]?.durations.sumSeconds, 0.004)
+  assert.doesNotMatch(JSON.stringify([metrics.snapshot(), metrics.totals(), metrics.recent()]), /null/)
+})
+
+test('latencies of all and of each route are those of the durations', () => {
+  const { metrics } = held()
+  const seeded = new Seeded(3)
+  const byRoute = new Map<string, number[]>([['area.a', []], ['area.b', []], ['area.c', []]])
+  for (let turn = 0; turn < 6000; turn += 1) {
+    const routeName = seeded.pick([...byRoute.keys()])
+    const durationMs = 0.05 / (1 - seeded.next())
+    byRoute.get(routeName)?.push(durationMs)
+    metrics.record(request({ routeName, durationMs, sentStatus: turn % 2 === 0 ? 200 : 500 }))
+  }
+  const near = (told: number, values: readonly number[], percent: number): void => {
+    const exact = values.toSorted((a, b) => a - b)[Math.ceil((percent / 100) * values.length) - 1] as number
+    assert.ok(Math.abs(told - exact) <= exact / 33 + 0.001, `p${percent} is ${exact}, told as ${told}`)
+  }
+  const { latency_ms, routes, requests } = metrics.snapshot()
+  const all = [...byRoute.values()].flat()
+  near(latency_ms.p50, all, 50)
+  near(latency_ms.p95, all, 95)
+  near(latency_ms.p99, all, 99)
+  assert.equal(latency_ms.max, Math.round(Math.max(...all) * 1000) / 1000)
+  assert.equal(routes.length, 3)
+  for (const { name, count, p50_ms, p95_ms, p99_ms, max_ms } of routes) {
+    const values = byRoute.get(name) as number[]
+    assert.equal(count, values.length)
+    near(p50_ms, values, 50)
+    near(p95_ms, values, 95)
+    near(p99_ms, values, 99)
+    assert.equal(max_ms, Math.round(Math.max(...values) * 1000) / 1000)
+  }
+  assert.equal(routes.reduce((sum, route) => sum + route.errors, 0), requests.errors)
+  assert.equal(requests.errors, 3000)
+})
+
+test('a new window begins at 0, while uptime, totals and the last requests stay', () => {
+  const { metrics, clock } = held()
+  clock.ms += 10_999
+  metrics.record(request({ sentStatus: 500, receivedBytes: 7 }))
+  metrics.record(request({ routeName: 'area.b' }))
+  assert.equal(metrics.snapshot().window_s, 10.999)
+  const before = metrics.totals().routes
+  metrics.resetWindow()
+  clock.ms += 1500.4
+  const empty = {
+    uptime_s: 12,
+    window_s: 1.5,
+    requests: { total: 0, errors: 0, by_class: none, bytes_in: 0, bytes_out: 0 },
+    latency_ms: { p50: 0, p95: 0, p99: 0, max: 0, mean: 0 },
+    routes: [],
+  }
+  assert.deepEqual(metrics.snapshot(), empty)
+  assert.deepEqual(metrics.totals().routes, before)
+  assert.equal(metrics.recent().length, 2)
+
+  metrics.record(request({ durationMs: 8, sentStatus: 404 }))
+  assert.deepEqual(metrics.snapshot(), {
+    ...empty,
+    requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, bytes_in: 0, bytes_out: 10 },
+    latency_ms: { p50: 8, p95: 8, p99: 8, max: 8, mean: 8 },
+    routes: [{ name: 'area.a', count: 1, errors: 1, p50_ms: 8, p95_ms: 8, p99_ms: 8, max_ms: 8 }],
+  })
+})
+
+test('windows reset at any moment lose no request, and totals never go back', () => {
+  const { metrics } = held()
+  const seeded = new Seeded(11)
+  let inWindows = 0
+  let lastTotal = 0
+  for (let turn = 0; turn < 20_000; turn += 1) {
+    metrics.record(request({ routeName: `r.${seeded.integer(5)}`, sentStatus: seeded.pick([200, 404]) }))
+    if (seeded.integer(100) > 0) continue
+    const { requests, routes } = metrics.snapshot()
+    assert.equal(routes.reduce((sum, route) => sum + route.count, 0), requests.total)
+    inWindows += requests.total
+    metrics.resetWindow()
+    const total = metrics.totals().routes.reduce((sum, route) => sum + route.durations.count, 0)
+    assert.ok(total > lastTotal)
+    lastTotal = total
+  }
+  assert.equal(inWindows + metrics.snapshot().requests.total, 20_000)
+  const { routes } = metrics.totals()
+  assert.equal(routes.reduce((sum, route) => sum + route.byClass['2xx'] + route.byClass['4xx'], 0), 20_000)
+})
+
+test('totals tell each route since the start', () => {
+  const { metrics, clock } = held()
+  metrics.record(request({ sentStatus: 200, receivedBytes: 5, durationMs: 2 }))
+  metrics.record(request({ sentStatus: 503, receivedBytes: 1, durationMs: 30_000 }))
+  clock.ms += 250
+  const totals = metrics.totals()
+  assert.deepEqual([totals.startedAtMs, totals.uptimeSeconds], [1_700_000_000_000, 0.25])
+  const cumulative = [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+  assert.deepEqual(totals.routes, [
+    {
+      name: 'area.a',
+      byClass: { ...none, '2xx': 1, '5xx': 1 },
+      bytesIn: 6,
+      bytesOut: 20,
+      durations: { cumulative, count: 2, sumSeconds: 30.002 },
+    },
+  ])
+})
+
+test('requests without a route are of one name, which a route may have as well', () => {
+  const { metrics } = held()
+  metrics.record(request({ routeName: '' }))
+  metrics.record(request({ routeName: '(none)' }))
+  metrics.record(request({ routeName: '(other)' }))
+  metrics.record(request({ routeName: '__proto__' }))
+  const counts = metrics.snapshot().routes.map(({ name, count }) => [name, count])
+  assert.deepEqual(counts, [['(none)', 2], ['(other)', 1], ['__proto__', 1]])
+})
+
+test('names past the 20,000th share one entry, and known ones keep theirs', () => {
+  const { metrics } = held()
+  for (let turn = 0; turn < 25_000; turn += 1) metrics.record(request({ routeName: `r.${turn}` }))
+  for (let turn = 0; turn < 25_000; turn += 5000) metrics.record(request({ routeName: `r.${turn}` }))
+  const { routes, requests } = metrics.snapshot()
+  assert.equal(requests.total, 25_005)
+  assert.equal(routes.length, 19_999) // and `(none)`, which was not asked for
+  assert.equal(metrics.totals().routes.length, 19_999)
+  const countOf = (name: string): number | undefined => routes.find((route) => route.name === name)?.count
+  assert.deepEqual(['r.0', 'r.5000', 'r.1', 'r.24000', '(other)'].map(countOf), [2, 2, 1, undefined, 5003])
+})
+
+test('keeps the last 100 requests in the order in which they ended', () => {
+  const { metrics, clock } = held()
+  assert.deepEqual(metrics.recent(), [])
+  const shown = (): number[] => metrics.recent().map((each) => each.status)
+  for (let turn = 0; turn < 250; turn += 1) {
+    clock.wallMs += 1000
+    metrics.record(request({ sentStatus: 200 + turn, path: `/p/${turn}`, durationMs: turn + 0.1234 }))
+    const first = Math.max(0, turn - 99)
+    assert.deepEqual(shown(), Array.from({ length: turn - first + 1 }, (_, at) => 200 + first + at))
+  }
+  assert.deepEqual(metrics.recent().at(-1), {
+    time: clock.wallMs,
+    method: 'GET',
+    path: '/p/249',
+    status: 449,
+    duration_ms: 249.123,
+    route: 'area.a',
+  })
+})
+
+test('shows 200 characters of a path', () => {
+  const { metrics } = held()
+  for (const length of [199, 200, 201, 16_000]) {
+    metrics.record(request({ path: '/'.padEnd(length, 'x'), routeName: '' }))
+  }
+  assert.deepEqual(metrics.recent().map(({ path }) => path.length), [199, 200, 200, 200])
+  assert.deepEqual(metrics.recent().map(({ route }) => route), ['', '', '', ''])
+})
+
+test('an interval tells what happened since the last, whatever becomes of the window', () => {
+  const { metrics, clock } = held()
+  for (let turn = 0; turn < 10; turn += 1) metrics.record(request({ sentStatus: turn < 2 ? 500 : 200, durationMs: 16 }))
+  metrics.resetWindow()
+  clock.ms += 5000
+  const first = metrics.takeInterval()
+  assert.deepEqual([first.requests, first.errors, first.bytes_out], [2, 0.4, 20])
+  for (const told of [first.p50_ms, first.p95_ms, first.p99_ms]) assert.ok(Math.abs(told - 16) <= 16 / 33)
+
+  clock.ms += 5000
+  const quiet = { requests: 0, errors: 0, bytes_out: 0, p50_ms: 0, p95_ms: 0, p99_ms: 0 }
+  assert.deepEqual(metrics.takeInterval(), quiet)
+
+  metrics.record(request({ durationMs: 0.03 }))
+  clock.ms += 600_000
+  assert.deepEqual(metrics.takeInterval(), {
+    ...{ requests: 1 / 600, errors: 0, bytes_out: 10 / 600 },
+    ...{ p50_ms: 0.03, p95_ms: 0.03, p99_ms: 0.03 },
+  })
+})
+
+test('a clock that stands still or goes back gives finite rates and no negative time', () => {
+  const { metrics, clock } = held()
+  metrics.record(request())
+  clock.ms -= 1000
+  assert.equal(metrics.takeInterval().requests, 1000)
+  metrics.record(request())
+  assert.equal(metrics.takeInterval().requests, 1000)
+  const { uptime_s, window_s } = metrics.snapshot()
+  assert.deepEqual([uptime_s, window_s, metrics.totals().uptimeSeconds], [0, 0, 0])
+})
+
+test('takes the clocks of the process unless others are given', () => {
+  const options: MetricsOptions = {}
+  const before = Date.now()
+  const metrics = new Metrics(options)
+  metrics.record(request())
+  const time = metrics.recent()[0]?.time as number
+  assert.ok(time >= before && time <= Date.now())
+  assert.equal(metrics.snapshot().uptime_s, 0)
+})

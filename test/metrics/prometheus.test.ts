@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { bucketBoundsSeconds, DurationBuckets } from '../../lib/metrics/duration-buckets.ts'
+import { Metrics } from '../../lib/metrics/metrics.ts'
+import { renderPrometheus, type PrometheusInput } from '../../lib/metrics/prometheus.ts'
+
+const hostileName = 'a"b\\c\nd,e="f"} 1 é\u{1f600}'
+
+function inputOf(metrics: Metrics, changes: Partial<PrometheusInput> = {}): PrometheusInput {
+  const delay = new DurationBuckets()
+  delay.record(3)
+  return {
+    version: '1.2.3',
+    nodeVersion: '24.1.0',
+    requests: metrics.totals(),
+    activeRequests: 4,
+    pools: [
+      { name: 'http', workers: 1024, busy: 3, waiting: 1, queueSize: 4096, refused: 9 },
+      { name: 'longpoll', workers: 1000, busy: 700, waiting: 0, queueSize: 1000, refused: 0 },
+    ],
+    connections: { open: 17, refused: 2 },
+    eventLoop: { delay: delay.totals(), activeSeconds: 1.5 },
+    memory: { rss: 50_000_000, heapUsed: 10_000_000, heapTotal: 20_000_000, external: 1_000_000 },
+    logs: [{ name: 'general', written: 100, lost: 0 }, { name: 'access', written: 2 ** 40, lost: 5 }],
+    viewCache: { hits: 12, misses: 3 },
+    warnings: 1,
+    ...changes,
+  }
+}
+
+/** Metrics of a few routes, one of a name that wants escaping. */
+function busyMetrics(): Metrics {
+  const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
+  const request = { method: 'GET', path: '/a', sentBytes: 100, receivedBytes: 7, durationMs: 2 }
+  metrics.record({ ...request, sentStatus: 200, routeName: 'area.a' })
+  metrics.record({ ...request, sentStatus: 500, routeName: 'area.a', durationMs: 20_000 })
+  metrics.record({ ...request, sentStatus: 404, routeName: '' })
+  metrics.record({ ...request, sentStatus: 200, routeName: hostileName })
+  return metrics
+}
+
+/** The samples by name and labels. A name with its labels that comes twice fails the test. */
+function samplesOf(text: string): Map<string, number> {
+  const samples = new Map<string, number>()
+  for (const line of text.split('\n').slice(0, -1)) {
+    if (line.startsWith('#')) continue
+    const at = line.lastIndexOf(' ')
+    const name = line.slice(0, at)
+    assert.ok(!samples.has(name), `${name} comes twice`)
+    samples.set(name, Number(line.slice(at + 1)))
+  }
+  return samples
+}
+
+function promtool(text: string): void {
+  const options = { input: text, encoding: 'utf8' } as const
+  const { status, error, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], options)
+  if (error !== undefined) {
+    assert.fail(`Cannot run promtool: ${error.message}. Install it: apt-get install --no-install-recommends prometheus`)
+  }
+  assert.deepEqual([stdout, stderr, status], ['', '', 0])
+}
+
+test('promtool has no complaint', () => {
+  promtool(renderPrometheus(inputOf(busyMetrics())))
+})
+
+test('promtool has no complaint before the first request, without pools and logs', () => {
+  const eventLoop = { delay: new DurationBuckets().totals(), activeSeconds: 0 }
+  const changes = { pools: [], logs: [], eventLoop }
+  promtool(renderPrometheus(inputOf(new Metrics(), changes)))
+})
+
+test('promtool has no complaint about numbers that are none', () => {
+  const memory = { rss: NaN, heapUsed: Infinity, heapTotal: -Infinity, external: 1e300 }
+  promtool(renderPrometheus(inputOf(busyMetrics(), { memory })))
+})
+
+test('shows requests by route and status class', () => {
+  const samples = samplesOf(renderPrometheus(inputOf(busyMetrics())))
+  const requests = [...samples].filter(([name]) => name.startsWith('svc_http_requests_total'))
+  assert.deepEqual(requests, [
+    ['svc_http_requests_total{route="(none)",code="4xx"}', 1],
+    ['svc_http_requests_total{route="area.a",code="2xx"}', 1],
+    ['svc_http_requests_total{route="area.a",code="5xx"}', 1],
+    ['svc_http_requests_total{route="a\\"b\\\\c\\nd,e=\\"f\\"} 1 é\u{1f600}",code="2xx"}', 1],
+  ])
+  assert.equal(samples.get('svc_http_request_body_bytes_total{route="area.a"}'), 14)
+  assert.equal(samples.get('svc_http_response_body_bytes_total{route="area.a"}'), 200)
+})
+
+test('shows durations as a histogram by route', () => {
+  const samples = samplesOf(renderPrometheus(inputOf(busyMetrics())))
+  const name = 'svc_http_request_duration_seconds'
+  const buckets = [...bucketBoundsSeconds, '+Inf'].map((le) => samples.get(`${name}_bucket{route="area.a",le="${le}"}`))
+  assert.deepEqual(buckets, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2])
+  assert.equal(samples.get(`${name}_sum{route="area.a"}`), 20.002)
+  assert.equal(samples.get(`${name}_count{route="area.a"}`), 2)
+  assert.equal(samples.get('svc_event_loop_delay_seconds_bucket{le="0.0025"}'), 0)
+  assert.equal(samples.get('svc_event_loop_delay_seconds_bucket{le="0.005"}'), 1)
+  assert.equal(samples.get('svc_event_loop_delay_seconds_sum'), 0.003)
+  assert.equal(samples.get('svc_event_loop_delay_seconds_count'), 1)
+})
+
+const rows: readonly (readonly [string, number])[] = [
+  ['svc_build_info{version="1.2.3",node="24.1.0"}', 1],
+  ['svc_start_time_seconds', 1_700_000_000.5],
+  ['svc_uptime_seconds', 0],
+  ['svc_memory_resident_bytes', 50_000_000],
+  ['svc_memory_heap_used_bytes', 10_000_000],
+  ['svc_memory_heap_size_bytes', 20_000_000],
+  ['svc_memory_external_bytes', 1_000_000],
+  ['svc_http_requests_active', 4],
+  ['svc_pool_workers{pool="http"}', 1024],
+  ['svc_pool_workers_busy{pool="longpoll"}', 700],
+  ['svc_pool_queue_size{pool="http"}', 4096],
+  ['svc_pool_queue_waiting{pool="http"}', 1],
+  ['svc_pool_refused_total{pool="http"}', 9],
+  ['svc_connections_open', 17],
+  ['svc_connections_refused_total', 2],
+  ['svc_event_loop_active_seconds_total', 1.5],
+  ['svc_log_lines_written_total{log="access"}', 2 ** 40],
+  ['svc_log_lines_lost_total{log="access"}', 5],
+  ['svc_view_cache_hits_total', 12],
+  ['svc_view_cache_misses_total', 3],
+  ['svc_warnings', 1],
+]
+
+for (const [name, value] of rows) {
+  test(`shows ${name}`, () => assert.equal(samplesOf(renderPrometheus(inputOf(busyMetrics()))).get(name), value))
+}
+
+test('every family has its help and its type once, before its samples, and begins with svc_', () => {
+  const lines = renderPrometheus(inputOf(busyMetrics())).split('\n').slice(0, -1)
+  const seen = new Set<string>()
+  let family = ''
+  lines.forEach((line, at) => {
+    const help = /^# HELP (svc_[a-z_]+) [A-Z].*\.$/.exec(line)
+    if (help !== null) {
+      family = help[1] as string
+      assert.ok(!seen.has(family), family)
+      seen.add(family)
+      assert.match(lines[at + 1] as string, new RegExp(`^# TYPE ${family} (counter|gauge|histogram)$`))
+    } else if (!line.startsWith('# TYPE')) {
+      assert.match(line, new RegExp(`^${family}(_bucket|_sum|_count)?[ {]`))
+    }
+  })
+  assert.ok(seen.size > 20)
+})
+
+test('counters never go back when the window is reset', () => {
+  const metrics = busyMetrics()
+  const before = renderPrometheus(inputOf(metrics))
+  metrics.resetWindow()
+  assert.equal(renderPrometheus(inputOf(metrics)), before)
+})

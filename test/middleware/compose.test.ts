@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { HttpError } from '../../lib/http/errors.ts'
+import type { Context } from '../../lib/http/context.ts'
+import { BodyReply, type Reply } from '../../lib/http/reply.ts'
+import { compose, type Action, type Middleware } from '../../lib/middleware/compose.ts'
+
+/** As much of a context as a chain touches. */
+function makeContext(): Context {
+  const ctx = {
+    path: '/',
+    reply: undefined as Reply | undefined,
+    replyOf: (value: unknown) => (ctx.reply = value === undefined ? ctx.reply : new BodyReply('', String(value))),
+    currentReply: () => {
+      if (ctx.reply === undefined) throw new HttpError(404, 'not_found', 'nobody')
+      return ctx.reply
+    },
+  }
+  return ctx as unknown as Context // a stand-in with the members that compose.ts asks for
+}
+
+function chainOf(layers: readonly Middleware[], action: Action, late: (error: unknown) => void = refuse) {
+  const named = layers.map((run, at) => ({ name: `layer${at}`, run }))
+  return compose(named, action, (_ctx, error) => late(error))
+}
+
+function refuse(error: unknown): never {
+  assert.fail(String(error))
+}
+
+/** The text of the reply, where the chain may answer at once or later. */
+async function textOf(outcome: Reply | Promise<Reply>): Promise<string> {
+  const reply = await outcome
+  return reply instanceof BodyReply ? String(reply.body) : assert.fail('no body')
+}
+
+const reject = (message: string) => () => Promise.reject(new Error(message))
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('a chain', () => {
+  it('runs the layers in order, outermost first, and unwinds them in reverse', async () => {
+    const steps: string[] = []
+    const layer = (name: string): Middleware => async (_ctx, next) => {
+      steps.push(`${name} in`)
+      await next()
+      steps.push(`${name} out`)
+    }
+    const chain = chainOf([layer('a'), layer('b'), layer('c')], async () => (steps.push('action'), 'done'))
+    assert.equal(await textOf(chain(makeContext())), 'done')
+    assert.deepEqual(steps, ['a in', 'b in', 'c in', 'action', 'c out', 'b out', 'a out'])
+  })
+
+  it('answers without a promise when nothing in it is asynchronous', () => {
+    const pass: Middleware = (_ctx, next) => next()
+    assert.ok(chainOf([], () => 'x')(makeContext()) instanceof BodyReply)
+    assert.ok(chainOf([pass, pass], () => 'x')(makeContext()) instanceof BodyReply)
+    assert.ok(chainOf([pass], async () => 'x')(makeContext()) instanceof Promise)
+    assert.ok(chainOf([async (_ctx, next) => next()], () => 'x')(makeContext()) instanceof Promise)
+  })
+
+  it('serves many requests, each for itself', async () => {
+    const chain = chainOf([async (_ctx, next) => next()], async (ctx) => ctx.path)
+    const contexts = Array.from({ length: 20 }, (_, at) => Object.assign(makeContext(), { path: `/${at}` }))
+    const texts = await Promise.all(contexts.map((ctx) => textOf(chain(ctx))))
+    assert.deepEqual(texts, contexts.map((ctx) => ctx.path))
+  })
+
+  it('takes what a middleware replied without calling next, and does not run what is below', async () => {
+    const never = (): never => assert.fail('it ran')
+    const stops: Middleware[] = [(ctx) => void ctx.replyOf('stop'), async (ctx) => void ctx.replyOf('stop')]
+    for (const stop of stops) assert.equal(await textOf(chainOf([stop, never], never)(makeContext())), 'stop')
+  })
+
+  it('lets a middleware replace the reply after next', async () => {
+    const chain = chainOf([async (ctx, next) => (await next(), void ctx.replyOf('second'))], () => 'first')
+    assert.equal(await textOf(chain(makeContext())), 'second')
+  })
+
+  it('is 404 when nobody answers', async () => {
+    const isNotFound = { status: 404 }
+    assert.throws(() => chainOf([() => {}], () => 'x')(makeContext()), isNotFound)
+    await assert.rejects(async () => chainOf([async () => {}], () => 'x')(makeContext()), isNotFound)
+  })
+
+  it('takes thenables that are no promises from middleware and actions', async () => {
+    const thenable = { then: (resolve: (value: unknown) => void) => resolve('later') }
+    const lazy: Middleware = (_ctx, next) => ({ then: (resolve: () => void) => (next(), resolve()) }) as Promise<void>
+    assert.equal(await textOf(chainOf([], () => thenable)(makeContext())), 'later')
+    assert.equal(await textOf(chainOf([(_ctx, next) => next()], () => thenable)(makeContext())), 'later')
+    assert.equal(await textOf(chainOf([lazy], () => 'x')(makeContext())), 'x')
+    assert.equal(await textOf(chainOf([(_ctx, next) => next(), lazy], () => 'x')(makeContext())), 'x')
+  })
+})
+
+describe('a failing chain', () => {
+  it('passes on what is thrown before next, after it, and by the action', async () => {
+    const boom = new Error('boom')
+    const throws = (): never => {
+      throw boom
+    }
+    const pass: Middleware = (_ctx, next) => next()
+    assert.throws(() => chainOf([], throws)(makeContext()), boom)
+    assert.throws(() => chainOf([pass], throws)(makeContext()), boom)
+    assert.throws(() => chainOf([pass, throws], () => 'x')(makeContext()), boom)
+    const after: Middleware = async (_ctx, next) => {
+      await next()
+      throw boom
+    }
+    await assert.rejects(async () => chainOf([pass, after], () => 'x')(makeContext()), boom)
+    await assert.rejects(async () => chainOf([async (_ctx, next) => next()], () => Promise.reject(boom))(makeContext()), boom)
+  })
+
+  it('lets a middleware answer in place of a failure below it', async () => {
+    const rescue: Middleware = async (ctx, next) => {
+      try {
+        await next()
+      } catch (error) {
+        ctx.replyOf(`saved from ${(error as Error).message}`)
+      }
+    }
+    const outer: Middleware = async (_ctx, next) => next()
+    assert.equal(await textOf(chainOf([outer, rescue, outer], reject('boom'))(makeContext())), 'saved from boom')
+  })
+
+  it('does not lose a failure that nobody waited for and that came before the end', async () => {
+    const careless: Middleware = async (_ctx, next) => {
+      void next()
+      await soon()
+    }
+    await assert.rejects(async () => chainOf([careless], reject('lost?'))(makeContext()), { message: 'lost?' })
+    const replied: Middleware = (ctx, next) => (ctx.replyOf('early'), careless(ctx, next))
+    await assert.rejects(async () => chainOf([replied], reject('lost?'))(makeContext()), { message: 'lost?' })
+  })
+
+  it('says that next() was called twice, and by whom', async () => {
+    const twice: Middleware = async (_ctx, next) => {
+      await next()
+      await next()
+    }
+    let runs = 0
+    const pass: Middleware = (_ctx, next) => next()
+    const message = 'Middleware layer1 called next() twice: the rest of the chain runs once'
+    await assert.rejects(async () => chainOf([pass, twice], () => (runs += 1))(makeContext()), { message })
+    assert.equal(runs, 1)
+    assert.throws(() => chainOf([pass, (_ctx, next) => (void next(), next())], () => 'x')(makeContext()), { message })
+  })
+
+  it('says that next() was not waited for, and tells a failure that comes later', async () => {
+    const later: unknown[] = []
+    const message = 'A middleware returned before next() was done: write `await next()` in one of layer0, layer1'
+    const forgetful: Middleware = (_ctx, next) => void next()
+    const action = async (): Promise<never> => {
+      await soon()
+      throw new Error('too late')
+    }
+    const pass: Middleware = (_ctx, next) => next()
+    const chain = chainOf([forgetful, pass], action, (error) => later.push(error))
+    assert.throws(() => chain(makeContext()), { message })
+    await soon()
+    await soon()
+    assert.deepEqual(later.map(String), ['Error: too late'])
+  })
+
+  it('tells a failure below that comes after the middleware above has thrown', async () => {
+    for (const late of ['sync', 'async']) {
+      const later: unknown[] = []
+      const careless: Middleware = (_ctx, next) => {
+        void next()
+        if (late === 'sync') throw new Error('first')
+        return Promise.reject(new Error('first'))
+      }
+      const action = async (): Promise<never> => {
+        await soon()
+        throw new Error('second')
+      }
+      const chain = chainOf([careless], action, (error) => later.push(error))
+      await assert.rejects(async () => chain(makeContext()), { message: 'first' })
+      await soon()
+      await soon()
+      assert.deepEqual(later.map(String), ['Error: second'])
+    }
+  })
+
+  it('does not run what is below a middleware that calls next() after the answer, and says so', async () => {
+    const later: unknown[] = []
+    const timed: Middleware = (ctx, next) => {
+      ctx.replyOf('at once')
+      setImmediate(() => void next())
+    }
+    const chain = chainOf([timed], () => assert.fail('it ran'), (error) => later.push(error))
+    assert.equal(await textOf(chain(makeContext())), 'at once')
+    await soon()
+    await soon()
+    assert.deepEqual(later.map(String), ['Error: Middleware layer0 called next() after the request had been answered'])
+  })
+})

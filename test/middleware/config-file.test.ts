@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { MiddlewareError, readMiddlewareConfig } from '../../lib/middleware/config-file.ts'
+import { writeFiles } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+describe('the middleware configuration', () => {
+  it('is empty when there is no file', (t) => {
+    const folder = temporaryFolder(t)
+    const file = join(folder, 'config.json')
+    assert.deepEqual(readMiddlewareConfig(folder, []), { file, load: [], setup: {}, warnings: [] })
+    assert.deepEqual(readMiddlewareConfig(join(folder, 'none'), []).load, [])
+  })
+
+  it('reads load and setup', (t) => {
+    const folder = temporaryFolder(t)
+    const content = { load: ['a.js', 'b/c.mjs', 'd.ts'], setup: { csrf: { lapse: 5 } } }
+    writeFiles(folder, { 'config.json': `\ufeff${JSON.stringify(content)}` })
+    const { load, setup, warnings } = readMiddlewareConfig(folder, ['csrf'])
+    assert.deepEqual({ load, setup, warnings }, { ...content, warnings: [] })
+  })
+
+  it('warns of keys and groups that nobody reads', (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, { 'config.json': { loads: [], setup: { csfr: {} } } })
+    const file = join(folder, 'config.json')
+    assert.deepEqual(readMiddlewareConfig(folder, ['csrf']).warnings, [
+      `${file}: unknown key loads: it has load and setup`,
+      `${file}: nothing reads setup.csfr`,
+    ])
+  })
+
+  const wrong: readonly [content: unknown, problem: RegExp][] = [
+    ['', /config\.json: /],
+    ['{"load": [}', /config\.json: .*line 1/],
+    ['{"load": [], "load": []}', /config\.json: .*load/],
+    [[], /it must be an object with the members load and setup/],
+    ['null', /it must be an object/],
+    [{ load: 'a.js' }, /load must be a list of file names/],
+    [{ load: [1] }, /load must be a list of file names/],
+    [{ load: ['a.json'] }, /load names "a\.json", which is no module \(\.js /],
+    [{ load: [''] }, /load names ""/],
+    [{ load: ['a.js', 'b.js', './a.js'] }, /load names "\.\/a\.js" twice/],
+    [{ setup: [] }, /setup must be an object/],
+    [{ setup: null }, /setup must be an object/],
+  ]
+  for (const [content, problem] of wrong) {
+    it(`refuses ${JSON.stringify(content)}`, (t) => {
+      const folder = temporaryFolder(t)
+      writeFiles(folder, { 'config.json': content })
+      const file = join(folder, 'config.json')
+      assert.throws(
+        () => readMiddlewareConfig(folder, []),
+        (error) => error instanceof MiddlewareError && error.file === file && problem.test(error.message),
+      )
+    })
+  }
+
+  it('names a file that cannot be read', (t) => {
+    const folder = temporaryFolder(t)
+    mkdirSync(join(folder, 'config.json'))
+    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot read .*config\.json: /)
+  })
+})

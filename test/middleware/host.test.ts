@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { MiddlewareHost } from '../../lib/middleware/host.ts'
+import { createModules } from '../../lib/routing/modules.ts'
+import { writeFiles, type Files } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** A host over the files; modules say what they do by `app.push`. */
+function makeHost(t: Pick<TestContext, 'after'>, files: Files, teardownTimeoutMs = 10_000) {
+  const folder = temporaryFolder(t)
+  writeFiles(folder, files)
+  const modules = createModules({ root: folder })
+  const steps: string[] = []
+  const problems: string[] = []
+  const host = new MiddlewareHost<string[]>({
+    folder,
+    modules,
+    builtIn: new Map([['SVC_MwOwn', () => {}]]),
+    app: steps,
+    teardownTimeoutMs,
+    onProblem: (message, error) => problems.push(`${message}: ${String(error)}`),
+  })
+  return { host, modules, steps, problems, write: (more: Files) => writeFiles(folder, more) }
+}
+
+/** A module that tells when it is set up and torn down. */
+function telling(name: string): string {
+  return `export default (ctx, next) => next()
+    export const setup = (steps) => { steps.push('${name} up'); return () => { steps.push('${name} down') } }`
+}
+
+describe('loading middleware', () => {
+  it('registers the default export under the base name, and named functions under theirs, but not setup', async (t) => {
+    const { host } = makeHost(t, {
+      'sub/audit.mjs': `export default () => {}
+        export const check = () => {}, number = 5
+        export function setup() {}`,
+      'old.cjs': 'module.exports = () => {}',
+    })
+    const { byName } = await host.prepare(['sub/audit.mjs', 'old.cjs'])
+    assert.deepEqual([...byName.keys()], ['SVC_MwOwn', 'check', 'audit', 'old'])
+  })
+
+  const wrong: readonly [title: string, files: Files, message: RegExp][] = [
+    ['a missing file', {}, /Cannot load middleware a\.mjs: .*no such file/],
+    ['a module that throws', { 'a.mjs': 'throw new Error("ouch")' }, /Cannot load middleware a\.mjs: .*ouch/],
+    ['a name of the server', { 'a.mjs': 'export const SVC_MwOwn = () => {}' }, /the name SVC_MwOwn is taken/],
+    ['a setup that is no function', { 'a.mjs': 'export const setup = 5' }, /its setup is no function/],
+    ['a setup that throws', { 'a.mjs': 'export const setup = () => { throw new Error("ouch") }' }, /set up middleware a\.mjs: ouch/],
+    ['a setup that rejects', { 'a.mjs': 'export const setup = async () => { throw "text" }' }, /set up middleware a\.mjs: text/],
+  ]
+  for (const [title, files, message] of wrong) {
+    it(`refuses ${title}, and tears down what was set up before`, async (t) => {
+      const { host, steps } = makeHost(t, { 'first.mjs': telling('first'), ...files })
+      await assert.rejects(host.prepare(['first.mjs', 'a.mjs']), (error: Error & { file?: string }) => {
+        assert.match(error.message, message)
+        return error.name === 'MiddlewareError' && error.file === 'a.mjs'
+      })
+      assert.deepEqual(steps, ['first up', 'first down'])
+      assert.deepEqual([...host.current.byName.keys()], ['SVC_MwOwn'])
+    })
+  }
+
+  it('runs no setup when it only looks', async (t) => {
+    const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
+    const { byName } = await host.prepare(['a.mjs'], false)
+    assert.deepEqual([steps, byName.has('a')], [[], true])
+  })
+})
+
+describe('renewing middleware', () => {
+  it('keeps what did not change, sets up what did, and then tears down what was replaced', async (t) => {
+    const { host, modules, steps, write } = makeHost(t, { 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+    await (await host.prepare(['a.mjs', 'b.mjs'])).commit()
+    const before = host.current
+    write({ 'b.mjs': `${telling('new b')} // longer` })
+    await modules.refresh()
+    const prepared = await host.prepare(['a.mjs', 'b.mjs'])
+    assert.deepEqual(steps, ['a up', 'b up', 'new b up'])
+    assert.equal(host.current, before)
+    await prepared.commit()
+    assert.deepEqual(steps, ['a up', 'b up', 'new b up', 'b down'])
+    assert.equal(host.current.byName.get('a'), before.byName.get('a'))
+    assert.notEqual(host.current.byName.get('b'), before.byName.get('b'))
+    await host.stop()
+    assert.deepEqual(steps.slice(4), ['new b down', 'a down'])
+    await host.stop()
+    assert.equal(steps.length, 6)
+  })
+
+  it('tears down only what is new when it is abandoned', async (t) => {
+    const { host, modules, steps, write } = makeHost(t, { 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+    await (await host.prepare(['a.mjs'])).commit()
+    write({ 'b.mjs': telling('b2') })
+    await modules.refresh()
+    await (await host.prepare(['a.mjs', 'b.mjs'])).abandon()
+    assert.deepEqual(steps, ['a up', 'b2 up', 'b2 down'])
+    assert.equal(host.current.byName.has('b'), false)
+  })
+
+  it('tears down what is no longer loaded', async (t) => {
+    const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
+    await (await host.prepare(['a.mjs'])).commit()
+    await (await host.prepare([])).commit()
+    assert.deepEqual([steps, [...host.current.byName.keys()]], [['a up', 'a down'], ['SVC_MwOwn']])
+  })
+
+  it('reports a teardown that throws or hangs, and goes on with the others', async (t) => {
+    const { host, steps, problems } = makeHost(
+      t,
+      {
+        'a.mjs': telling('a'),
+        'hangs.mjs': 'export const setup = () => () => new Promise(() => {})',
+        'throws.mjs': 'export const setup = () => () => { throw new Error("ouch") }',
+        'rejects.mjs': 'export const setup = async () => async () => { throw new Error("ouch") }',
+        'none.mjs': 'export const setup = () => "no teardown"',
+        'late.mjs': 'export const setup = (steps) => async () => { await null; steps.push("late down") }',
+      },
+      20,
+    )
+    await (await host.prepare(['a.mjs', 'hangs.mjs', 'throws.mjs', 'rejects.mjs', 'none.mjs', 'late.mjs'])).commit()
+    await host.stop()
+    assert.deepEqual(steps, ['a up', 'late down', 'a down'])
+    assert.deepEqual(problems, [
+      'the teardown of middleware rejects.mjs failed: Error: ouch',
+      'the teardown of middleware throws.mjs failed: Error: ouch',
+      'the teardown of middleware hangs.mjs failed: Error: It has not ended within 0.02 s, and is waited for no longer',
+    ])
+  })
+})

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { importSpecifiers } from '../lib/javascript/import-specifiers.ts'
+import { version } from '../lib/version.ts'
+import { root } from './support/launch.ts'
+
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown> & {
+  readonly version: string
+  readonly engines: { readonly node: string }
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+test('every import in bin, lib and routes is relative or of Node itself', () => {
+  const files = ['bin', 'lib', 'routes'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.[cm]?[jt]s$/.test(file))
+      .map((file) => join(folder, file)),
+  )
+  const foreign = files.flatMap((file) => {
+    const source = readFileSync(join(root, file), 'utf8')
+    return importSpecifiers(source)
+      .filter(({ offset }) => !/\.(?!resolve\b)\w+\($/.test(source.slice(0, offset))) // A method call, which it counts too.
+      .filter(({ specifier }) => !/^(?:\.\.?\/|node:)/.test(specifier))
+      .map(({ specifier }) => `${file}: ${specifier}`)
+  })
+  assert.ok(files.includes('bin/svc.js') && files.includes('lib/app.ts') && files.includes('routes/board/home.js'))
+  assert.deepEqual(foreign, [])
+})
+
+test('package.json names no package that is needed at run time', () => {
+  for (const key of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundleDependencies']) {
+    assert.ok(!(key in manifest), key)
+  }
+  assert.deepEqual(Object.keys(manifest.devDependencies).sort(), ['@types/node', 'c8', 'tsx', 'typescript'])
+  assert.equal(manifest.engines.node, '>=20.19')
+})
+
+test('the version is that of package.json, and the newest of the change log', () => {
+  assert.equal(version, manifest.version)
+  const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  assert.equal(/^## \[?(\d+\.\d+\.\d+)/m.exec(changes)?.[1], manifest.version)
+})
+
+test('only the folders of the layout are tracked', (t) => {
+  const { status, stdout } = spawnSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
+  if (status !== 0) {
+    t.diagnostic('this is no git checkout: looking at the folders instead')
+  }
+  const paths = status === 0 ? stdout.split('\n').filter((path) => path.includes('/')) : foldersHere().map((name) => `${name}/`)
+  const folders = new Set(paths.map((path) => path.slice(0, path.indexOf('/'))).filter((name) => !name.startsWith('.')))
+  assert.deepEqual([...folders].sort(), ['bin', 'docs', 'lib', 'routes', 'test'])
+})
+
+test('a package holds what runs, what was read to make it, and the documents, and nothing else', () => {
+  const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const files = packedFiles(JSON.parse(output))
+  const folders = new Set(files.map((file) => (file.includes('/') ? `${file.slice(0, file.indexOf('/'))}/` : file)))
+  assert.deepEqual([...folders].sort(), [
+    'CHANGELOG.md', 'LICENSE', 'README.md', 'bin/', 'dist/', 'docs/', 'lib/', 'package.json', 'routes/', 'svc.json',
+  ])
+  for (const file of ['bin/svc.js', 'dist/built', 'dist/cli/main.js', 'dist/app.d.ts', 'lib/cli/main.ts', 'routes/board.json']) {
+    assert.ok(files.includes(file), file)
+  }
+  assert.deepEqual(files.filter((file) => /(?:^|\/)\.|\.log$|\.test\./.test(file)), [])
+})
+
+test('what package.json exports is there, with its types', () => {
+  const { '.': main } = manifest['exports'] as { '.': { types: string; default: string } }
+  for (const file of [main.types, main.default]) assert.ok(existsSync(join(root, file)), file)
+})
+
+/** `npm pack --json` prints a list of packages, and from npm 12 on an object with one a name. */
+function packedFiles(output: unknown): string[] {
+  const [entry] = Object.values(output as Record<string, { files: { path: string }[] }>)
+  return entry?.files.map(({ path }) => path) ?? []
+}
+
+function foldersHere(): string[] {
+  return readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !['node_modules', 'dist', 'coverage'].includes(entry.name))
+    .map(({ name }) => name)
+}

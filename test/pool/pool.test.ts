@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Pool } from '../../lib/pool/pool.ts'
+import { Seeded } from '../support/seeded.ts'
+
+interface Alerts {
+  alertPercent?: number
+  onAlert?: (on: boolean) => void
+}
+
+function makePool(workers: number, queueSize: number, options: Alerts = {}) {
+  const started: string[] = []
+  return { started, pool: new Pool<string>({ workers, queueSize, start: (item) => started.push(item), ...options }) }
+}
+
+describe('a pool', () => {
+  it('starts what finds a worker, queues the next ones, and refuses the rest', () => {
+    const { pool, started } = makePool(2, 1)
+    assert.deepEqual(['a', 'b', 'c', 'd'].map((item) => pool.enter(item)), ['started', 'started', 'queued', 'refused'])
+    assert.deepEqual([started, pool.busy, pool.waiting, pool.refused], [['a', 'b'], 2, 1, 1])
+  })
+
+  it('gives a worker to the item that has waited longest', () => {
+    const { pool, started } = makePool(1, 3)
+    for (const item of ['a', 'b', 'c', 'd']) pool.enter(item)
+    pool.leave()
+    pool.leave()
+    assert.deepEqual([started, pool.busy, pool.waiting], [['a', 'b', 'c'], 1, 1])
+    pool.leave()
+    pool.leave()
+    assert.deepEqual([started, pool.busy, pool.waiting], [['a', 'b', 'c', 'd'], 0, 0])
+  })
+
+  it('forgets an item that waits, and no other', () => {
+    const { pool, started } = makePool(1, 3)
+    for (const item of ['a', 'b', 'c']) pool.enter(item)
+    assert.deepEqual([pool.forget('b'), pool.forget('b'), pool.forget('a')], [true, false, false])
+    pool.leave()
+    assert.deepEqual(started, ['a', 'c'])
+  })
+
+  it('works off a long queue of items that end at once', () => {
+    const count = 200_000
+    let ended = 0
+    const pool: Pool<number> = new Pool<number>({
+      workers: 1,
+      queueSize: count,
+      start: (item) => {
+        if (item === 0) return
+        ended += 1
+        pool.leave()
+      },
+    })
+    for (let item = 0; item <= count; item++) pool.enter(item)
+    assert.equal(pool.waiting, count)
+    pool.leave()
+    assert.deepEqual([ended, pool.busy, pool.waiting], [count, 0, 0])
+  })
+
+  it('tells once when saturation begins and once when it ends', () => {
+    const alerts: boolean[] = []
+    const { pool } = makePool(4, 0, { alertPercent: 75, onAlert: (on) => alerts.push(on) })
+    for (const item of ['a', 'b']) pool.enter(item)
+    assert.deepEqual([alerts, pool.alert], [[], false])
+    for (const item of ['c', 'd']) pool.enter(item)
+    assert.deepEqual([alerts, pool.alert], [[true], true])
+    pool.leave()
+    assert.deepEqual(alerts, [true])
+    pool.leave()
+    assert.deepEqual([alerts, pool.alert], [[true, false], false])
+  })
+
+  it('takes a share that is no whole number of workers upwards, and 100 percent unless told otherwise', () => {
+    const { pool } = makePool(3, 0, { alertPercent: 34 })
+    pool.enter('a')
+    assert.equal(pool.alert, false)
+    pool.enter('b')
+    assert.equal(pool.alert, true)
+    const small = makePool(1, 0, { alertPercent: 1 }).pool
+    assert.equal(small.alert, false)
+    const whole = makePool(2, 0).pool
+    whole.enter('a')
+    assert.equal(whole.alert, false)
+    whole.enter('b')
+    assert.equal(whole.alert, true)
+  })
+
+  it('refuses numbers out of range', () => {
+    for (const workers of [0, -1, 1.5, NaN]) assert.throws(() => makePool(workers, 0), /at least 1 worker: workers is/)
+    for (const queueSize of [-1, 1.5, Infinity]) assert.throws(() => makePool(1, queueSize), /queue size is 0 or more: it is/)
+  })
+
+  it('never has more at work or waiting than allowed, whatever comes and goes', () => {
+    const random = new Seeded(7)
+    const atWork = new Set<number>()
+    const waiting = new Set<number>()
+    const pool = new Pool<number>({
+      workers: 3,
+      queueSize: 5,
+      start: (item) => {
+        waiting.delete(item)
+        atWork.add(item)
+      },
+    })
+    for (let item = 0; item < 5000; item++) {
+      const act = random.integer(3)
+      if (act === 0 && atWork.size > 0) {
+        atWork.delete(random.pick([...atWork]))
+        pool.leave()
+      } else if (act === 1 && waiting.size > 0) {
+        const gone = random.pick([...waiting])
+        waiting.delete(gone)
+        assert.equal(pool.forget(gone), true)
+      } else if (pool.enter(item) === 'queued') {
+        waiting.add(item)
+      }
+      assert.deepEqual([pool.busy, pool.waiting], [atWork.size, waiting.size])
+      assert.ok(atWork.size <= 3 && waiting.size <= 5 && (waiting.size === 0 || atWork.size === 3))
+    }
+  })
+})

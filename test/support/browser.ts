@@ -1,0 +1,214 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync, writeFileSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+import type { Readable, Writable } from 'node:stream'
+import { temporaryFolder } from './temporary-folder.ts'
+import { until } from './until.ts'
+
+type Json = Record<string, unknown>
+
+/** How the window looks to the page. */
+export interface Look {
+  readonly width: number
+  readonly height: number
+  readonly dark: boolean
+}
+
+const missing = 'Cannot run the browser tests: chromium is not installed: run `apt-get install chromium`'
+const flags = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+  '--remote-debugging-pipe',
+]
+
+/** Starts Chromium with an empty profile and opens a page in it. It is ended when the test ends. */
+export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
+  const profile = temporaryFolder({ after: () => {} })
+  // It listens on descriptor 3 and answers on descriptor 4. Its own group, so that its helpers end with it.
+  const child = spawn(process.env['CHROMIUM'] ?? 'chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  })
+  await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new Error(missing, { cause: error }) : error
+  })
+  const browser = new Connection(child)
+  t.after(async () => {
+    if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL') // It has been spawned.
+    await browser.ended
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20 })
+  })
+  const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank' })
+  const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true })
+  const page = new Page(browser, sessionId as string)
+  await page.enable()
+  return page
+}
+
+/** A page, and what a person does with it. A selector means the first element that matches. */
+export class Page {
+  /** Errors of the console: scripts, resources that did not load, what the Content-Security-Policy forbade. */
+  readonly errors: string[] = []
+  readonly #browser: Connection
+  readonly #session: string
+  #loads = 0
+
+  constructor(browser: Connection, session: string) {
+    this.#browser = browser
+    this.#session = session
+    browser.listen(session, (method, parameters) => this.#note(method, parameters))
+  }
+
+  /** Asks for the events. Called once, by {@link openPage}. */
+  async enable(): Promise<void> {
+    for (const domain of ['Page', 'Runtime', 'Log', 'DOM']) await this.#send(`${domain}.enable`)
+  }
+
+  /** Opens an address. Resolves when the page has loaded. */
+  open(url: string): Promise<void> {
+    return this.#loading(async () => void (await this.#send('Page.navigate', { url })))
+  }
+
+  /** The value of an expression in the page; what it resolves with when it is a promise. */
+  async evaluate(expression: string): Promise<unknown> {
+    const options = { expression, returnByValue: true, awaitPromise: true }
+    const { result, exceptionDetails: thrown } = (await this.#send('Runtime.evaluate', options)) as {
+      result: { value?: unknown }
+      exceptionDetails?: { text: string; exception?: { description?: string } }
+    }
+    if (thrown !== undefined) throw new Error(thrown.exception?.description ?? thrown.text)
+    return result.value
+  }
+
+  /** The visible text of an element. */
+  async text(selector: string): Promise<string> {
+    return String(await this.evaluate(`${find(selector)}.innerText`))
+  }
+
+  /** Clicks with the mouse in the middle of an element. */
+  async click(selector: string): Promise<void> {
+    const box = (await this.evaluate(`{
+      const element = ${find(selector)}
+      element.scrollIntoView({ block: 'center', behavior: 'instant' })
+      const { left, top, width, height } = element.getBoundingClientRect()
+      const box = { x: left + width / 2, y: top + height / 2 }
+      box
+    }`)) as { x: number; y: number }
+    for (const type of ['mousePressed', 'mouseReleased']) {
+      await this.#send('Input.dispatchMouseEvent', { type, ...box, button: 'left', clickCount: 1 })
+    }
+  }
+
+  /** Clicks on what leads to another page. Resolves when that has loaded. */
+  follow(selector: string): Promise<void> {
+    return this.#loading(() => this.click(selector))
+  }
+
+  /** Types into a field. */
+  async type(selector: string, text: string): Promise<void> {
+    await this.click(selector)
+    await this.#send('Input.insertText', { text })
+  }
+
+  /** Chooses files, by their absolute paths, in a file field. */
+  async choose(selector: string, files: readonly string[]): Promise<void> {
+    const { root } = (await this.#send('DOM.getDocument')) as { root: { nodeId: number } }
+    const { nodeId } = await this.#send('DOM.querySelector', { nodeId: root.nodeId, selector })
+    await this.#send('DOM.setFileInputFiles', { nodeId, files })
+  }
+
+  /** Sets the size of the window and the colour scheme that the reader prefers. */
+  async look({ width, height, dark }: Look): Promise<void> {
+    await this.#send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
+    const features = [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]
+    await this.#send('Emulation.setEmulatedMedia', { features })
+  }
+
+  /** Writes what the window shows to a PNG file. */
+  async screenshot(file: string): Promise<void> {
+    const { data } = await this.#send('Page.captureScreenshot', { format: 'png' })
+    writeFileSync(file, String(data), 'base64')
+  }
+
+  async #loading(action: () => Promise<void>): Promise<void> {
+    const before = this.#loads
+    await action()
+    await until(() => this.#loads > before)
+  }
+
+  #send(method: string, parameters: Json = {}): Promise<Json> {
+    return this.#browser.send(method, parameters, this.#session)
+  }
+
+  #note(method: string, parameters: Json): void {
+    if (method === 'Page.loadEventFired') this.#loads += 1
+    if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(parameters['exceptionDetails']))
+    if (method === 'Runtime.consoleAPICalled' && parameters['type'] === 'error') this.errors.push(JSON.stringify(parameters['args']))
+    const entry = parameters['entry'] as { level: string; text: string; url?: string } | undefined // of Log.entryAdded
+    if (method === 'Log.entryAdded' && entry?.level === 'error') this.errors.push(`${entry.text} ${entry.url ?? ''}`)
+  }
+}
+
+/** The DevTools protocol over a pipe: JSON messages, each ended by a zero byte. */
+class Connection {
+  readonly ended: Promise<unknown>
+  readonly #input: Writable
+  readonly #waiting = new Map<number, { resolve: (result: Json) => void; reject: (error: Error) => void }>()
+  readonly #listeners = new Map<string, (method: string, parameters: Json) => void>()
+  #lastId = 0
+  #open = true
+  #said = ''
+
+  constructor(child: ChildProcess) {
+    this.#input = child.stdio[3] as Writable
+    const output = child.stdio[4] as Readable
+    for (const stream of [this.#input, output]) stream.on('error', () => {}) // Its end is told by `ended`.
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#said += text))
+    let rest = ''
+    output.setEncoding('utf8').on('data', (text: string) => {
+      const messages = (rest + text).split('\0')
+      rest = messages.pop() ?? ''
+      for (const message of messages) this.#receive(JSON.parse(message))
+    })
+    this.ended = once(child, 'close').then(() => this.#close())
+  }
+
+  send(method: string, parameters: Json = {}, sessionId?: string): Promise<Json> {
+    if (!this.#open) return Promise.reject(new Error(`Cannot send ${method}: the browser has ended:\n${this.#said}`))
+    const id = (this.#lastId += 1)
+    this.#input.write(`${JSON.stringify({ id, method, params: parameters, sessionId })}\0`)
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+  }
+
+  listen(sessionId: string, listener: (method: string, parameters: Json) => void): void {
+    this.#listeners.set(sessionId, listener)
+  }
+
+  #close(): void {
+    this.#open = false
+    for (const { reject } of this.#waiting.values()) reject(new Error(`The browser has ended:\n${this.#said}`))
+    this.#waiting.clear()
+  }
+
+  #receive(message: { id?: number; result?: Json; error?: { message: string }; method?: string; params?: Json; sessionId?: string }): void {
+    const { id, result = {}, error, method = '', params = {}, sessionId = '' } = message
+    if (id === undefined) return this.#listeners.get(sessionId)?.(method, params)
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error === undefined) waiting?.resolve(result)
+    else waiting?.reject(new Error(error.message))
+  }
+}
+
+/** A JavaScript expression for an element, which throws when there is none. */
+function find(selector: string): string {
+  const text = JSON.stringify(selector)
+  return `(document.querySelector(${text}) ?? (() => { throw new Error('There is no ' + ${text}) })())`
+}

@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { parseAnswer, type RawAnswer } from './raw.ts'
+import { until } from './until.ts'
+
+/** A connection of a test's own to a server on this machine: what it sends and what comes back, byte by byte. */
+export class Connection {
+  readonly socket: Socket
+  /** What came so far, as Latin-1 text. */
+  received = ''
+
+  /** Connects; the connection is cut when the test ends. */
+  constructor(t: Pick<TestContext, 'after'>, port: number, options: { allowHalfOpen?: boolean; localAddress?: string } = {}) {
+    this.socket = connect({ port, host: '127.0.0.1', ...options })
+    this.socket.on('data', (chunk: Buffer) => (this.received += chunk.toString('latin1')))
+    this.socket.on('error', () => {}) // A cut shows in what came, and in `closed`.
+    t.after(() => this.socket.destroy())
+  }
+
+  /** Sends bytes; resolves when the kernel has them. */
+  send(bytes: string | Uint8Array): Promise<void> {
+    return new Promise((resolve) => this.socket.write(bytes, () => resolve()))
+  }
+
+  /** Leaves rudely, with a reset. */
+  async reset(): Promise<void> {
+    if (this.socket.connecting) await once(this.socket, 'connect')
+    this.socket.resetAndDestroy()
+  }
+
+  /** Resolves with all that came once the connection is closed. */
+  async closed(): Promise<string> {
+    // `once` of node:events would reject on an error, which here is one way to be closed.
+    if (!this.socket.closed) await new Promise((resolve) => this.socket.once('close', resolve))
+    return this.received
+  }
+
+  /** Waits for a number of answers and takes them apart. */
+  async answers(count: number): Promise<RawAnswer[]> {
+    await until(() => splitAnswers(this.received).length >= count)
+    return splitAnswers(this.received)
+  }
+}
+
+/** Takes answers apart that came one after the other, each with a Content-Length or without a body; whole ones only. */
+export function splitAnswers(text: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  for (let rest = text; rest !== ''; ) {
+    const end = rest.indexOf('\r\n\r\n') + 4
+    if (end < 4) break
+    const length = end + Number(parseAnswer(rest.slice(0, end)).headers['content-length'] ?? 0)
+    if (rest.length < length) break
+    answers.push(parseAnswer(rest.slice(0, length)))
+    rest = rest.slice(length)
+  }
+  return answers
+}
+
+/** The text of a request with a Host field. */
+export function requestText(line: string, fields: readonly string[] = [], body = ''): string {
+  return [`${line} HTTP/1.1`, 'Host: h', ...fields, '', body].join('\r\n')
+}

@@ -1,0 +1,89 @@
+/** Renders `docs/errors.md` from the table of codes and from the places in `lib/` that use them. */
+import { exitStatus } from '../../lib/cli/main.ts'
+import { errorCodes, type ErrorCode } from '../../lib/http/errors.ts'
+import { readSources } from './sources.ts'
+
+/** Codes whose requests end before they are one: the connection answers, always with the page, which names no code. */
+export const statusesOfConnection: Partial<Record<ErrorCode, number>> = { request_timeout: 408, header_too_large: 431 }
+
+type Exit = keyof typeof exitStatus
+
+const meanings: Record<Exit, string> = {
+  ok: 'Done, or stopped as asked.',
+  failed:
+    'A failure at run time: the port is taken, say, or something was thrown that nobody caught. Also a second ' +
+    'SIGTERM or SIGINT, and an `init` that could not be done.',
+  usage: 'The command line is wrong; standard error says where.',
+  config: 'The configuration, the middleware or a route file is wrong; for `check`, anything at all.',
+}
+
+/** Every code that `new HttpError` is called with in the server, with its statuses in order. */
+export function usedCodes(): Map<string, number[]> {
+  const used = new Map<string, number[]>()
+  for (const { file, text } of readSources()) {
+    for (const [call, status = '', code] of text.matchAll(/new HttpError\(\s*([^,]+),\s*(?:'(\w+)')?/g)) {
+      if (code === undefined && file === 'http/context.ts' && call === 'new HttpError(status, ') continue // ctx.fail
+      if (code === undefined || !/^\d{3}$/.test(status)) throw new Error(`${file}: ${call}: write literals`)
+      const statuses = new Set([...(used.get(code) ?? []), Number(status)])
+      used.set(code, [...statuses].sort())
+    }
+  }
+  return used
+}
+
+/** The whole page. */
+export function renderErrors(): string {
+  const used = usedCodes()
+  const rows = Object.entries(errorCodes).map(([code, meaning]) => {
+    const statuses = used.get(code) ?? [statusesOfConnection[code as ErrorCode]]
+    return { status: statuses.join(', '), code, meaning }
+  })
+  rows.sort((a, b) => a.status.localeCompare(b.status))
+  const codes = rows.map(({ status, code, meaning }) => `| ${status} | \`${code}\` | ${meaning} |\n`)
+  const exits = Object.entries(exitStatus).map(([name, status]) => `| ${status} | ${meanings[name as Exit]} |\n`)
+  return `${head}${codes.join('')}${middle}${exits.join('')}`
+}
+
+const head = `<!-- Made by \`npm run docs\` from lib/http/errors.ts and test/support/errors-page.ts. Change those. -->
+# Errors
+
+## What a client sees
+
+A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON, when it sends
+\`X-Requested-With: XMLHttpRequest\`, or when its body is JSON by its \`Content-Type\`.
+
+\`\`\`json
+{ "error": "not_found", "detail": "Nothing is here: /nowhere" }
+\`\`\`
+
+\`error\` is the code; programs should look at it and not at \`detail\`, whose wording may change. \`detail\` is there
+when the status is below 500. From 500 on the client is told nothing but the code; the reason is in the general log
+under module \`error\`, with its stack. With \`app.env\` \`dev\` a 500 shows its stack to the client as well.
+
+An error drops the cookies that were set for the reply that never came, and the header fields that described it, such as
+\`Content-Type\`, \`Cache-Control\`, \`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one.
+
+An action or middleware throws such an error with \`ctx.fail(status, code, message)\`, under a code of its own
+(\`snake_case\`). Anything else that is thrown is 500 \`internal_error\`.
+
+Some requests are refused on the connection, before there is a request: a malformed one (400), one that comes too slowly
+(408), a header section that is too large (431), an extension of a chunk that is too large (413), CONNECT (405).
+They get the page, since nothing is known of the client, and no line in the access log; the general log has a line
+under module \`socket\`, at most one a second. An HTTP/1.1 request without \`Host\` gets a 400 without a body from Node.
+
+A client that leaves before it is answered is written as status 499 in the access log.
+
+## Codes
+
+| status | code | meaning |
+| --- | --- | --- |
+`
+
+const middle = `
+\`request_timeout\` and \`header_too_large\` are answered on the connection, so they come as the page and show no code.
+
+## Exit status
+
+| status | meaning |
+| --- | --- |
+`
