@@ -1,7 +1,7 @@
 /**
  * What stands before every system route, in this order:
- * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page of
- *    another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
+ * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page
+ *    of another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
  * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
  *    server.
  * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
@@ -42,7 +42,8 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   const { config } = port
   const originCheck = createOriginCheck(config['server.trusted_origins'])
   const isOpen = config['app.env'] === 'dev'
-  const loopbackHostsOnly = isOpen && config['server.allowed_hosts'].length === 0 && isBoundToLoopback(config['server.host'])
+  const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config
+  const loopbackHostsOnly = isOpen && allowedHosts.length === 0 && isBoundToLoopback(boundTo)
 
   function mayPass(ctx: Context): boolean {
     const rules = {

@@ -4,12 +4,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../http/context.ts'
 import { BodyReply, type Reply } from '../http/reply.ts'
+import { expositionType } from '../metrics/exposition.ts'
 import { serverName } from '../version.ts'
+import { monitorDocument } from './monitor.ts'
 import type { AdminPort } from './port.ts'
 
 const slowMs = 3000
-/** The text exposition format of Prometheus. */
-const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Makes the handlers. */
 export function createOperations(port: AdminPort) {
@@ -27,12 +27,10 @@ export function createOperations(port: AdminPort) {
     /** The status; with `?monitor=1` also what the monitor page draws. */
     status(ctx: Context): Reply {
       ctx.setHeader('Cache-Control', 'no-store')
-      if (!ctx.query.has('monitor')) return ctx.json(port.status())
-      const monitor = { history: port.history(), requests: port.recentRequests(), lines: port.recentLines(), trace: port.traceState() }
-      return ctx.json({ ...port.status(), monitor })
+      return ctx.json(ctx.query.has('monitor') ? monitorDocument(port) : port.status())
     },
 
-    metrics: (): Reply => new BodyReply(prometheusType, port.prometheus()),
+    metrics: (): Reply => new BodyReply(expositionType, port.prometheus()),
 
     async cacheClear(ctx: Context): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })

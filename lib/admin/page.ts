@@ -1,8 +1,8 @@
 /**
  * Renders the panel's own pages, each with the header fields that keep it apart from everything else in the browser.
  *
- * Surprise: `Referrer-Policy` is `same-origin` and not `no-referrer`. With the latter, browsers send `Origin: null` with
- * the forms of the page, and the guard takes that for another site.
+ * Surprise: `Referrer-Policy` is `same-origin` and not `no-referrer`. With the latter, browsers send `Origin: null`
+ * with the forms of the page, and the guard takes that for another site.
  */
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../http/context.ts'

@@ -2,7 +2,7 @@
  * Passwords: hashing and checking, in the spec's form (MD5) and in the hardened one (scrypt, RFC 7914).
  *
  * A hardened hash is `scrypt$N$r$p$salt$key`, salt and key in base64url. N=2^14, r=8, p=5 are parameters of the OWASP
- * Password Storage Cheat Sheet: 16 MiB of memory and about a tenth of a second each.
+ * Password Storage Cheat Sheet: 16 MiB of memory and one to two tenths of a second each.
  *
  * Surprise: a stored hash is checked by its own form, whatever `admin.hardened` says, so that switching it locks nobody
  * out. The new form comes with the next password.
@@ -66,7 +66,8 @@ export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck
       return
     }
     if (waiting.length >= maxWaiting) {
-      throw new HttpError(503, 'overloaded', 'Too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+      const headers = { 'Retry-After': '1' }
+      throw new HttpError(503, 'overloaded', 'Too many passwords wait to be checked', { headers })
     }
     await new Promise<void>((resolve) => waiting.push(resolve))
   }
@@ -109,7 +110,8 @@ function readScrypt(stored: string): ScryptHash {
   const cost = { N: Number(n), r: Number(r), p: Number(p) }
   const isCost = cost.N >= 2 && Number.isInteger(Math.log2(cost.N)) && cost.r > 0 && cost.p > 0
   if (!isCost || 128 * cost.N * cost.r > maxMemoryBytes) {
-    throw new Error('Cannot check a password: admin.password in svc.json is no hash of this server; set it with svc passwd')
+    const reason = 'admin.password in svc.json is no hash of this server; set it with svc passwd'
+    throw new Error(`Cannot check a password: ${reason}`)
   }
   return { cost, salt: Buffer.from(salt, 'base64url'), key: Buffer.from(key, 'base64url') }
 }

@@ -17,7 +17,7 @@ export interface SetupToken {
   requiredFor(ctx: Context): boolean
   /** Whether a text is the token. In constant time. */
   matches(text: string): boolean
-  /** Writes the token to the log, once, when the panel is there, protected and not set up. To be called at the start. */
+  /** To be called at the start: writes the token to the log, once, when the panel is there, protected and not set up. */
   announce(): void
 }
 
@@ -41,8 +41,9 @@ export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' 
 
   function isNear(ctx: Context): boolean {
     const forwarded = forwardingFields.some((name) => ctx.header(name) !== undefined)
+    const peerIsTrusted = proxies.trusts(ctx.request.socket.remoteAddress ?? '')
     // A trusted proxy that names no client leaves its own address as the client's.
-    if (forwarded && !(proxies.trusts(ctx.request.socket.remoteAddress ?? '') && ctx.header('x-forwarded-for'))) return false
+    if (forwarded && !(peerIsTrusted && ctx.header('x-forwarded-for') !== undefined)) return false
     return isLoopback(ctx.ip) || isPrivate(ctx.ip)
   }
 

@@ -122,7 +122,8 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
 
   function logout(ctx: Context): Reply {
     const { user, secret } = port.credentials()
-    if (isAdminCookie(ctx.cookies[adminCookieName], cookieRules(secret))) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
+    const wasLoggedIn = isAdminCookie(ctx.cookies[adminCookieName], cookieRules(secret))
+    if (wasLoggedIn) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }
@@ -134,11 +135,13 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     const again = (message: string, status: number): Reply => setupForm(ctx, { user, token }, message, status)
     const problem = checkSetup({ user, password, password2 })
     if (problem !== undefined) return again(problem, 422)
-    if (setupToken.requiredFor(ctx) && !setupToken.matches(token)) return again('Setup token is missing or wrong', 422)
+    const tokenIsRight = !setupToken.requiredFor(ctx) || setupToken.matches(token.trim())
+    if (!tokenIsRight) return again('Setup token is missing or wrong', 422)
     const before = port.credentials().user
     try {
       const { done } = await port.control.apply({ type: 'admin.setup', user, password })
-      if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: from ${shown(before)} to ${shown(user)}`)
+      const change = `from ${shown(before)} to ${shown(user)}`
+      if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: ${change}`)
     } catch (error) {
       return unsaved(error, (message) => again(message, 500))
     }

@@ -76,7 +76,7 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
     readonly waits: QueueWaits
   }
   readonly pool_ws: { readonly workers: number; readonly active: number }
-  readonly pool_rest: Readonly<Record<'workers_sse' | 'sse' | 'workers_longpoll' | 'longpoll' | 'queue', number>>
+  readonly pool_rest: Readonly<Record<'workers_sse' | 'sse' | 'workers_longpoll' | 'longpoll' | 'queue' | 'queue_size', number>>
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly access_log: LineCounts
@@ -115,6 +115,7 @@ export function readStatus(sources: StatusSources): Status {
       workers_longpoll: config['pool_rest.workers_longpoll'],
       longpoll: 0,
       queue: 0,
+      queue_size: config['pool_rest.queue_size'],
     },
     views: { hits: views.hits, misses: views.misses },
     log: { written: log.written, lost: log.lost },

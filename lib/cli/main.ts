@@ -71,7 +71,7 @@ function configFile(options: CommandOptions): string {
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
-    app = createApp({ loaded: load(options) })
+    app = createApp({ loaded: load(options), configFile: configFile(options) })
     handleSignals(app)
     handleUncaught(app)
     // A stop that comes during the start does not wait for what the start waits for.

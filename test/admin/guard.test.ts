@@ -129,9 +129,10 @@ for (const [what, headers, passes] of origins) {
     const { url } = await start(t, { 'server.trusted_origins': [trusted] })
     const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replace('HOST', url.slice(7))]))
     const ask = (path: string, method: string) => request(url + path, { method, headers: { ...sent, cookie, accept: json } })
-    for (const [path, method] of [['/svc-stop', 'GET'], ['/svc-trace?mod=app', 'GET'], ['/svc-trace', 'POST'], ['/svc-login', 'POST']] as const) {
+    for (const call of ['GET /svc-stop', 'GET /svc-trace?mod=app', 'POST /svc-trace', 'POST /svc-login']) {
+      const [method = '', path = ''] = call.split(' ')
       const answer = await ask(path, method)
-      assert.equal(answer.status, passes ? 200 : 403, `${method} ${path}`)
+      assert.equal(answer.status, passes ? 200 : 403, call)
       if (!passes) assert.equal((answer.json() as { error: string }).error, 'forbidden')
     }
     assert.equal((await ask('/svc-index', 'GET')).text, 'passed', 'what changes nothing is left alone')
@@ -172,8 +173,10 @@ const hosts: [host: string, passes: boolean][] = [
 ]
 
 test('in dev on a loopback address, the Host must name this machine', async (t) => {
-  const ask = async (url: string, host: string) =>
-    parseAnswer(await exchange(Number(new URL(url).port), `GET /svc-ping HTTP/1.1\r\nHost: ${host}\r\nAccept: ${json}\r\nConnection: close\r\n\r\n`))
+  const ask = async (url: string, host: string) => {
+    const text = `GET /svc-ping HTTP/1.1\r\nHost: ${host}\r\nAccept: ${json}\r\nConnection: close\r\n\r\n`
+    return parseAnswer(await exchange(Number(new URL(url).port), text))
+  }
   const { url } = await start(t, { 'app.env': 'dev' })
   for (const [host, passes] of hosts) {
     const { status, body } = await ask(url, host)
@@ -185,7 +188,10 @@ test('in dev on a loopback address, the Host must name this machine', async (t) 
     { 'app.env': 'dev', 'server.host': '0.0.0.0' },
     { 'app.env': 'dev', 'server.allowed_hosts': ['evil.example'] },
   ]
-  for (const config of others) assert.equal((await ask((await start(t, config)).url, 'evil.example')).status, 200, JSON.stringify(config))
+  for (const config of others) {
+    const { status } = await ask((await start(t, config)).url, 'evil.example')
+    assert.equal(status, 200, JSON.stringify(config))
+  }
   for (const host of ['localhost', '::1']) {
     const config = { 'app.env': 'dev', 'server.host': host }
     assert.equal((await ask((await start(t, config)).url, 'evil.example')).status, 400, host)

@@ -73,7 +73,7 @@ function makeStatus(): Status {
       waits: { count: 0, p50_ms: 0, p99_ms: 0, max_ms: 0 },
     },
     pool_ws: { workers: 100, active: 0 },
-    pool_rest: { workers_sse: 100, sse: 0, workers_longpoll: 100, longpoll: 0, queue: 0 },
+    pool_rest: { workers_sse: 100, sse: 0, workers_longpoll: 100, longpoll: 0, queue: 0, queue_size: 1000 },
     views: { hits: 0, misses: 0 },
     log: { written: 1, lost: 0 },
     access_log: { written: 1, lost: 0 },

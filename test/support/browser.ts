@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import type { Readable, Writable } from 'node:stream'
 import { temporaryFolder } from './temporary-folder.ts'
 import { until } from './until.ts'
@@ -25,31 +25,52 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
+  '--no-startup-window',
   '--remote-debugging-pipe',
 ]
 
-/** Starts Chromium with an empty profile and opens a page in it. It is ended when the test ends. */
+/** The browser of this file's tests, from the first one that opens a page. */
+let browser: Promise<Browser> | undefined
+after(() => browser?.then(({ end }) => end(), () => {})) // When it could not start, the test has said so.
+
+/**
+ * Opens a page in a window of its own, with cookies of its own, which are gone when the test ends. Chromium is started
+ * once, with an empty profile, and ends with the tests of the file.
+ */
 export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
+  const { connection } = await (browser ??= startBrowser())
+  const { browserContextId } = await connection.send('Target.createBrowserContext')
+  t.after(() => connection.send('Target.disposeBrowserContext', { browserContextId }))
+  const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', browserContextId })
+  const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
+  const page = new Page(connection, sessionId as string)
+  await page.enable()
+  return page
+}
+
+interface Browser {
+  readonly connection: Connection
+  end(): Promise<void>
+}
+
+async function startBrowser(): Promise<Browser> {
   const profile = temporaryFolder({ after: () => {} })
   // It listens on descriptor 3 and answers on descriptor 4. Its own group, so that its helpers end with it.
-  const child = spawn(process.env['CHROMIUM'] ?? 'chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+  const child = spawn(process.env['CHROMIUM'] ?? 'chromium', [...flags, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
+    env: { ...process.env, TMPDIR: profile }, // What it leaves there goes with the profile.
   })
   await once(child, 'spawn').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOENT' ? new Error(missing, { cause: error }) : error
   })
-  const browser = new Connection(child)
-  t.after(async () => {
+  const connection = new Connection(child)
+  const end = async (): Promise<void> => {
     if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL') // It has been spawned.
-    await browser.ended
+    await connection.ended
     rmSync(profile, { recursive: true, force: true, maxRetries: 20 })
-  })
-  const { targetId } = await browser.send('Target.createTarget', { url: 'about:blank' })
-  const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: true })
-  const page = new Page(browser, sessionId as string)
-  await page.enable()
-  return page
+  }
+  return { connection, end }
 }
 
 /** A page, and what a person does with it. A selector means the first element that matches. */
