@@ -23,7 +23,7 @@ async function add(url: string, fields: Record<string, string>, picture?: File):
 }
 
 test('the board begins empty, in its layout', async (t) => {
-  const { url, lines } = await startBoard(t)
+  const { url, lines } = await startBoard(t, { 'app.env': 'dev' })
   const page = await request(url)
   assert.equal(page.status, 200)
   assert.equal(page.headers['content-type'], 'text/html; charset=utf-8')

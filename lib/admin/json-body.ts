@@ -1,21 +1,25 @@
 /**
  * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`.
  */
+import { isUtf8 } from 'node:buffer'
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
+import { parseJson } from '../http/json.ts'
 import type { Reply } from '../http/reply.ts'
 
 /**
- * Reads a JSON object, whatever the content type says.
+ * Reads a JSON object, whatever the content type says of type and charset: JSON is UTF-8 (RFC 8259, section 8.1).
  * @returns the object, or the reply that refuses it: 400 with what is wrong
  * @throws HttpError for what is no matter of the text: a body that is too large, a client that left
  */
 export async function readObject(ctx: Context): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
+  const bytes = await ctx.readBytes()
+  if (!isUtf8(bytes)) return { refusal: refuse(ctx, 400, 'Cannot read the body as JSON: it is not UTF-8') }
   let value: unknown
   try {
-    value = await ctx.readJson()
+    value = parseJson(new TextDecoder().decode(bytes))
   } catch (error) {
-    if (error instanceof HttpError && error.code === 'bad_json') return { refusal: refuse(ctx, 400, error.message) }
+    if (error instanceof HttpError) return { refusal: refuse(ctx, 400, error.message) }
     throw error
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as Record<string, unknown> }

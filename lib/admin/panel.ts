@@ -16,7 +16,7 @@ import { version } from '../version.ts'
 import { createViews } from '../views/cache.ts'
 import { CredentialStore } from './credential-store.ts'
 import type { AdminPort, DryMatch } from './port.ts'
-import { readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
+import { noCounters, readCounters, readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
 import { createSystemRoutes } from './table.ts'
 
 export interface PanelOptions {
@@ -65,11 +65,12 @@ export function createPanel(options: PanelOptions): Panel {
     version,
     onProblem: (message) => logger.module('response').warn(message),
   })
+  let countersAtStart = noCounters
   const port: AdminPort = {
     config,
     control: { apply: (command) => options.control().apply(command) },
     credentials: () => store.current,
-    status: () => readStatus(sources),
+    status: () => readStatus(sources, countersAtStart),
     prometheus: () => renderPrometheus(readTotals(sources)),
     history: () => history.snapshot(),
     recentRequests: () => sources.metrics.recent(),
@@ -90,6 +91,7 @@ export function createPanel(options: PanelOptions): Panel {
         sources.metrics.resetWindow()
         sources.eventLoop.reset()
         sources.queueWaits.reset()
+        countersAtStart = readCounters(sources)
       },
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
       'admin.secret': async () => ({ secret: await store.ensureSecret() }),

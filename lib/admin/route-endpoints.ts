@@ -1,7 +1,7 @@
 /**
  * Routes at run time: add, delete, reload, and the dry match.
  */
-import { ReloadError, RouteRefusedError } from '../control/commands.ts'
+import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../control/commands.ts'
 import type { Context } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
@@ -9,6 +9,11 @@ import type { AdminPort } from './port.ts'
 
 /** Makes the handlers. */
 export function createRouteEndpoints({ control, match, log }: AdminPort) {
+  function unsaved(ctx: Context, error: RoutesUnsavedError, name: string): Reply {
+    log.error(error.message)
+    return refuse(ctx, 500, error.message, { name })
+  }
+
   return {
     /** Registers the route of the body; `persist: true` also writes it to the route files. */
     async add(ctx: Context): Promise<Reply> {
@@ -22,6 +27,7 @@ export function createRouteEndpoints({ control, match, log }: AdminPort) {
         log.info(`route "${name}" added by ${ctx.ip}: ${JSON.stringify(record)}${persist ? ', to last' : ''}`)
         return ctx.json({ ok: true, name, ...(warnings.length > 0 && { warning: warnings.join('; ') }) })
       } catch (error) {
+        if (error instanceof RoutesUnsavedError) return unsaved(ctx, error, name)
         if (!(error instanceof RouteRefusedError)) throw error
         if (error.reserved) return refuse(ctx, 400, error.message)
         return refuse(ctx, 409, error.message, { name: error.routeName })
@@ -35,9 +41,14 @@ export function createRouteEndpoints({ control, match, log }: AdminPort) {
       const { name } = body.value
       if (typeof name !== 'string' || name === '') return refuse(ctx, 400, 'name is missing: it must be the name of a route')
       if (name.startsWith('svc.')) return refuse(ctx, 400, `"${name}" is a system route: it cannot be removed`)
-      const { deleted } = await control.apply({ type: 'routes.delete', name })
-      log.info(`route "${name}" deleted by ${ctx.ip}${deleted ? '' : ': there was none'}`)
-      return ctx.json({ ok: true, name })
+      try {
+        const { deleted } = await control.apply({ type: 'routes.delete', name })
+        log.info(`route "${name}" deleted by ${ctx.ip}${deleted ? '' : ': there was none'}`)
+        return ctx.json({ ok: true, name })
+      } catch (error) {
+        if (!(error instanceof RoutesUnsavedError)) throw error
+        return unsaved(ctx, error, name)
+      }
     },
 
     /** Reads the route files anew. */

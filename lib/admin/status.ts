@@ -32,7 +32,8 @@ export interface StatusSources {
   readonly warnings: () => readonly string[]
 }
 
-interface HttpPool {
+/** The pool of the plain requests. */
+export interface HttpPool {
   readonly workers: number
   readonly queueSize: number
   readonly busy: number
@@ -49,9 +50,19 @@ export interface QueueWaits {
   readonly max_ms: number
 }
 
-interface LineCounts {
+/** The lines of a log since the start. */
+export interface LineCounts {
   readonly written: number
   readonly lost: number
+}
+
+/** What is counted elsewhere and never goes back there. In the document only what the bench window added is shown. */
+export interface PartCounters {
+  readonly connections: { readonly refused: number }
+  readonly pool_http: { readonly refused: number }
+  readonly views: { readonly hits: number; readonly misses: number }
+  readonly log: LineCounts
+  readonly access_log: LineCounts
 }
 
 /** The document. Names are the specification's where it has them. */
@@ -83,11 +94,34 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
   readonly warnings: readonly string[]
 }
 
-/** Puts the document together. */
-export function readStatus(sources: StatusSources): Status {
-  const { config, httpPool, views, log, accessLog } = sources
+/** The counters as they stand when a server starts. */
+export const noCounters: PartCounters = {
+  connections: { refused: 0 },
+  pool_http: { refused: 0 },
+  views: { hits: 0, misses: 0 },
+  log: { written: 0, lost: 0 },
+  access_log: { written: 0, lost: 0 },
+}
+
+/** The counters as they stand now. */
+export function readCounters({ connections, httpPool, views, log, accessLog }: StatusSources): PartCounters {
+  return {
+    connections: { refused: connections().refused },
+    pool_http: { refused: httpPool.refused },
+    views: { hits: views.hits, misses: views.misses },
+    log: { written: log.written, lost: log.lost },
+    access_log: { written: accessLog.written, lost: accessLog.lost },
+  }
+}
+
+/**
+ * Puts the document together.
+ * @param atStart the counters as they stood when the bench window began
+ */
+export function readStatus(sources: StatusSources, atStart: PartCounters): Status {
+  const { config, httpPool } = sources
   const snapshot = sources.metrics.snapshot()
-  const { open, refused } = sources.connections()
+  const now = readCounters(sources)
   return {
     server: serverName,
     env: config['app.env'],
@@ -95,7 +129,7 @@ export function readStatus(sources: StatusSources): Status {
     node: process.versions.node,
     ...snapshot,
     requests: { ...snapshot.requests, active: sources.activeRequests() },
-    connections: { active: open, refused },
+    connections: { active: sources.connections().open, refused: now.connections.refused - atStart.connections.refused },
     event_loop: sources.eventLoop.snapshot(),
     memory: memoryInMegabytes(),
     pool_http: {
@@ -103,7 +137,7 @@ export function readStatus(sources: StatusSources): Status {
       busy: httpPool.busy,
       queue: httpPool.waiting,
       queue_size: httpPool.queueSize,
-      refused: httpPool.refused,
+      refused: now.pool_http.refused - atStart.pool_http.refused,
       alert: httpPool.alert,
       waits: waitsOf(sources.queueWaits),
     },
@@ -117,9 +151,9 @@ export function readStatus(sources: StatusSources): Status {
       queue: 0,
       queue_size: config['pool_rest.queue_size'],
     },
-    views: { hits: views.hits, misses: views.misses },
-    log: { written: log.written, lost: log.lost },
-    access_log: { written: accessLog.written, lost: accessLog.lost },
+    views: { hits: now.views.hits - atStart.views.hits, misses: now.views.misses - atStart.views.misses },
+    log: linesSince(now.log, atStart.log),
+    access_log: linesSince(now.access_log, atStart.access_log),
     warnings: sources.warnings(),
   }
 }
@@ -163,6 +197,10 @@ export function takeSample(sources: StatusSources): Sample {
     heap_mb: memory.heap_used_mb,
     connections: sources.connections().open,
   }
+}
+
+function linesSince(now: LineCounts, before: LineCounts): LineCounts {
+  return { written: now.written - before.written, lost: now.lost - before.lost }
 }
 
 function waitsOf(waits: Histogram): QueueWaits {

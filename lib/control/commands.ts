@@ -55,9 +55,9 @@ export interface CommandTable {
   'certificates.reload': { takes: object; answers: void }
   /** Stops gracefully; answers when the stop has begun. */
   stop: { takes: object; answers: void }
-  /** Registers a route, and writes it to `admin.json` when it is to last. Rejects with RouteRefusedError. */
+  /** Registers a route, and writes it to `admin.json` when it is to last. Rejects with RouteRefusedError, RoutesUnsavedError. */
   'routes.add': { takes: { readonly record: unknown; readonly persist: boolean }; answers: AddResult }
-  /** Removes a route, and its record in `admin.json`. A name that no route has is no error. */
+  /** Removes a route, and its record in `admin.json`. A name that no route has is no error. Rejects with RoutesUnsavedError. */
   'routes.delete': { takes: { readonly name: string }; answers: { readonly deleted: boolean } }
   /** Sets a trace switch, or all. With `ttlSeconds` it goes back by itself. Rejects with RangeError for an unknown module. */
   'trace.set': {
@@ -94,6 +94,11 @@ export class RouteRefusedError extends Error {
     this.routeName = routeName
     this.reserved = reserved
   }
+}
+
+/** `admin.json` could not be read or written. Nothing has changed then. */
+export class RoutesUnsavedError extends Error {
+  override readonly name = 'RoutesUnsavedError'
 }
 
 /** A command's name. */

@@ -111,7 +111,7 @@ export class MiddlewareHost<App> {
     try {
       return await this.#options.modules.load(join(this.#options.folder, file))
     } catch (error) {
-      throw new MiddlewareError(file, `Cannot load middleware ${file}: ${(error as Error).message}`, { cause: error })
+      throw new MiddlewareError(file, (error as Error).message, { cause: error })
     }
   }
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { RoutesUnsavedError } from '../control/commands.ts'
 import { parseJson } from '../json/json-map.ts'
 import { editFile } from '../storage/edit-file.ts'
 import type { RouteRecord } from './route.ts'
@@ -14,7 +15,7 @@ export const persistedFile = 'admin.json'
 /**
  * Writes a record to the file, in place of one of the same name.
  * @param folder `paths.routes`, absolute
- * @throws Error when the file cannot be written or is no array of records; it is unchanged then
+ * @throws RoutesUnsavedError when the file cannot be written or is no array of records; it is unchanged then
  */
 export function persistRoute(folder: string, record: RouteRecord): void {
   edit(folder, (records) => [...records.filter((other) => nameOf(other) !== record.name), record])
@@ -35,19 +36,22 @@ export function forgetRoute(folder: string, name: string): boolean {
 /** Changes the records; undefined leaves the file alone. */
 function edit(folder: string, change: (records: readonly unknown[]) => readonly unknown[] | undefined): void {
   const path = join(folder, persistedFile)
-  const current = readIfThere(path)
-  if (change(recordsOf(current, path)) === undefined) return
-  editFile(path, (text) => {
-    const records = recordsOf(text, path)
-    const changed = change(records) ?? records
-    return `[\n${changed.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
-  })
+  try {
+    if (change(recordsOf(readIfThere(path))) === undefined) return
+    editFile(path, (text) => {
+      const records = recordsOf(text)
+      const changed = change(records) ?? records
+      return `[\n${changed.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
+    })
+  } catch (error) {
+    throw new RoutesUnsavedError(`Cannot keep the routes in ${path}: ${(error as Error).message}`, { cause: error })
+  }
 }
 
-function recordsOf(text: string | undefined, path: string): readonly unknown[] {
+function recordsOf(text: string | undefined): readonly unknown[] {
   if (text === undefined) return []
   const value = parseJson(text)
-  if (!Array.isArray(value)) throw new Error(`${path} is no array of route records: mend it or move it away`)
+  if (!Array.isArray(value)) throw new Error('it is no array of route records: mend it or move it away')
   return value
 }
 

@@ -6,10 +6,11 @@
 import { RouteRefusedError, type AddResult } from '../control/commands.ts'
 import type { Chain } from '../middleware/compose.ts'
 import type { MiddlewareSet } from '../middleware/host.ts'
-import { forgetRoute, persistRoute } from './persisted-routes.ts'
-import { parseRecord } from './record.ts'
+import { forgetRoute, persistedFile, persistRoute } from './persisted-routes.ts'
+import { parseRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type Registry } from './registry.ts'
 import type { RouteBuilder } from './route-builder.ts'
+import { readRouteFiles } from './route-files.ts'
 
 export interface RunTimeRoutesOptions {
   /** `paths.root`, absolute. */
@@ -34,20 +35,23 @@ export class RunTimeRoutes {
    * Registers a route.
    * @param record a route record as a client sent it
    * @param persist whether to write it to `admin.json` as well
-   * @throws RouteRefusedError with all that is wrong; Error when the file cannot be written. Nothing has changed then.
+   * @throws RouteRefusedError with all that is wrong; RoutesUnsavedError when `admin.json` cannot be written. Nothing
+   *   has changed then.
    */
   async add(record: unknown, persist: boolean): Promise<AddResult> {
     const { root, routesFolder, registry, builder } = this.#options
     const middleware = this.#options.middleware()
-    const parsed = parseRecord(record, {
+    const rules: RecordRules = {
       root,
       middlewareKnown: (name) => middleware.byName.has(name),
       middlewareNames: () => middleware.byName.keys(),
-    })
+    }
+    const parsed = parseRecord(record, rules)
     if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
     const { name } = parsed.record
     const { route, problem } = await builder.build(parsed, middleware)
     if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
+    if (persist) refuseNameOfFile(name, routesFolder, rules)
     const hiding = registry.shadowedBy(route)
     if (persist) persistRoute(routesFolder, parsed.record)
     registry.add(route)
@@ -59,12 +63,21 @@ export class RunTimeRoutes {
 
   /**
    * Removes an application's route, also from `admin.json`. Returns whether there was one.
-   * @throws Error when the file cannot be written; nothing has changed then
+   * @throws RoutesUnsavedError when `admin.json` cannot be written; nothing has changed then
    */
   remove(name: string): boolean {
     const { routesFolder, registry } = this.#options
     if (registry.get(name)?.system === true) throw new RangeError(`"${name}" is a system route: it cannot be removed`)
     const forgotten = forgetRoute(routesFolder, name)
     return registry.remove(name) || forgotten
+  }
+}
+
+/** A name in two route files fails every reload, and at a start hides one of the two. */
+function refuseNameOfFile(name: string, routesFolder: string, rules: RecordRules): void {
+  for (const { file, records } of readRouteFiles(routesFolder, rules).files) {
+    if (file === persistedFile || records.every(({ record }) => record.name !== name)) continue
+    const problem = `Cannot keep route "${name}": ${file} has one of that name: change it there or choose another name`
+    throw new RouteRefusedError(name, false, [problem])
   }
 }

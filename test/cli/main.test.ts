@@ -54,7 +54,9 @@ describe('the words that start nothing', () => {
       server.child.kill('SIGTERM')
       assert.equal(await server.ended, 0)
       assert.equal(server.stderr(), '')
-      assert.doesNotMatch(server.stdout(), /WARN|ERROR|FATAL/)
+      const complaints = server.stdout().split('\n').filter((line) => /WARN|ERROR|FATAL/.test(line))
+      // A new server has no admin yet, and says so where that matters.
+      assert.deepEqual(complaints.filter((line) => env === 'dev' || !line.includes('the admin panel is not set up')), [])
     }
     assert.equal(readFileSync(join(folder, 'svc.json'), 'utf8'), before)
   })
@@ -125,7 +127,7 @@ describe('which configuration counts', () => {
     const rows: [files: Record<string, unknown>, reasons: RegExp[]][] = [
       [{ 'routes/b.json': '{', 'routes/c.json': {} }, [/b\.json: it is not valid JSON/, /c\.json: /]],
       [{ 'routes/middleware/config.json': { load: 'a.js' } }, [/middleware\/config\.json: load must be a list/]],
-      [{ 'routes/middleware/config.json': { load: ['a.js'] } }, [/Cannot load middleware a\.js: .*no such file/]],
+      [{ 'routes/middleware/config.json': { load: ['a.js'] } }, [/Cannot load .*a\.js: .*no such file/]],
       [
         { 'routes/middleware/config.json': { load: ['a.mjs'] }, 'routes/middleware/a.mjs': 'export const setup = () => { throw new Error("no disk") }' },
         [/Cannot set up middleware a\.mjs: no disk/],

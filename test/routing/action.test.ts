@@ -49,8 +49,7 @@ test('an action lies below the root', () => {
   const path = (action: string): string => actionPath('/app', parseAction(action))
   assert.equal(path('a/b.js@x'), '/app/a/b.js')
   assert.equal(path('..a.js'), '/app/..a.js')
-  assert.equal(path('/app/a.js'), '/app/a.js')
-  for (const action of ['../a.js', '/etc/a.js', 'a/../../b.js', '', '.', '..', 'a\0.js', '../app2/a.js']) {
+  for (const action of ['../a.js', '/etc/a.js', '/app/a.js', 'a/../../b.js', '', '.', '..', 'a\0.js', '../app2/a.js']) {
     assert.throws(() => path(action), { name: 'RangeError', message: /^An action must be a file below paths\.root/ })
   }
 })
