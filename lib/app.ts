@@ -224,7 +224,7 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   function warnings(): readonly string[] {
-    const keyWarning = panel.keySaved ? undefined : appKey.warning
+    const keyWarning = config.app_key === '' && panel.keySaved ? undefined : appKey.warning
     const now = [keyWarning, ...applicationWarnings, logger.problem, accessLog?.problem]
     return [...loaded.warnings, ...now.filter((warning) => warning !== undefined)]
   }

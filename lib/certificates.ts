@@ -3,7 +3,6 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createSecureContext } from 'node:tls'
 import { ConfigError, type LoadedConfig } from './config/load.ts'
 
 /** A certificate, with its chain, and its private key: the content of the files. */
@@ -26,7 +25,7 @@ export function readCertificates({ config, folder, file }: LoadedConfig): Certif
   }
   const certificates = { cert: read('server.tls.cert', cert), key: read('server.tls.key', key) }
   try {
-    createSecureContext(certificates)
+    process.getBuiltinModule('node:tls').createSecureContext(certificates) // Loaded where it is used: most run behind a proxy.
     return certificates
   } catch (error) {
     const pair = `server.tls.cert ${JSON.stringify(cert)} cannot be used with server.tls.key ${JSON.stringify(key)}`

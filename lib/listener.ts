@@ -5,11 +5,12 @@
  * Surprise: Node looks at its time-outs only every 30 seconds unless told otherwise, and its `close()` cuts idle
  * connections at once, which fails the request that a client is just sending.
  */
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
+import type { RequestListener, Server, ServerOptions } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
 import { guardConnections, stopAccepting, type ConnectionCounts, type ConnectionOptions } from './http/connections.ts'
+import { createServer } from './http/node-http.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
 
@@ -87,11 +88,12 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
     requestTimeout: options.requestTimeoutMs,
     connectionsCheckingInterval: checkEveryMs,
     keepAliveTimeout: options.keepAliveTimeoutMs,
+    requireHostHeader: false, // Node would answer itself, without a reason and without an access line; see `host-guard.ts`.
     keepAliveTimeoutBuffer: checkEveryMs, // Later versions wait this much longer than they promise; a second by default.
   }
   const { certificates, headerTimeoutMs: handshakeTimeout } = options
   if (certificates === undefined) return createServer(limits)
-  return createTlsServer({ ...limits, ...certificates, handshakeTimeout })
+  return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
 }
 
 /** The open sockets; with TLS those below it as well, on which a handshake may be pending. */

@@ -7,9 +7,9 @@ import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig, type LoadedConfig } from '../lib/config/load.ts'
 import { errorCodes } from '../lib/http/errors.ts'
 import { startApplication, writeFiles } from './support/application.ts'
-import { curl } from './support/curl.ts'
+import { curl, runCurlLines } from './support/curl.ts'
 import { renderErrors, statusesOfConnection, usedCodes } from './support/errors-page.ts'
-import { headingIds, links, readPage, readPages, root, shownFiles, tableBelow, type Page } from './support/markdown.ts'
+import { headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from './support/markdown.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
 import { readSources, roomOf } from './support/sources.ts'
@@ -112,7 +112,7 @@ describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
   /** Members of the class that are for the server's own parts. */
   const internal = `
-    request response services body run sentBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
+    request response services body run running sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
     routeName sentStatus durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection matched replyOf
     currentReply memo close`.trim().split(/\s+/)
 
@@ -210,26 +210,6 @@ async function start(t: TestContext, loaded: LoadedConfig): Promise<string> {
   })
   const { url } = await app.start()
   return url
-}
-
-/** Runs every block that begins with `$ curl`. In what must come back, `...` stands for any text. */
-async function runCurlLines(page: Page, origins: Readonly<Record<string, string>>, folder: string): Promise<void> {
-  let count = 0
-  for (const { text } of page.blocks.filter((block) => block.text.startsWith('$ curl'))) {
-    for (const part of text.split(/^\$ /m).slice(1)) {
-      const end = part.indexOf('\n')
-      const line = part.slice(0, end)
-      const expected = part.slice(end + 1)
-      const origin = origins[/localhost:(\d+)/.exec(line)?.[1] ?? '']
-      assert.ok(origin, `${page.file}: no server for ${line}`)
-      const printed = await curl(line, { origin, folder })
-      const escaped = expected.trimEnd().replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-      const pattern = new RegExp(`^${escaped.replaceAll('\\.\\.\\.', '[^]*?')}$`)
-      assert.match(printed.trimEnd(), pattern, `${page.file}: ${line}`)
-      count += 1
-    }
-  }
-  assert.ok(count > 0, `${page.file} has no curl line`)
 }
 
 async function askForMembers(t: TestContext): Promise<string[]> {

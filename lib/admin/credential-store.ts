@@ -68,17 +68,17 @@ export class CredentialStore {
 
   /**
    * Makes a secret where there is none.
-   * @returns the secret in use
+   * @returns the secret in use, and whether it was made now
    * @throws Error when the file cannot be written
    */
-  ensureSecret(): Promise<string> {
+  ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
     return this.#inTurn(async () => {
-      if (this.#current.secret !== '') return this.#current.secret
+      if (this.#current.secret !== '') return { secret: this.#current.secret, made: false }
       const { user, password } = this.#current
       const secret = makeSecret({ user, password, hardened: this.#options.config['admin.hardened'], nowMs: this.#now() })
       this.#save({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
-      return secret
+      return { secret, made: true }
     })
   }
 

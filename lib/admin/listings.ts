@@ -42,9 +42,12 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
   }
 
   return {
-    /** All routes, with a button for those that take GET. With `?open=<name>&in.<parameter>=<value>` it goes there. */
+    /**
+     * All routes, the application's first, with a button for those that take GET. With
+     * `?open=<name>&in.<parameter>=<value>` it goes there.
+     */
     index(ctx: Context): Reply {
-      const routes = port.routes()
+      const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
       if (name !== null) return ctx.redirect(pathTo(routes, name, ctx.query))
       const shown = cut(ctx, search(routes, filterOf(ctx)), routes.length)
@@ -68,6 +71,10 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
 /** The page, or with `?part=` in the query its results alone, for the script of the page. */
 function fileFor(ctx: Context, listing: 'index' | 'list'): string {
   return ctx.query.has('part') ? `listings/${listing}-results.html` : `${listing}.html`
+}
+
+function applicationFirst(routes: readonly ListedRoute[]): readonly ListedRoute[] {
+  return [...routes].sort((a, b) => Number(a.system) - Number(b.system))
 }
 
 function filterOf(ctx: Context): string {

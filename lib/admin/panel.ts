@@ -45,7 +45,8 @@ export interface Panel {
   close(): void
 }
 
-const pagesFolder = fileURLToPath(new URL('./pages', import.meta.url))
+/** Right from this file as well as from the bundle of a build, which lies in `cli/`. */
+const pagesFolder = fileURLToPath(new URL('../admin/pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
@@ -94,7 +95,7 @@ export function createPanel(options: PanelOptions): Panel {
         countersAtStart = readCounters(sources)
       },
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
-      'admin.secret': async () => ({ secret: await store.ensureSecret() }),
+      'admin.secret': () => store.ensureSecret(),
     },
     get keySaved() {
       return store.keySaved

@@ -8,7 +8,7 @@ import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 
 /** Makes the handlers. */
-export function createRouteEndpoints({ control, match, log }: AdminPort) {
+export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
   function unsaved(ctx: Context, error: RoutesUnsavedError, name: string): Reply {
     log.error(error.message)
     return refuse(ctx, 500, error.message, { name })
@@ -41,9 +41,11 @@ export function createRouteEndpoints({ control, match, log }: AdminPort) {
       const { name } = body.value
       if (typeof name !== 'string' || name === '') return refuse(ctx, 400, 'name is missing: it must be the name of a route')
       if (name.startsWith('svc.')) return refuse(ctx, 400, `"${name}" is a system route: it cannot be removed`)
+      const before = routes().find(({ record }) => record.name === name)
+      const was = before === undefined ? 'it stood in admin.json alone' : `it was ${JSON.stringify(before.record)}`
       try {
         const { deleted } = await control.apply({ type: 'routes.delete', name })
-        log.info(`route "${name}" deleted by ${ctx.ip}${deleted ? '' : ': there was none'}`)
+        log.info(`route "${name}" deleted by ${ctx.ip}: ${deleted ? was : 'there was none'}`)
         return ctx.json({ ok: true, name })
       } catch (error) {
         if (!(error instanceof RoutesUnsavedError)) throw error

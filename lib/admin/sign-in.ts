@@ -86,9 +86,12 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   /** The present secret, made and saved when there is none. */
-  async function secretNow(): Promise<string> {
+  async function secretNow(ctx: Context): Promise<string> {
     const { secret } = port.credentials()
-    return secret === '' ? (await port.control.apply({ type: 'admin.secret' })).secret : secret
+    if (secret !== '') return secret
+    const answer = await port.control.apply({ type: 'admin.secret' })
+    if (answer.made) port.log.info(`admin.secret made by ${ctx.ip}: there was none`)
+    return answer.secret
   }
 
   /** The answer when the credentials could not be saved: the form, which says why. */
@@ -111,7 +114,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     throttle.succeeded(ctx.ip)
     let secret: string
     try {
-      secret = await secretNow()
+      secret = await secretNow(ctx)
     } catch (error) {
       return unsaved(error, (message) => loginForm(ctx, typed, message, 500))
     }

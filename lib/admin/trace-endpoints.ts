@@ -11,13 +11,23 @@ const maxTtlSeconds = 86_400
 
 /** Makes the handlers. */
 export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
+  function stateOf(module: string): string {
+    const state = traceState()
+    const switches = new Set(module === 'all' ? Object.values(state) : [state[module] === true])
+    return switches.size > 1 ? 'various' : onOff(switches.has(true))
+  }
+
   async function apply(ctx: Context, module: string, enabled: boolean, ttlSeconds: number | undefined): Promise<Reply> {
-    const from = traceState()[module]
+    const from = stateOf(module)
+    const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
+    const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
+    // The log of the panel is that of module server: once its switch is off the line would not pass.
+    const silences = !enabled && (module === 'all' || module === 'server')
+    if (silences) log.info(line)
     try {
       const ttl = ttlSeconds === undefined ? {} : { ttlSeconds }
       const state = await control.apply({ type: 'trace.set', module, enabled, ...ttl })
-      const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
-      log.info(`trace of ${module} set by ${ctx.ip}: from ${onOff(from)} to ${onOff(enabled)}${until}`)
+      if (!silences) log.info(line)
       return ctx.json(state)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
@@ -60,6 +70,6 @@ function wrongTtl(ttl: unknown): string {
   return `ttl must be 1 to ${maxTtlSeconds} whole seconds: it is ${JSON.stringify(ttl)}`
 }
 
-function onOff(on: boolean | undefined): string {
-  return on === undefined ? 'various' : on ? 'on' : 'off'
+function onOff(on: boolean): string {
+  return on ? 'on' : 'off'
 }

@@ -71,7 +71,7 @@ export interface CommandTable {
   /** The first credentials. `done` is false when there are some already. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
   /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
-  'admin.secret': { takes: object; answers: { readonly secret: string } }
+  'admin.secret': { takes: object; answers: { readonly secret: string; readonly made: boolean } }
 }
 
 /** What came of adding a route. */

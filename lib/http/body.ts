@@ -5,7 +5,6 @@
  * The other way round works.
  */
 import type { IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 
 import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
@@ -156,7 +155,7 @@ export class Body {
 
   async #readMultipart(boundary: string): Promise<Form> {
     if (this.#disposed) throw requestEnded()
-    const upload = new MultipartForm(boundary, this.#options.temporaryFolder ?? tmpdir())
+    const upload = new MultipartForm(boundary, this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir())
     this.#upload = upload
     if (this.#bytes === undefined) {
       await this.#read((chunk) => upload.write(chunk))

@@ -5,12 +5,13 @@
  * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
  * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
  */
-import { STATUS_CODES, type Server, type ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import { errorPage } from './error-reply.ts'
 import { linger } from './linger.ts'
+import { STATUS_CODES } from './node-http.ts'
 import { htmlType } from './reply.ts'
 
 export interface ConnectionOptions {

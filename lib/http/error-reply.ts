@@ -3,11 +3,11 @@
  *
  * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
  */
-import { STATUS_CODES } from 'node:http'
 import { isError, textOf } from '../log/stack.ts'
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
+import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, htmlType, jsonReply } from './reply.ts'
 
 /** Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own. */
@@ -60,7 +60,8 @@ const droppedFields = [
 /** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */
 export function errorPage(status: number, detail: string | undefined): string {
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
-  const lines = detail === undefined ? '' : `\n<pre>${escapeHtml(detail)}</pre>`
+  const text = detail === undefined ? adviceFor(status) : `<pre>${escapeHtml(detail)}</pre>`
+  const font = status < 500 ? 'inherit' : '0.9rem/1.5 ui-monospace, monospace'
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -69,13 +70,19 @@ export function errorPage(status: number, detail: string | undefined): string {
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.9rem }</style>
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: ${font} }</style>
 </head>
 <body>
-<h1>${title}</h1>${lines}
+<h1>${title}</h1>
+${text}
 </body>
 </html>
 `
+}
+
+function adviceFor(status: number): string {
+  if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
+  return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
 }
 
 function stackOf(error: HttpError): string {

@@ -62,7 +62,7 @@ export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopW
   const interval = new Histogram()
   const totals = new DurationBuckets()
   const warnings = new RateLimited(warn, warnEveryMs, now)
-  let windowUse = performance.eventLoopUtilization()
+  let windowUse: EventLoopUtilization = { idle: 0, active: 0, utilization: 0 } // The process's own beginning.
   let intervalUse = windowUse
   let lastAt = now()
 

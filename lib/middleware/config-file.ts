@@ -14,7 +14,7 @@ export interface MiddlewareConfig {
   readonly load: readonly string[]
   /** Settings of built-in middleware by group. */
   readonly setup: Readonly<Record<string, unknown>>
-  /** What is odd but does no harm. */
+  /** What is odd but does no harm, without the file's name. */
   readonly warnings: readonly string[]
 }
 
@@ -54,10 +54,10 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   if (twice !== undefined) throw wrong(file, `load names "${twice}" twice`)
   if (!isRecord(setup)) throw wrong(file, 'setup must be an object with a group of settings a member')
   const warnings = [
-    ...Object.keys(others).map((key) => `${file}: unknown key ${key}: it has load and setup`),
+    ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
       .filter((group) => !groups.includes(group))
-      .map((group) => `${file}: nothing reads setup.${group}`),
+      .map((group) => `nothing reads setup.${group}`),
   ]
   return { file, load, setup, warnings }
 }

@@ -9,7 +9,6 @@
  */
 import * as nodeModule from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 
 /** Files, by their real paths, of which application `application` has new instances from `generation` (from 1) on. */

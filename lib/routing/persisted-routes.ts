@@ -37,14 +37,22 @@ export function forgetRoute(folder: string, name: string): boolean {
 function edit(folder: string, change: (records: readonly unknown[]) => readonly unknown[] | undefined): void {
   const path = join(folder, persistedFile)
   try {
-    if (change(recordsOf(readIfThere(path))) === undefined) return
+    if (change(readRecords(path)) === undefined) return
     editFile(path, (text) => {
       const records = recordsOf(text)
       const changed = change(records) ?? records
       return `[\n${changed.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
     })
   } catch (error) {
-    throw new RoutesUnsavedError(`Cannot keep the routes in ${path}: ${(error as Error).message}`, { cause: error })
+    throw new RoutesUnsavedError((error as Error).message, { cause: error })
+  }
+}
+
+function readRecords(path: string): readonly unknown[] {
+  try {
+    return recordsOf(readIfThere(path))
+  } catch (error) {
+    throw new Error(`Cannot read ${path}: ${(error as Error).message}`, { cause: error })
   }
 }
 

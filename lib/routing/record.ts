@@ -5,7 +5,7 @@
  * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may
  * carry notes of its own, but who writes `methods` should hear of it.
  */
-import { METHODS } from 'node:http'
+import { METHODS } from '../http/node-http.ts'
 import { nearest } from '../config/nearest.ts'
 import { actionPath, parseAction } from './action.ts'
 import { parsePattern, PatternError } from './pattern.ts'

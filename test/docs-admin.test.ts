@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { systemRoutes } from '../lib/admin/table.ts'
+import { createApp, type App } from '../lib/app.ts'
+import { publishedInsecureAppKey } from '../lib/app-key.ts'
+import { initApplication } from '../lib/cli/init.ts'
+import { loadConfig } from '../lib/config/load.ts'
+import { startApplication, writeFiles } from './support/application.ts'
+import { curl, runCurlLines } from './support/curl.ts'
+import { readPage, tableBelow } from './support/markdown.ts'
+import { request } from './support/request.ts'
+import { temporaryFolder } from './support/temporary-folder.ts'
+
+const admin = readPage('docs/admin.md')
+const statusRows = tableBelow(admin, '### /svc-status')
+const troubleshooting = readPage('docs/troubleshooting.md')
+
+describe('docs/admin.md', () => {
+  it('has curl lines that print what stands there, up to the stop of the server', async (t) => {
+    const { app, url, folder } = await startMade(t)
+    await runCurlLines(admin, { 8080: url }, folder)
+    await app.stopped
+  })
+
+  it('has a curl line for every endpoint', () => {
+    const lines = admin.blocks.map((block) => block.text).join('').split('\n')
+    const asked = lines.filter((line) => line.startsWith('$ curl')).map((line) => {
+      const path = /localhost:8080([^\s'?]*)/.exec(line)?.[1] ?? ''
+      return `${/ -d /.test(line) ? 'POST' : 'GET'} ${path}`
+    })
+    const endpoints = systemRoutes.map(({ method, url }) => `${method} ${url}`)
+    const missing = endpoints.filter((endpoint) => !asked.includes(endpoint))
+    assert.deepEqual(missing, ['GET /svc-login'])
+    assert.ok(asked.some((line) => line === 'POST /svc-login'))
+  })
+
+  it('lists the endpoints as the table in the code does', () => {
+    const changes = { never: 'no', always: 'yes', 'with-query': 'with a query' }
+    const documented = tableBelow(admin, '## Endpoints').map(([method, url, auth, change, , meaning]) => {
+      return [method, url, auth, change, meaning]
+    })
+    const expected = systemRoutes.map(({ method, url, auth, change, meaning }) => {
+      return [method, `\`${url}\``, auth ? 'yes' : 'no', changes[change], meaning]
+    })
+    assert.deepEqual(documented, expected)
+  })
+
+  it('is right about the kind of each answer', async (t) => {
+    const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
+    const types = { JSON: /^application\/json/, HTML: /^text\/html/, text: /^text\/plain/ }
+    const rows = tableBelow(admin, '## Endpoints').filter(([method]) => method === 'GET')
+    for (const [, path = '', , , kind = ''] of rows.filter((row) => row[1] !== '`/svc-stop`')) {
+      const query = path.includes('match') ? '?path=/' : ''
+      const { status, headers } = await request(url + path.slice(1, -1) + query)
+      if (kind === 'none') assert.equal(status, 302, path)
+      else assert.match(headers['content-type'] ?? '', types[kind as keyof typeof types], path)
+    }
+  })
+
+  it('lists the fields of the status', async (t) => {
+    const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
+    await request(`${url}/svc-ping`)
+    const status = (await request(`${url}/svc-status`)).json()
+    assert.deepEqual(statusRows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf(status).keys()])
+  })
+
+  it('is right about which fields go back when a window begins', async (t) => {
+    const { app, url } = await startApplication(t, {}, { 'app.env': 'dev' })
+    for (let count = 0; count < 3; count += 1) {
+      await request(`${url}/nothing`, { body: 'x' })
+      await request(`${url}/svc-ping`)
+    }
+    app.flushLogs()
+    const before = valuesOf((await request(`${url}/svc-status`)).json())
+    await request(`${url}/svc-bench-start`)
+    const after = valuesOf((await request(`${url}/svc-status`)).json())
+    assert.deepEqual([before.get('requests.total'), after.get('requests.total')], [6, 1])
+    for (const [cell = '', unit = '', window, meaning = ''] of statusRows.filter(([name]) => !name?.includes('[]'))) {
+      for (const field of namesOf(cell)) {
+        const [was, is] = [Number(before.get(field)), Number(after.get(field))]
+        if (meaning.includes('since the start')) assert.ok(is >= was, field)
+        if (window === 'yes' && /^(?:requests|bytes|lines|views|connections)$/.test(unit)) assert.ok(is < was || was === 0, field)
+      }
+    }
+  })
+})
+
+describe('docs/troubleshooting.md', () => {
+  const texts = tableBelow(troubleshooting, '## Warnings').map(([cell = '']) => cell.slice(1, -1))
+  const rows = texts.map((text) => {
+    const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    return { text, pattern: new RegExp(`^${parts.join('[^]*')}$`) }
+  })
+
+  it('explains every warning, and none that is never given', async (t) => {
+    const warnings = [
+      ...(await warningsOfFiles(t)),
+      ...(await startApplication(t, { '.logs/svc.log/in-the-way': '' }, { app_key: '' })).app.warnings(),
+      ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
+      ...warningsWithoutFile(t),
+    ]
+    assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
+    assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])
+    assert.ok(!rows.some(({ pattern }) => pattern.test('something that nobody says')))
+  })
+})
+
+describe('cookies of the curl lines', () => {
+  it('are kept and sent, and dropped when their age is 0', async (t) => {
+    const { folder, url } = await startApplication(t, {
+      'routes/a.json': [
+        { name: 'set', url: '/set', action: 'a.mjs@set' },
+        { name: 'drop', url: '/drop', action: 'a.mjs@drop' },
+        { name: 'show', url: '/show', action: 'a.mjs' },
+      ],
+      'a.mjs': `export default ({ cookies }) => ({ ...cookies })
+        export const set = (ctx) => { ctx.setCookie('a', '1', { maxAge: 9 }); ctx.setCookie('b', '2') }
+        export const drop = (ctx) => { ctx.setCookie('a', '', { maxAge: 0 }) }`,
+    })
+    const place = { origin: url, folder }
+    await curl('curl -s -c jar http://localhost:8080/set', place)
+    assert.equal(await curl('curl -s -b jar http://localhost:8080/show', place), '{"a":"1","b":"2"}')
+    await curl('curl -s -b jar -c jar http://localhost:8080/drop', place)
+    assert.equal(await curl('curl -s -b jar http://localhost:8080/show', place), '{}')
+  })
+})
+
+/** What a server says of keys, middleware, routes and actions that are wrong in every way. */
+async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
+  const { app } = await startMade(t, {
+    'svc.json': { server: { prot: 1 } },
+    'routes/middleware/config.json': { load: [], setups: {}, setup: { nobody: {} } },
+    'routes/a.json': [
+      { name: 'missing', url: '/missing', action: 'missing.mjs' },
+      { name: 'view', url: '/view', action: 'missing.html' },
+      { name: 'kind', url: '/kind', action: 'a.txt' },
+      { name: 'export', url: '/export', action: 'a.mjs@other' },
+      { name: 'broken', url: '/broken', action: 'broken.mjs' },
+      { name: 'field', url: '/field', action: 'a.mjs', methods: 'GET' },
+      { name: 'method', url: '/method', action: 'a.mjs', method: 'GTE' },
+      { name: 'pattern', url: 'x', action: 'a.mjs' },
+      { name: 'middleware', url: '/z', action: 'a.mjs', middleware: 'SVC_MwSesion' },
+      { name: 'outside', url: '/outside', action: '../a.mjs' },
+      { name: 'must', url: 5, action: 'a.mjs' },
+      { name: 'view', url: '/again', action: 'a.mjs' },
+      { url: '/noname', action: 'a.mjs' },
+    ],
+    'a.mjs': 'export default () => 1',
+    'a.txt': '',
+    'broken.mjs': 'export default (',
+  })
+  return app.warnings()
+}
+
+function warningsWithoutFile(t: TestContext): readonly string[] {
+  const folder = temporaryFolder(t)
+  const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'log.console': false }) })
+  t.after(() => app.closeLogs())
+  return app.warnings()
+}
+
+/** An application as `init` makes it, with more files; what it has already is replaced. */
+async function startMade(
+  t: TestContext,
+  files: Readonly<Record<string, unknown>> = {},
+): Promise<{ app: App; url: string; folder: string }> {
+  const folder = temporaryFolder(t)
+  initApplication(folder)
+  writeFiles(folder, files)
+  const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'server.port': 0, 'log.console': false }) })
+  t.after(async () => {
+    await app.stop()
+    app.closeLogs()
+  })
+  const { url } = await app.start()
+  return { app, url, folder }
+}
+
+/** The fields that a cell names: `a.b`, `.c` are a.b and a.c. */
+function namesOf(cell: string): string[] {
+  const [first = '', ...others] = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+  const group = first.slice(0, first.lastIndexOf('.'))
+  return [first, ...others.map((name) => group + name)]
+}
+
+/** All values of a document by their names, with dots; of an array of objects, which is `name[]`, those of the first. */
+function valuesOf(value: unknown, name = ''): Map<string, unknown> {
+  if (Array.isArray(value) && typeof value[0] === 'object') return valuesOf(value[0], `${name}[]`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map([[name, value]])
+  const members = Object.entries(value).map(([key, member]) => valuesOf(member, name === '' ? key : `${name}.${key}`))
+  return new Map(members.flatMap((values) => [...values]))
+}
