@@ -1,10 +1,10 @@
-// Compiles lib/ to dist/, a file each, and puts what a start loads into one: dist/cli/bundle.js, which the launcher runs.
-// Node 20 takes about half a millisecond for each module that it loads, which made half of the start-up. With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
+// Compiles lib/ to dist/, a file each, and puts what a start loads into one, dist/cli/bundle.js, which the launcher runs:
+// Node 20 takes about half a millisecond for each module that it loads, which was half of the start-up.
+// With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
 // Surprise: dist/built has the time at which the build began, so that a source changed meanwhile counts as newer.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, extname, join, relative, resolve } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -22,15 +22,15 @@ if (!existsSync(compiler)) {
   process.exit(1)
 }
 
-const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], {
-  cwd: root,
-  stdio: 'inherit',
-})
-if (status !== 0) {
+// Node loads the module hooks by their own file; the words of the command line are loaded when they are given.
+const apart = ['routing/module-hooks.js', 'cli/check.js', 'cli/init.js', 'cli/passwd.js', 'cli/routes.js']
+const built =
+  run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], root) &&
+  bundle(aside, 'cli/main.js', 'cli/bundle.js', apart)
+if (!built) {
   rmSync(aside, { recursive: true, force: true })
-  process.exit(status ?? 1)
+  process.exit(1)
 }
-await bundle(join(aside, 'cli', 'main.js'), join(aside, 'cli', 'bundle.js'))
 cpSync(join(root, 'lib'), aside, { recursive: true, filter: (path) => extname(path) !== '.ts' })
 rmSync(target, { recursive: true, force: true })
 renameSync(aside, target)
@@ -38,26 +38,17 @@ writeFileSync(join(target, 'built'), `${process.versions.node}\n`)
 utimesSync(join(target, 'built'), begun, begun)
 
 /**
- * Joins a module and all that it imports. What it imports at run time stays apart, and so do the module hooks, which Node
- * loads by their own file.
+ * Joins a module and all that it imports into one file. esbuild comes with tsx, which runs the tests.
+ * @param apart modules that stay files of their own
  */
-async function bundle(entry, outfile) {
-  // esbuild comes with tsx, which runs the tests.
-  const { build } = createRequire(createRequire(import.meta.url).resolve('tsx/package.json'))('esbuild')
-  const isApart = ({ kind, path }) => kind === 'dynamic-import' || path.endsWith('/module-hooks.js')
-  const keepApart = ({ resolveDir, path, kind }) => {
-    if (!isApart({ kind, path })) return undefined
-    const way = relative(dirname(outfile), resolve(resolveDir, path))
-    return { path: way.startsWith('.') ? way : `./${way}`, external: true }
-  }
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    logLevel: 'warning',
-    plugins: [{ name: 'apart', setup: ({ onResolve }) => onResolve({ filter: /^\.\.?\// }, keepApart) }],
-  })
+function bundle(folder, entry, outfile, apart) {
+  const options = ['--bundle', '--platform=node', '--format=esm', '--target=node20', '--log-level=warning']
+  const external = apart.map((path) => `--external:./${path}`)
+  return run(join(root, 'node_modules', '.bin', 'esbuild'), [entry, `--outfile=${outfile}`, ...options, ...external], folder)
+}
+
+function run(file, args, cwd) {
+  const { status, error } = spawnSync(file, args, { cwd, stdio: 'inherit' })
+  if (error !== undefined) console.error(`Cannot run ${file}: ${error.message}`)
+  return status === 0
 }

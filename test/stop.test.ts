@@ -147,7 +147,7 @@ describe('the stop', () => {
     await app.stop()
     assert.ok(performance.now() - before < 1100)
     assert.equal(await text, '')
-    const [warning, ...rest] = lines().filter((line) => /WARN|torn down|stopped/.test(line)).map((line) => line.slice(26))
+    const [warning, ...rest] = lines().filter((line) => /the stop took|torn down|stopped/.test(line)).map((line) => line.slice(26))
     assert.equal(warning, '[WARN ] [server] the stop took longer than 1 s: cut 1 request')
     assert.deepEqual(rest, ['[INFO ] [app] torn down', '[INFO ] [server] stopped'])
     assert.match(lines('access.log')[0] ?? '', /"GET \/hangs HTTP\/1\.1" 499$/)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { changeConfig, credentials, greeting, password, startPanel, user, type PanelServer } from '../admin/panel-server.ts'
+import { changeConfig, greeting, password, startPanel, user, type PanelServer } from '../admin/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
 
@@ -27,40 +27,11 @@ function post(page: Page, address: string, value: unknown): Promise<unknown> {
   return page.evaluate(`fetch('${address}', ${options}).then((response) => response.json())`)
 }
 
-// At once, since some of them wait for the server's own clock.
-describe('the panel', { concurrency: true }, () => {
-  test('the first visitor sets up the administrator, who signs in and out', async (t) => {
-    const server = await startPanel(t, { 'admin.user': '', 'admin.password': '', 'admin.secret': '' })
-    const page = await openPage(t)
-    await page.open(`${server.url}/svc-monitor`)
-    assert.equal(await page.evaluate(path), '/svc-setup')
-    assert.equal(await page.evaluate('document.activeElement.id'), 'user')
-    await page.type('#user', user)
-    await page.type('#password', password)
-    await page.type('#password2', 'another one')
-    await page.follow('form button')
-    assert.equal(await page.text('[role=alert]'), 'Passwords do not match')
-    assert.equal(await page.evaluate('document.getElementById("user").value'), user)
-    assert.equal(await page.evaluate('document.activeElement.id'), 'password')
-    await page.type('#password', password)
-    await page.type('#password2', password)
-    await page.follow('form button')
-    assert.equal(await page.evaluate(path), '/svc-login')
-
-    await signIn(page, 'wrong')
-    assert.equal(await page.text('[role=alert]'), 'Invalid credentials')
-    await signIn(page, password)
-    assert.equal(await page.evaluate(path), '/svc-status')
-    await page.open(`${server.url}/svc-routes/list`)
-    await page.follow('nav a[href="/svc-logout"]')
-    assert.equal(await page.evaluate(path), '/svc-login')
-    await page.open(`${server.url}/svc-routes/list`)
-    assert.equal(await page.evaluate(path), '/svc-login?next=/svc-routes/list')
-  })
-
+// Several at once, and the longest first: those two wait for the server's own clock.
+describe('the panel', { concurrency: 3 }, () => {
   test('the monitor moves under load, switches the trace and opens a bench window', async (t) => {
-    const server = await startPanel(t, { 'monitor.interval_s': 1 }, greeting)
     const page = await openPage(t)
+    const server = await startPanel(t, { 'monitor.interval_s': 1 }, greeting)
     await openSignedIn(page, server, '/svc-monitor')
     const tile = 'Number(document.querySelector("#tiles dd").textContent.replace(/\\D+$/, ""))'
     const drawn = 'document.querySelector(".plot path").getAttribute("d")'
@@ -88,25 +59,10 @@ describe('the panel', { concurrency: true }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('a route that is added is found in the index and opened from there', async (t) => {
-    const server = await startPanel(t, {}, greeting)
-    const page = await openPage(t)
-    await openSignedIn(page, server, '/svc-index')
-    const record = { name: 'late.hello', url: '/late/:name', method: 'GET', action: 'hello.mjs' }
-    assert.deepEqual(await post(page, '/svc-routes/add', record), { ok: true, name: 'late.hello' })
-    await page.type('#q', 'late')
-    await until(async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === 1)
-    assert.deepEqual(page.errors, []) // What follows is no page of the panel.
-    await page.type('.open input:not([type=hidden])', 'Ann')
-    await page.follow('.open button')
-    assert.equal(await page.evaluate(path), '/late/Ann')
-    assert.equal(await page.text('body'), 'hello Ann')
-  })
-
   test('pages that are open while the server is stopped and started anew recover', async (t) => {
+    const [monitor, index] = [await openPage(t), await openPage(t)]
     const server = await startPanel(t, { 'monitor.interval_s': 1 }, greeting)
     changeConfig(server, { 'server.port': server.port })
-    const [monitor, index] = [await openPage(t), await openPage(t)]
     await openSignedIn(monitor, server, '/svc-monitor')
     await openSignedIn(index, server, '/svc-index')
     await index.type('#q', 'svc.stop')
@@ -120,9 +76,53 @@ describe('the panel', { concurrency: true }, () => {
     await until(async () => (await index.text('#count')).startsWith('0 of'))
   })
 
-  test('what changes the server is opened from the index only after asking', async (t) => {
-    const server = await startPanel(t)
+  test('the first visitor sets up the administrator, who signs in and out', async (t) => {
     const page = await openPage(t)
+    const server = await startPanel(t, { 'admin.user': '', 'admin.password': '', 'admin.secret': '' })
+    await page.open(`${server.url}/svc-monitor`)
+    assert.equal(await page.evaluate(path), '/svc-setup')
+    assert.equal(await page.evaluate('document.activeElement.id'), 'user')
+    await page.type('#user', user)
+    await page.type('#password', password)
+    await page.type('#password2', 'another one')
+    await page.follow('form button')
+    assert.equal(await page.text('[role=alert]'), 'Passwords do not match')
+    assert.equal(await page.evaluate('document.getElementById("user").value'), user)
+    assert.equal(await page.evaluate('document.activeElement.id'), 'password')
+    await page.type('#password', password)
+    await page.type('#password2', password)
+    await page.follow('form button')
+    assert.equal(await page.evaluate(path), '/svc-login')
+
+    await signIn(page, 'wrong')
+    assert.equal(await page.text('[role=alert]'), 'Invalid credentials')
+    await signIn(page, password)
+    assert.equal(await page.evaluate(path), '/svc-status')
+    await page.open(`${server.url}/svc-routes/list`)
+    await page.follow('nav a[href="/svc-logout"]')
+    assert.equal(await page.evaluate(path), '/svc-login')
+    await page.open(`${server.url}/svc-routes/list`)
+    assert.equal(await page.evaluate(path), '/svc-login?next=/svc-routes/list')
+  })
+
+  test('a route that is added is found in the index and opened from there', async (t) => {
+    const page = await openPage(t)
+    const server = await startPanel(t, {}, greeting)
+    await openSignedIn(page, server, '/svc-index')
+    const record = { name: 'late.hello', url: '/late/:name', method: 'GET', action: 'hello.mjs' }
+    assert.deepEqual(await post(page, '/svc-routes/add', record), { ok: true, name: 'late.hello' })
+    await page.type('#q', 'late')
+    await until(async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === 1)
+    assert.deepEqual(page.errors, []) // What follows is no page of the panel.
+    await page.type('.open input:not([type=hidden])', 'Ann')
+    await page.follow('.open button')
+    assert.equal(await page.evaluate(path), '/late/Ann')
+    assert.equal(await page.text('body'), 'hello Ann')
+  })
+
+  test('what changes the server is opened from the index only after asking', async (t) => {
+    const page = await openPage(t)
+    const server = await startPanel(t)
     await openSignedIn(page, server, '/svc-index')
     const row = 'tr:has([aria-label^="Open svc.stop"])'
     await page.click(`${row} summary`)
@@ -133,8 +133,8 @@ describe('the panel', { concurrency: true }, () => {
   })
 
   test('every page fits 360 pixels, has its navigation in one line and says where one is', async (t) => {
-    const server = await startPanel(t, {}, greeting)
     const page = await openPage(t)
+    const server = await startPanel(t, {}, greeting)
     await page.look({ width: 360, height: 740, dark: true })
     const width = 'document.documentElement.scrollWidth'
     const pages = [

@@ -10,8 +10,8 @@ const red =
   'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGP4z8CAFTEMLQkArkw/wQFEPRgAAAAASUVORK5CYII='
 
 test('a person puts up a notice with a picture and sees it on the board', async (t) => {
-  const { url, folder } = await startBoard(t)
   const page = await openPage(t)
+  const { url, folder } = await startBoard(t)
   await page.open(url)
   assert.match(await page.text('main'), /Nothing here yet/)
   assert.notEqual(await page.evaluate('getComputedStyle(document.querySelector("form")).borderTopWidth'), '0px')
@@ -36,8 +36,8 @@ test('a person puts up a notice with a picture and sees it on the board', async 
 })
 
 test('a notice without a picture, in several lines, is put up as it was typed', async (t) => {
-  const { url } = await startBoard(t)
   const page = await openPage(t)
+  const { url } = await startBoard(t)
   await page.open(url)
   await page.type('[name=author]', 'Bob')
   await page.type('[name=text]', 'One\nTwo')
@@ -47,8 +47,8 @@ test('a notice without a picture, in several lines, is put up as it was typed', 
 })
 
 test('a file that is no picture is refused with the form as it was filled in', async (t) => {
-  const { url, folder } = await startBoard(t)
   const page = await openPage(t)
+  const { url, folder } = await startBoard(t)
   await page.open(url)
   writeFileSync(join(folder, 'text.png'), 'no picture')
   await page.type('[name=author]', 'Ann')
@@ -62,8 +62,8 @@ test('a file that is no picture is refused with the form as it was filled in', a
 })
 
 test('neither the board nor the page of an error is wider than a small telephone', async (t) => {
-  const { url } = await startBoard(t, { 'app.env': 'dev' })
   const page = await openPage(t)
+  const { url } = await startBoard(t, { 'app.env': 'dev' })
   await page.look({ width: 360, height: 740, dark: false })
   for (const path of ['/', `/${'long'.repeat(60)}`]) {
     await page.open(url + path)

@@ -27,6 +27,7 @@ const state = 'document.getElementById("state").dataset.text'
 
 /** Opens the monitor of a server that answers with figures of the test. */
 async function start(t: TestContext, prepare: (figures: MonitorFigures) => void = () => {}): Promise<Started> {
+  const page = await openPage(t)
   const { held, port, figures } = makeMonitorPort({ 'monitor.interval_s': 1 })
   prepare(figures)
   const answer = (ctx: Context): Reply => {
@@ -48,14 +49,16 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
     { method: 'GET', url: '/svc-monitor', action: createMonitor(port) },
     { method: 'GET', url: '/svc-status', action: answer },
     { method: 'POST', url: '/svc-trace', action: switchTrace },
-    { method: 'GET', url: '/svc-bench-start', action: (ctx) => ctx.json({ bench: 'start' }) },
-    { method: 'GET', url: '/svc-bench-stop', action: (ctx) => ctx.json({ bench: 'stop', metrics: figures.status }) },
   ])
-  const page = await openPage(t)
   const started: Started = { page, figures, url, reads: 0, mood: 'well', switched: [] }
   await page.look(wide)
   await page.open(`${url}/svc-monitor`)
   return started
+}
+
+/** Has the page read at once, as when the network is back, and not at its next turn. */
+function readNow(page: Page): Promise<unknown> {
+  return page.evaluate("void dispatchEvent(new Event('online'))")
 }
 
 /** The text of the rows that are shown in a table's body. */
@@ -81,9 +84,7 @@ test('the charts have the last 15 minutes when the page opens, before anything i
 })
 
 test('a new reading moves the figures, and makes no new element', async (t) => {
-  const started = await start(t)
-  const { page, figures } = started
-  await until(() => started.reads > 0)
+  const { page, figures } = await start(t)
   const count = 'document.querySelectorAll("*").length'
   const before = await page.evaluate(count)
   figures.history = makeHistory(new Array<number>(180).fill(4321))
@@ -168,11 +169,13 @@ test('it says when the server is gone, unwell or asks for a sign-in, and recover
   ] as const
   for (const [mood, text] of moods) {
     started.mood = mood
+    await readNow(page)
     await says(page, text)
     assert.notEqual(await page.evaluate('document.title'), 'Monitor · svc')
     const link = await page.evaluate("document.querySelector('#state a')?.getAttribute('href') ?? ''")
     assert.equal(link, mood === 'signed out' || mood === 'html' ? '/svc-login?next=/svc-monitor' : '')
     started.mood = 'well'
+    if (mood !== 'gone') await readNow(page) // From that it recovers by itself.
     await says(page, /^Live$/)
     assert.equal(await page.evaluate('document.title'), 'Monitor · svc')
   }
@@ -236,6 +239,7 @@ test('log lines and requests are shown as text, the newest first, and pass the f
   await page.click('#own')
   assert.deepEqual(await requests(), ['200|12.3|GET|/svc-status|svc.status', '404|0.50|GET|/<b>|'])
   figures.requests = []
+  await readNow(page)
   await until(async () => (await rowsOf(page, 'requests')).length === 0)
   assert.deepEqual(page.errors, [])
 })
@@ -257,22 +261,13 @@ test('a trace switch shows what is, and says below it when it could not be set',
   assert.deepEqual(switched, [{ module: 'app', enabled: false }, { module: 'pool', enabled: true }, all])
 })
 
-test('the bench window is started and read by its buttons', async (t) => {
-  const { page } = await start(t)
-  await page.click('#bench-start')
-  await until(async () => /^Started at/.test(await page.text('#bench-note')))
-  await page.click('#bench-stop')
-  await until(async () => /^Read at/.test(await page.text('#bench-note')))
-  assert.match(await page.text('#bench'), /Requests\s+1,234\s+Per second\s+12\.3/)
-  assert.deepEqual(page.errors, [])
-})
-
 test('warnings stand at the top, and go when there are none', async (t) => {
   const { page, figures } = await start(t, (given) => {
     given.status = { ...given.status, warnings: ['the <disk> is full', 'another'] }
   })
   assert.equal(await page.text('#warnings'), 'the <disk> is full\n\nanother')
   figures.status = { ...figures.status, warnings: [] }
+  await readNow(page)
   await until(async () => (await page.evaluate("document.getElementById('warnings').childElementCount")) === 0)
 })
 

@@ -23,6 +23,7 @@ const flags = [
   '--disable-dev-shm-usage',
   '--disable-background-networking',
   '--disable-component-update',
+  '--disable-extensions',
   '--disable-sync',
   '--no-first-run',
   '--no-startup-window',
@@ -35,7 +36,8 @@ after(() => browser?.then(({ end }) => end(), () => {})) // When it could not st
 
 /**
  * Opens a page in a window of its own, with cookies of its own, which are gone when the test ends. Chromium is started
- * once, with an empty profile, and ends with the tests of the file.
+ * once, with an empty profile, and ends with the tests of the file. To be called before a server is started, so that the
+ * page, and with it its connections, is gone when the server stops.
  */
 export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
   const { connection } = await (browser ??= startBrowser())

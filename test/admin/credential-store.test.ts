@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { CredentialStore } from '../../lib/admin/credential-store.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const nowMs = 1_700_000_000_500
+
+function md5(text: string): string {
+  return createHash('md5').update(text).digest('hex')
+}
+
+/** A store over a file that is not there yet. */
+function make(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
+  const file = join(temporaryFolder(t), 'svc.json')
+  const store = new CredentialStore({ config: parseConfig(config, '/').config, file, appKey: 'in use', now: () => nowMs })
+  return { store, file, saved: () => JSON.parse(readFileSync(file, 'utf8')) as unknown }
+}
+
+test('begins with the credentials of the configuration', (t) => {
+  const { store } = make(t, { admin: { user: 'ann', password: md5('p'), secret: 's' }, app_key: 'k' })
+  assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret: 's' })
+  assert.equal(store.keySaved, true)
+})
+
+test('a setup writes first and is in use after', async (t) => {
+  const { store, saved } = make(t)
+  assert.equal(store.keySaved, false)
+  assert.equal(await store.setUp('ann', 'password'), true)
+  const made = { user: 'ann', password: md5('password'), secret: md5(`${nowMs}annpassword`) }
+  assert.deepEqual(store.current, made)
+  assert.deepEqual(saved(), { admin: made, app_key: 'in use' })
+  assert.equal(store.keySaved, true)
+})
+
+test('a setup in dev, or with a key of the configuration, leaves app_key alone', async (t) => {
+  for (const config of [{ 'app.env': 'dev' }, { app_key: 'own' }]) {
+    const { store, saved } = make(t, config)
+    await store.setUp('ann', 'password')
+    assert.deepEqual(Object.keys(saved() as object), ['admin'])
+  }
+})
+
+test('setups at once: the first wins, the others learn it', async (t) => {
+  const { store } = make(t)
+  assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((user) => store.setUp(user, 'password'))), [true, false, false])
+  assert.equal(store.current.user, 'a')
+})
+
+test('a failure changes nothing and holds up nobody', async (t) => {
+  const { store, file } = make(t)
+  mkdirSync(file)
+  const [failed, alsoFailed] = await Promise.allSettled([store.setUp('ann', 'password'), store.setUp('bob', 'password')])
+  assert.deepEqual([failed.status, alsoFailed.status], ['rejected', 'rejected'])
+  assert.deepEqual([store.current.user, store.keySaved], ['', false])
+  rmSync(file, { recursive: true })
+  assert.equal(await store.setUp('cat', 'password'), true)
+  assert.equal(store.current.user, 'cat')
+})
+
+test('a secret is made where there is none, once, and saved', async (t) => {
+  const { store, saved } = make(t, { admin: { user: 'ann', password: md5('p') } })
+  const secret = md5(`${nowMs}ann${md5('p')}`)
+  assert.deepEqual(await Promise.all([store.ensureSecret(), store.ensureSecret()]), [{ secret, made: true }, { secret, made: false }])
+  assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret })
+  assert.deepEqual(saved(), { admin: { secret } })
+})
+
+test('a secret that cannot be saved is not used', async (t) => {
+  const { store, file } = make(t)
+  writeFileSync(file, 'no JSON')
+  await assert.rejects(store.ensureSecret(), /Cannot save .*svc\.json/)
+  assert.equal(store.current.secret, '')
+})
+
+test('hardened, what is made is of the hardened forms', async (t) => {
+  const { store } = make(t, { 'admin.hardened': true })
+  await store.setUp('ann', 'password')
+  assert.match(store.current.password, /^scrypt\$/)
+  assert.match(store.current.secret, /^[\w-]{43}$/)
+})
+
+test('without a file all of it is in memory, with the clock of the calendar', async (t) => {
+  const store = new CredentialStore({ config: parseConfig({}, '/').config, file: undefined, appKey: 'k' })
+  assert.equal(await store.setUp('ann', 'password'), true)
+  assert.equal(store.current.user, 'ann')
+  assert.ok(!existsSync(join(temporaryFolder(t), 'svc.json')))
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { fsyncSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { editFile } from '../../lib/storage/edit-file.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+test('gives the old text, undefined where there is no file, and writes the new one', (t) => {
+  const file = join(temporaryFolder(t), 'a.txt')
+  const given: (string | undefined)[] = []
+  const append = (text: string | undefined): string => {
+    given.push(text)
+    return `${text ?? ''}\ufeffä\0`
+  }
+  editFile(file, append)
+  editFile(file, append)
+  assert.deepEqual(given, [undefined, '\ufeffä\0'])
+  assert.equal(readFileSync(file, 'utf8'), '\ufeffä\0\ufeffä\0')
+})
+
+test('an empty file is an empty text, and may become one', (t) => {
+  const file = join(temporaryFolder(t), 'a.txt')
+  writeFileSync(file, '')
+  editFile(file, (text) => {
+    assert.equal(text, '')
+    return ''
+  })
+  assert.equal(statSync(file).size, 0)
+})
+
+test('a path is taken relative to the working directory', (t) => {
+  const folder = temporaryFolder(t)
+  const before = process.cwd()
+  process.chdir(folder)
+  try {
+    editFile('a.txt', () => 'a')
+  } finally {
+    process.chdir(before)
+  }
+  assert.equal(readFileSync(join(folder, 'a.txt'), 'utf8'), 'a')
+})
+
+test('what the edit throws is told with the file and as cause, and nothing changes', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'a.txt')
+  const cause = new Error('it is wrong')
+  const fail = (): never => {
+    throw cause
+  }
+  assert.throws(() => editFile(file, fail), { message: `Cannot save ${file}: it is wrong`, cause })
+  assert.deepEqual(readdirSync(folder), [])
+  writeFileSync(file, 'old')
+  assert.throws(() => editFile(file, fail), { message: `Cannot save ${file}: it is wrong`, cause })
+  assert.equal(readFileSync(file, 'utf8'), 'old')
+})
+
+test('asks again when somebody replaced, changed, made or removed the file in the meantime', (t) => {
+  const folder = temporaryFolder(t)
+  const rows: [before: string | undefined, meanwhile: (file: string) => void, given: (string | undefined)[]][] = [
+    ['old', (file) => writeFileSync(file, 'other'), ['old', 'other']],
+    ['old', (file) => editFile(file, () => 'new'), ['old', 'new']],
+    ['old', (file) => renameSync(file, `${file}.gone`), ['old', undefined]],
+    [undefined, (file) => writeFileSync(file, ''), [undefined, '']],
+  ]
+  for (const [at, [before, meanwhile, expected]] of rows.entries()) {
+    const file = join(folder, `${at}.txt`)
+    if (before !== undefined) writeFileSync(file, before)
+    const given: (string | undefined)[] = []
+    editFile(file, (text) => {
+      given.push(text)
+      if (given.length === 1) meanwhile(file)
+      return `${text ?? ''}!`
+    })
+    assert.deepEqual(given, expected)
+    assert.equal(readFileSync(file, 'utf8'), `${expected[1] ?? ''}!`)
+  }
+  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.tmp')), [])
+})
+
+test('a file that becomes a folder in the meantime is an error', (t) => {
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'a.txt')
+  assert.throws(() => editFile(file, () => (mkdirSync(file), 'a')), { message: `Cannot save ${file}: it is no regular file` })
+  assert.deepEqual(readdirSync(folder), ['a.txt'])
+})
+
+const hints: readonly [code: string, hint: string][] = [
+  ['EACCES', '; let the user that the server runs as write to its folder'],
+  ['EPERM', '; let the user that the server runs as write to its folder'],
+  ['EROFS', '; the file system is read-only'],
+  ['ENOSPC', '; the disk is full'],
+  ['EDQUOT', '; the disk quota is used up'],
+  ['EIO', ''],
+]
+
+test('a failure says what to do where that is known', (t) => {
+  const file = join(temporaryFolder(t), 'a.txt')
+  for (const [code, hint] of hints) {
+    const cause = Object.assign(new Error(`${code}: so it is`), { code })
+    const fail = (): never => {
+      throw cause
+    }
+    const message = `Cannot save ${file}: ${code}: so it is${hint}`
+    assert.throws(() => editFile(file, () => 'a', { fsyncSync, renameSync: fail }), { message, cause })
+  }
+})
