@@ -1,5 +1,6 @@
 // Runs the tests: `node test/run.js [--dist] [--coverage] [name ...]`, where a name is a part of a test file's path.
 // It lists the files itself, since Node 20 finds no TypeScript test by itself and ends with success when it finds none.
+//   --all        those too that need programs besides Node: Chromium and Prometheus' promtool, Debian's packages
 //   --dist       the same tests on the compiled `dist/`
 //   --coverage   under c8, lines and branches at least 90 %
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run
@@ -8,8 +9,11 @@ import { readdirSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+/** Folders of tests that a machine with Node alone cannot run. */
+const needMore = ['test/browser/', 'test/external/']
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const args = process.argv.slice(2)
+const all = take('--all')
 const dist = take('--dist')
 const coverage = take('--coverage')
 const program = takeValue('--exec')
@@ -21,7 +25,9 @@ const env = { ...process.env, SVC_TEST_TARGET: dist ? 'dist' : 'lib' }
 if (program !== undefined) {
   run(process.execPath, [...loader, ...target, program, ...args])
 } else {
-  const files = testFiles('test').filter((file) => args.length === 0 || args.some((name) => file.includes(name)))
+  const files = testFiles('test').filter((file) =>
+    args.length === 0 ? all || !needMore.some((folder) => file.startsWith(folder)) : args.some((name) => file.includes(name)),
+  )
   if (files.length === 0) {
     console.error(`No test file matches ${args.join(' ') || 'test/**/*.test.ts'}`)
     process.exit(1)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRoutes } from '../../lib/admin/table.ts'
-import { makeCertificate } from '../support/certificates.ts'
+import { makeCertificate } from '../support/certificate.ts'
 import { request as tlsRequest } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
 import { request, type Answer } from '../support/request.ts'

@@ -109,6 +109,7 @@ describe('the panel', { concurrency: 3 }, () => {
     const page = await openPage(t)
     const server = await startPanel(t, {}, greeting)
     await openSignedIn(page, server, '/svc-index')
+    assert.match(await page.text('tbody tr'), /^hello\s/, "the application's routes come first")
     const record = { name: 'late.hello', url: '/late/:name', method: 'GET', action: 'hello.mjs' }
     assert.deepEqual(await post(page, '/svc-routes/add', record), { ok: true, name: 'late.hello' })
     await page.type('#q', 'late')

@@ -32,6 +32,8 @@ describe('toHttpError', () => {
 describe('errorPage', () => {
   it('names the status and escapes the detail', () => {
     assert.match(errorPage(404, '<b>'), /<h1>404 Not Found<\/h1>\n<pre>&lt;b&gt;<\/pre>/)
+    assert.match(errorPage(500, undefined), /<p>Something went wrong in the server\. Its log says what\.<\/p>/)
+    assert.match(errorPage(503, undefined), /<p>The server is busy or is being stopped\./)
     const bare = errorPage(499, undefined)
     assert.match(bare, /<h1>499 Error<\/h1>/)
     assert.doesNotMatch(bare, /<pre>/)

@@ -1,44 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { bucketBoundsSeconds, DurationBuckets } from '../../lib/metrics/duration-buckets.ts'
-import { Metrics } from '../../lib/metrics/metrics.ts'
-import { renderPrometheus, type PrometheusInput } from '../../lib/metrics/prometheus.ts'
-
-const hostileName = 'a"b\\c\nd,e="f"} 1 é\u{1f600}'
-
-function inputOf(metrics: Metrics, changes: Partial<PrometheusInput> = {}): PrometheusInput {
-  const delay = new DurationBuckets()
-  delay.record(3)
-  return {
-    version: '1.2.3',
-    nodeVersion: '24.1.0',
-    requests: metrics.totals(),
-    activeRequests: 4,
-    pools: [
-      { name: 'http', workers: 1024, busy: 3, waiting: 1, queueSize: 4096, refused: 9 },
-      { name: 'longpoll', workers: 1000, busy: 700, waiting: 0, queueSize: 1000, refused: 0 },
-    ],
-    connections: { open: 17, refused: 2 },
-    eventLoop: { delay: delay.totals(), activeSeconds: 1.5 },
-    memory: { rss: 50_000_000, heapUsed: 10_000_000, heapTotal: 20_000_000, external: 1_000_000 },
-    logs: [{ name: 'general', written: 100, lost: 0 }, { name: 'access', written: 2 ** 40, lost: 5 }],
-    viewCache: { hits: 12, misses: 3 },
-    warnings: 1,
-    ...changes,
-  }
-}
-
-/** Metrics of a few routes, one of a name that wants escaping. */
-function busyMetrics(): Metrics {
-  const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
-  const request = { method: 'GET', path: '/a', sentBytes: 100, receivedBytes: 7, durationMs: 2 }
-  metrics.record({ ...request, sentStatus: 200, routeName: 'area.a' })
-  metrics.record({ ...request, sentStatus: 500, routeName: 'area.a', durationMs: 20_000 })
-  metrics.record({ ...request, sentStatus: 404, routeName: '' })
-  metrics.record({ ...request, sentStatus: 200, routeName: hostileName })
-  return metrics
-}
+import { bucketBoundsSeconds } from '../../lib/metrics/duration-buckets.ts'
+import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
+import { busyMetrics, inputOf } from './prometheus-input.ts'
 
 /** The samples by name and labels. A name with its labels that comes twice fails the test. */
 function samplesOf(text: string): Map<string, number> {
@@ -52,30 +16,6 @@ function samplesOf(text: string): Map<string, number> {
   }
   return samples
 }
-
-function promtool(text: string): void {
-  const options = { input: text, encoding: 'utf8' } as const
-  const { status, error, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], options)
-  if (error !== undefined) {
-    assert.fail(`Cannot run promtool: ${error.message}. Install it: apt-get install --no-install-recommends prometheus`)
-  }
-  assert.deepEqual([stdout, stderr, status], ['', '', 0])
-}
-
-test('promtool has no complaint', () => {
-  promtool(renderPrometheus(inputOf(busyMetrics())))
-})
-
-test('promtool has no complaint before the first request, without pools and logs', () => {
-  const eventLoop = { delay: new DurationBuckets().totals(), activeSeconds: 0 }
-  const changes = { pools: [], logs: [], eventLoop }
-  promtool(renderPrometheus(inputOf(new Metrics(), changes)))
-})
-
-test('promtool has no complaint about numbers that are none', () => {
-  const memory = { rss: NaN, heapUsed: Infinity, heapTotal: -Infinity, external: 1e300 }
-  promtool(renderPrometheus(inputOf(busyMetrics(), { memory })))
-})
 
 test('shows requests by route and status class', () => {
   const samples = samplesOf(renderPrometheus(inputOf(busyMetrics())))

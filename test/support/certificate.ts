@@ -17,7 +17,7 @@ export function makeCertificate(folder: string, name: string): { cert: string; k
   const extensions = der(0xa3, der(0x30, alternativeName))
   const body = der(0x30, versionAndSerial, algorithm, commonName, validity, commonName, spki, extensions)
   const signature = der(0x03, Buffer.of(0), sign('sha256', body, privateKey))
-  const base64 = der(0x30, body, algorithm, signature).toString('base64').replace(/.{64}/g, '$&\n')
+  const base64 = der(0x30, body, algorithm, signature).toString('base64').match(/.{1,64}/g)?.join('\n')
   const files = { cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) }
   writeFileSync(files.cert, `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`)
   writeFileSync(files.key, privateKey.export({ format: 'pem', type: 'pkcs8' }))
