@@ -17,10 +17,9 @@ import { createHostGuard } from './http/host-guard.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { createStaticFiles, type StaticFiles } from './http/static.ts'
 import { createListener } from './listener.ts'
-import { createAccessLog } from './log/access-log.ts'
 import { logFeature } from './log/feature.ts'
-import { RecentLines } from './log/recent-lines.ts'
-import { createLogger, type ModuleLogger } from './log/logger.ts'
+import type { ModuleLogger } from './log/logger.ts'
+import { openLogs } from './log/logs.ts'
 import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Histogram } from './metrics/histogram.ts'
@@ -89,27 +88,8 @@ export function createApp(options: AppOptions = {}): App {
   const staticFiles = publicFiles(config['paths.public'], inFolder, (message, error) => {
     log('response').error(message, error)
   })
-  const recentLines = new RecentLines()
-  const logger = createLogger({
-    folder: inFolder(config['paths.log']),
-    file: config['log.file'],
-    level: config['log.level'],
-    console: config['log.console'],
-    maxSizeMb: config['log.max_size_mb'],
-    maxFiles: config['log.max_files'],
-    format: config['log.format'],
-    trace: config.trace,
-    onLine: (...line) => recentLines.add(...line),
-  })
-  const log = (module: string): ModuleLogger => logger.module(module)
-  const accessLog = config['access_log.enabled']
-    ? createAccessLog({
-        folder: inFolder(config['paths.log']),
-        file: config['access_log.file'],
-        format: config['access_log.format'],
-        report: (level, message) => log('logger')[level](message),
-      })
-    : undefined
+  const logs = openLogs(config, inFolder(config['paths.log']))
+  const log = (module: string): ModuleLogger => logs.module(module)
 
   const { registry, views, application, runTimeRoutes } = buildApplication(loaded, log)
   const metrics = new Metrics()
@@ -117,7 +97,7 @@ export function createApp(options: AppOptions = {}): App {
   const queueWaits = new Histogram()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
-    [logFeature(logger), routingFeature(registry), viewFeature(views, () => viewScope)],
+    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope)],
     { bodyLimitBytes: config['server.body_limit_kb'] * 1024, clientAddress, makeRequestId: createRequestIds() },
   )
   const requests = createRequestServer({
@@ -132,7 +112,7 @@ export function createApp(options: AppOptions = {}): App {
     },
     checkHost: createHostGuard(config['server.allowed_hosts']),
     staticFiles,
-    accessLog,
+    accessLog: logs.access,
     metrics,
     log,
     reveal: config['app.env'] === 'dev',
@@ -166,12 +146,12 @@ export function createApp(options: AppOptions = {}): App {
       queueWaits,
       connections: () => listener.connections(),
       views,
-      log: logger,
-      accessLog: accessLog ?? { written: 0, lost: 0 },
+      log: logs.general,
+      accessLog: logs.access ?? { written: 0, lost: 0 },
       warnings,
     },
-    logger,
-    recentLines,
+    logger: logs.general,
+    recentLines: logs.recent,
     control: () => control,
     ready: () => started && !stop.begun,
   })
@@ -225,13 +205,7 @@ export function createApp(options: AppOptions = {}): App {
 
   function warnings(): readonly string[] {
     const keyWarning = config.app_key === '' && panel.keySaved ? undefined : appKey.warning
-    const now = [keyWarning, ...applicationWarnings, logger.problem, accessLog?.problem]
-    return [...loaded.warnings, ...now.filter((warning) => warning !== undefined)]
-  }
-
-  function closeLogs(): void {
-    accessLog?.close()
-    logger.close()
+    return [...loaded.warnings, ...(keyWarning === undefined ? [] : [keyWarning]), ...applicationWarnings, ...logs.problems()]
   }
 
   const control = createLocalControl({
@@ -246,10 +220,7 @@ export function createApp(options: AppOptions = {}): App {
     'routes.delete': ({ name }) => ({ deleted: runTimeRoutes.remove(name) }),
     'cache.clear': () => views.clear(),
     ...panel.handlers,
-    'logs.reopen': () => {
-      accessLog?.reopen()
-      logger.reopen()
-    },
+    'logs.reopen': () => logs.reopen(),
     'certificates.reload': () => {
       const renewed = readCertificates(loaded)
       if (renewed === undefined) return
@@ -272,11 +243,8 @@ export function createApp(options: AppOptions = {}): App {
     },
     stopped: stop.done,
     warnings,
-    flushLogs: () => {
-      accessLog?.flush()
-      logger.flush()
-    },
-    closeLogs,
+    flushLogs: () => logs.flush(),
+    closeLogs: () => logs.close(),
   }
 }
 

@@ -1,67 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { systemRoutes, type SystemRoute } from '../lib/admin/table.ts'
-import { startApplication } from './support/application.ts'
 import { root } from './support/markdown.ts'
-import { createDocumentCheck, createSchemaChecks, type Check } from './support/openapi.ts'
-import { request, type Answer, type Question } from './support/request.ts'
+import { document, examplesOf, jsonBodies, operationOf, operations } from './support/openapi-document.ts'
 
-interface Media {
-  readonly schema: { readonly $ref?: string; readonly type?: string; readonly items?: { readonly $ref: string } }
-  readonly example?: unknown
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
-}
-
-type Content = Readonly<Record<string, Media>>
-
-interface DocumentedAnswer {
-  readonly $ref?: string
-  readonly content?: Content
-  readonly headers?: Readonly<Record<string, unknown>>
-}
-
-interface Operation {
-  readonly operationId: string
-  readonly summary: string
-  readonly security: readonly unknown[]
-  readonly requestBody?: { readonly content: Content }
-  readonly responses: Readonly<Record<string, DocumentedAnswer>>
-}
-
-interface Document {
-  readonly info: { readonly version: string }
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: {
-    readonly responses: Readonly<Record<string, DocumentedAnswer>>
-    readonly schemas: Readonly<Record<string, unknown>>
-  }
-}
-
-/** A call of an operation: its path and query, and what is sent besides. */
-type Call = readonly [status: number, target: string, question?: Question]
-
-const document = JSON.parse(readFileSync(new URL('docs/openapi.json', root), 'utf8')) as Document
-const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]) => ({ key: `${method.toUpperCase()} ${path}`, operation })),
-)
 const rows: readonly SystemRoute[] = systemRoutes
 
+// Whether it is valid, and whether answers fit its schemas, is looked at in test/external, with a validator.
 describe('docs/openapi.json', () => {
-  let checks: ReadonlyMap<string, Check>
-  before(async () => {
-    checks = await createSchemaChecks(document.components.schemas)
-  })
-
-  it('is valid by the schema of OpenAPI 3.1', async () => {
-    const check = await createDocumentCheck()
-    assert.deepEqual(check(document), [])
-    assert.notDeepEqual(check({ ...document, info: {} }), [])
-    const { schemas } = document.components
-    const wrong = { ...document, components: { schemas: { ...schemas, Wrong: { type: 'text' } } } }
-    assert.notDeepEqual(check(wrong), [])
-  })
-
   it('has the version of package.json', () => {
     const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }
     assert.equal(document.info.version, version)
@@ -82,197 +29,13 @@ describe('docs/openapi.json', () => {
     }
   })
 
-  it('has an example for every JSON body, and each fits its schema', () => {
-    let count = 0
-    for (const { key, content } of allContents()) {
-      for (const [type, media] of Object.entries(content)) {
-        if (type === 'text/html' || type === 'text/plain') continue
-        const examples = 'example' in media ? [media.example] : Object.values(media.examples ?? {}).map(({ value }) => value)
-        assert.notEqual(examples.length, 0, key)
-        for (const example of examples) assert.deepEqual(check(media, example), [], key)
-        count += examples.length
-      }
-    }
-    assert.ok(count > 24)
+  it('has an example for every JSON body', () => {
+    assert.ok(jsonBodies().length > 24)
+    for (const media of jsonBodies()) assert.notEqual(examplesOf(media).length, 0, JSON.stringify(media))
   })
 
-  it('uses every schema that it has', () => {
-    const text = JSON.stringify(document)
-    const unused = [...checks.keys()].filter((name) => !text.includes(`"#/components/schemas/${name}"`))
-    assert.deepEqual(unused, [])
+  it('has every schema that it names, and names every one that it has', () => {
+    const named = [...JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name)
+    assert.deepEqual([...new Set(named)].sort(), Object.keys(document.components.schemas).sort())
   })
-
-  it('describes what a server answers', async (t) => {
-    const seen = new Set<string>()
-    const inDev = await startApplication(t, files, { 'app.env': 'dev' })
-    await ask(inDev.url, callsInDev, seen)
-    const { url, write } = await startApplication(t, files)
-    await ask(url, callsBeforeSetup, seen)
-    write({ 'routes/b.json': [{ name: 'bad', url: 'x', action: 'a.mjs' }] })
-    await ask(url, callsInProd(await login(url)), seen)
-    const documented = operations.flatMap(({ operation }) =>
-      Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
-    )
-    // What needs a server that is stopping, a hundred wrong logins, or a file that cannot be written has its tests in
-    // test/admin; `default` is for all that is not the endpoint's own.
-    const elsewhere = ['svc.ready 503', 'svc.login.post 429', 'svc.login.post 500', 'svc.setup.post 500']
-    const missing = documented.filter((answer) => !answer.endsWith(' default') && !seen.has(answer))
-    assert.deepEqual(missing.sort(), elsewhere.sort())
-  })
-
-  /** Makes the calls one after the other; each answer must be as the document has it. */
-  async function ask(url: string, calls: readonly Call[], seen: Set<string>): Promise<void> {
-    for (const [status, target, question] of calls) {
-      const answer = await request(url + target, question)
-      const method = question?.method ?? (question?.body === undefined ? 'GET' : 'POST')
-      const path = target.split('?', 1)[0]
-      const row = rows.find((each) => each.method === method && each.url === path)
-      assert.ok(row, `${method} ${target}`)
-      const place = `${method} ${target}: ${answer.status} ${answer.text}`
-      assert.equal(answer.status, status, place)
-      compare(answer, operationOf(row.name), place)
-      seen.add(`${row.name} ${status}`)
-    }
-  }
-
-  function compare(answer: Answer, operation: Operation, place: string): void {
-    const own = operation.responses[String(answer.status)]
-    assert.ok(own, place)
-    const { content = {}, headers = {} } = resolve(own)
-    for (const name of Object.keys(headers)) {
-      if (name === 'Set-Cookie' && answer.headers.location === '/svc-setup') continue // There is nobody to be logged in.
-      assert.notEqual(answer.headers[name.toLowerCase()], undefined, `${place} ${name}`)
-    }
-    const type = answer.headers['content-type']?.split(';', 1)[0]
-    if (type === undefined) return assert.deepEqual(content, {}, place)
-    const media = content[type]
-    assert.ok(media, `${place} ${type}`)
-    if (type === 'application/json') assert.deepEqual(check(media, answer.json()), [], place)
-  }
-
-  function check({ schema }: Media, value: unknown): readonly string[] {
-    if (schema.type === 'array') {
-      const { items } = schema
-      return (value as unknown[]).flatMap((each) => checkOf(items?.$ref)(each))
-    }
-    return checkOf(schema.$ref)(value)
-  }
-
-  function checkOf(reference: string | undefined): Check {
-    const found = checks.get(reference?.replace('#/components/schemas/', '') ?? '')
-    assert.ok(found, `${reference} is no schema of the document`)
-    return found
-  }
 })
-
-function operationOf(name: string): Operation {
-  const found = operations.find(({ operation }) => operation.operationId === name)
-  assert.ok(found, name)
-  return found.operation
-}
-
-function resolve(answer: DocumentedAnswer): DocumentedAnswer {
-  if (answer.$ref === undefined) return answer
-  const found = document.components.responses[answer.$ref.replace('#/components/responses/', '')]
-  assert.ok(found, answer.$ref)
-  return found
-}
-
-/** The bodies of all requests and answers. */
-function allContents(): { key: string; content: Content }[] {
-  const answers = operations.flatMap(({ operation }) => Object.values(operation.responses)).map(resolve)
-  const bodies = operations.map(({ operation }) => operation.requestBody?.content ?? {})
-  return [...answers.map(({ content = {} }) => content), ...bodies].map((content) => ({
-    key: JSON.stringify(content),
-    content,
-  }))
-}
-
-async function login(url: string): Promise<string> {
-  const { status, headers } = await request(`${url}/svc-login`, form({ user: 'ann', password: 'correct-horse' }))
-  assert.equal(status, 302)
-  return headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
-}
-
-function form(fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}): Question {
-  const type = { 'content-type': 'application/x-www-form-urlencoded' }
-  return { method: 'POST', body: new URLSearchParams(fields).toString(), headers: { ...type, ...headers } }
-}
-
-function json(value: unknown, headers: Readonly<Record<string, string>> = {}): Question {
-  return { method: 'POST', body: JSON.stringify(value), headers }
-}
-
-const files = {
-  'routes/a.json': [{ name: 'hello', url: '/hello/:name', method: 'GET', action: 'a.mjs' }],
-  'routes/middleware/config.json': { load: [], setup: { nobody: {} } },
-  'a.mjs': 'export default ({ params }) => params.name',
-}
-const crossSite = { 'sec-fetch-site': 'cross-site', accept: 'application/json' }
-const route = { name: 'hi', url: '/hi', action: 'a.mjs' }
-
-/** Everything that a login is not needed for in `dev`, and every refusal of another site. */
-const callsInDev: readonly Call[] = [
-  [200, '/svc-ping'],
-  [200, '/svc-slow'],
-  [200, '/svc-ready'],
-  [200, '/svc-status'],
-  [200, '/svc-status?monitor=1'],
-  [200, '/svc-metrics'],
-  [200, '/svc-monitor'],
-  [200, '/svc-index'],
-  [302, '/svc-index?open=hello&in.name=you'],
-  [200, '/svc-trace'],
-  [200, '/svc-trace?mod=all&on=1'],
-  [400, '/svc-trace?mod=nobody'],
-  [200, '/svc-trace', json({ module: 'app', enabled: true, ttl: 1 })],
-  [400, '/svc-trace', json({})],
-  [200, '/svc-cache-clear'],
-  [200, '/svc-bench-start'],
-  [200, '/svc-bench-stop'],
-  [200, '/svc-routes/add', json(route)],
-  [200, '/svc-routes/add', json({ ...route, name: 'later', action: 'later.mjs', persist: true })],
-  [400, '/svc-routes/add', json({ ...route, name: 'svc.mine' })],
-  [409, '/svc-routes/add', json(route)],
-  [409, '/svc-routes/add', json({})],
-  [200, '/svc-routes/list'],
-  [200, '/svc-routes/list?format=json'],
-  [200, '/svc-routes/listall'],
-  [200, '/svc-routes/listall?format=json'],
-  [200, '/svc-routes/match?path=/hello/you'],
-  [200, '/svc-routes/match?path=/hello/you&method=POST'],
-  [200, '/svc-routes/match?path=/hello/you&method=OPTIONS'],
-  [200, '/svc-routes/match?path=/nowhere'],
-  [400, '/svc-routes/match'],
-  [200, '/svc-routes/delete', json({ name: 'hi' })],
-  [400, '/svc-routes/delete', json({})],
-  [200, '/svc-routes/reload'],
-  [200, '/svc-routes/delete', json({ name: 'later' })],
-  [200, '/svc-login'],
-  ...rows.filter(({ change }) => change !== 'never').map(({ method, url, change }): Call => {
-    const target = change === 'with-query' ? `${url}?mod=all` : url
-    return [403, target, { method, headers: crossSite, ...(method === 'POST' && { body: '{}' }) }]
-  }),
-  [200, '/svc-stop'],
-]
-
-const callsBeforeSetup: readonly Call[] = [
-  [302, '/svc-status'],
-  [302, '/svc-login', form({ user: 'ann', password: 'x' })],
-  [200, '/svc-setup'],
-  [422, '/svc-setup', form({ user: '', password: '', password2: '' })],
-  [302, '/svc-setup', form({ user: 'ann', password: 'correct-horse', password2: 'correct-horse' })],
-  [302, '/svc-setup'],
-  ...rows.filter(({ auth }) => auth).map(({ method, url }): Call => {
-    return [302, url, { method, ...(method === 'POST' && { body: '{}' }) }]
-  }),
-  [401, '/svc-routes/add', json({}, { accept: 'application/json' })],
-  [401, '/svc-login', form({ user: 'ann', password: 'x' })],
-  [302, '/svc-login', form({ user: 'ann', password: 'correct-horse' })],
-  [302, '/svc-logout'],
-]
-
-const callsInProd = (cookie: string): readonly Call[] => [
-  [200, '/svc-status', { headers: { cookie } }],
-  [409, '/svc-routes/reload', { headers: { cookie } }],
-]

@@ -262,13 +262,20 @@ test('stop answers, closes its connection, and the process ends with 0', async (
 })
 
 test('while a stop drains, ready says 503 and everything else is still served', async (t) => {
-  const server = await startPanel(t, { 'server.drain_delay_s': 1, 'server.stop_timeout_s': 1 }, greeting)
-  isJson(await server.askSignedIn('/svc-stop'), { status: 'stopping' })
-  const ready = await server.ask('/svc-ready')
+  const folder = temporaryFolder(t)
+  // Long, since the test does not wait for the end: the process is killed when all has been asked.
+  const config = { 'server.port': 0, app_key: 'test', ...credentials, 'server.drain_delay_s': 60, 'server.stop_timeout_s': 120 }
+  writeFiles(folder, { ...greeting, 'svc.json': config })
+  const server = launch(t, ['start'], { cwd: folder })
+  const url = await server.listening()
+  const headers = { cookie: cookieOf(nowSeconds()) }
+  isJson(await request(`${url}/svc-ready`), { status: 'ready' })
+  isJson(await request(`${url}/svc-stop`, { headers }), { status: 'stopping' })
+  const ready = await request(`${url}/svc-ready`)
   assert.deepEqual([ready.status, ready.json()], [503, { status: 'stopping' }])
-  assert.equal((await server.ask('/hello/bob')).text, 'hello bob')
-  isJson(await server.askSignedIn('/svc-stop'), { status: 'stopping' })
-  await server.app.stopped
+  assert.equal((await request(`${url}/hello/bob`)).text, 'hello bob')
+  assert.equal((await request(`${url}/svc-routes/reload`, { headers })).status, 200)
+  isJson(await request(`${url}/svc-stop`, { headers }), { status: 'stopping' })
 })
 
 test('GET also serves HEAD where nothing changes, and OPTIONS says what is taken', async (t) => {

@@ -35,6 +35,7 @@ describe('the panel', { concurrency: 3 }, () => {
     await openSignedIn(page, server, '/svc-monitor')
     const tile = 'Number(document.querySelector("#tiles dd").textContent.replace(/\\D+$/, ""))'
     const drawn = 'document.querySelector(".plot path").getAttribute("d")'
+    await until(async () => (await page.evaluate(drawn)) !== null)
     const before = await page.evaluate(drawn)
 
     await page.click('#bench-start')

@@ -53,6 +53,7 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
   const started: Started = { page, figures, url, reads: 0, mood: 'well', switched: [] }
   await page.look(wide)
   await page.open(`${url}/svc-monitor`)
+  await until(async () => (await page.evaluate("document.querySelector('.plot svg').hasAttribute('viewBox')")) === true)
   return started
 }
 

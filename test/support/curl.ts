@@ -98,7 +98,8 @@ function words(line: string): string[] {
 
 function parse([program, ...rest]: string[], folder: string): Call {
   if (program !== 'curl') throw new Error(`A tested line begins with curl: it is ${program}`)
-  const call: Call = { url: '', method: undefined, head: false, headers: {}, data: [], form: new FormData(), jar: undefined }
+  const form = new FormData()
+  const call: Call = { url: '', method: undefined, head: false, headers: {}, data: [], form, jar: undefined }
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '-s' || word === '-i' || word === '-si') call.head ||= word.includes('i')
     else if (word === '-X') call.method = rest.shift()

@@ -1,11 +1,9 @@
 /**
- * Checks `docs/openapi.json` and what it describes with `@hyperjump/json-schema`, which brings the schemas that the OpenAPI
- * Initiative publishes for OpenAPI 3.1 and its dialect of JSON Schema. The package lives in `test/openapi`, with a lock
- * file of its own, so that `npm ci` of the server installs nothing for it.
+ * Checks `docs/openapi.json` and what it describes with `@hyperjump/json-schema`, which brings the schemas that the
+ * OpenAPI Initiative publishes for OpenAPI 3.1 and its dialect of JSON Schema. The package lives in `test/openapi`,
+ * with a lock file of its own, so that `npm ci` of the server installs nothing for it.
  */
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 
 /** What a validation says. */
 interface Output {
@@ -22,8 +20,8 @@ interface JsonSchema {
 /** Says what is wrong with a value, a line for each place; nothing when it is right. */
 export type Check = (value: unknown) => readonly string[]
 
-const folder = new URL('../openapi/', import.meta.url)
-const module = new URL('node_modules/@hyperjump/json-schema/openapi-3-1/index.js', folder)
+const file = new URL('../openapi/node_modules/@hyperjump/json-schema/openapi-3-1/index.js', import.meta.url)
+const missing = 'Cannot check docs/openapi.json: its validator is not installed: run `npm ci --prefix test/openapi`'
 const documentSchema = 'https://spec.openapis.org/oas/3.1/schema-base'
 const dialect = 'https://spec.openapis.org/oas/3.1/dialect/base'
 
@@ -33,11 +31,13 @@ export async function createDocumentCheck(): Promise<Check> {
 }
 
 /**
- * The checks of the schemas of a document, by name. Where an object's members are listed there may be no other ones: what
- * the server answers is to be documented.
+ * The checks of the schemas of a document, by name. Where an object's members are listed there may be no other ones:
+ * what the server answers is to be documented.
  * @param schemas `components.schemas`
  */
-export async function createSchemaChecks(schemas: Readonly<Record<string, unknown>>): Promise<ReadonlyMap<string, Check>> {
+export async function createSchemaChecks(
+  schemas: Readonly<Record<string, unknown>>,
+): Promise<ReadonlyMap<string, Check>> {
   const jsonSchema = await load()
   const text = JSON.stringify({ $defs: schemas }).replaceAll('"#/components/schemas/', '"#/$defs/')
   const closed: unknown = JSON.parse(text, (_key, value: unknown) => {
@@ -61,14 +61,7 @@ async function checkBy(jsonSchema: JsonSchema, uri: string): Promise<Check> {
   }
 }
 
-/** The package, installed when it is missing. */
 async function load(): Promise<JsonSchema> {
-  if (!existsSync(module)) install()
-  return (await import(module.href)) as JsonSchema // see JsonSchema
-}
-
-function install(): void {
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: fileURLToPath(folder), stdio: 'ignore' })
-  if (status === 0) return
-  throw new Error('Cannot check docs/openapi.json: its validator is not installed: run `npm ci --prefix test/openapi`')
+  if (!existsSync(file)) throw new Error(missing)
+  return (await import(file.href)) as JsonSchema // see JsonSchema
 }

@@ -1,0 +1,64 @@
+/**
+ * The logs of one server together: the general log, the access log where there is one, and the last lines for the
+ * monitor.
+ *
+ * Surprise: the access log always goes first. What happens to it, a full disk say, is told in the general log, which must
+ * still be there to take it.
+ */
+import type { Config } from '../config/table.ts'
+import { createAccessLog, type AccessLog } from './access-log.ts'
+import { createLogger, type Logger, type ModuleLogger } from './logger.ts'
+import { RecentLines } from './recent-lines.ts'
+
+export interface Logs {
+  readonly general: Logger
+  /** Undefined when `access_log.enabled` is false. */
+  readonly access: AccessLog | undefined
+  /** The last lines of the general log. */
+  readonly recent: RecentLines
+  /** The general log of a module. */
+  module(name: string): ModuleLogger
+  /** Why the logs cannot be written now; none when they can. */
+  problems(): readonly string[]
+  flush(): void
+  reopen(): void
+  close(): void
+}
+
+/**
+ * Opens the logs.
+ * @param folder `paths.log`, absolute
+ */
+export function openLogs(config: Config, folder: string): Logs {
+  const recent = new RecentLines()
+  const general = createLogger({
+    folder,
+    file: config['log.file'],
+    level: config['log.level'],
+    console: config['log.console'],
+    maxSizeMb: config['log.max_size_mb'],
+    maxFiles: config['log.max_files'],
+    format: config['log.format'],
+    trace: config.trace,
+    onLine: (...line) => recent.add(...line),
+  })
+  const access = config['access_log.enabled']
+    ? createAccessLog({
+        folder,
+        file: config['access_log.file'],
+        format: config['access_log.format'],
+        report: (level, message) => general.module('logger')[level](message),
+      })
+    : undefined
+  const both = [access, general]
+  return {
+    general,
+    access,
+    recent,
+    module: (name) => general.module(name),
+    problems: () => both.map((log) => log?.problem).filter((problem) => problem !== undefined),
+    flush: () => both.forEach((log) => log?.flush()),
+    reopen: () => both.forEach((log) => log?.reopen()),
+    close: () => both.forEach((log) => log?.close()),
+  }
+}
