@@ -1,8 +1,12 @@
 /**
  * The admin credentials in memory and in `svc.json`. A change is written first and taken into use after that: when the
  * file cannot be written, nothing has changed.
+ *
+ * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
+ * must not lose them to the first visitor: they are taken into use, and the setup is refused.
  */
 import type { Config } from '../config/table.ts'
+import { loadConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
 import { setupRequired, type AdminCredentials } from './credentials.ts'
 import { makeCredentials, makeSecret } from './setup.ts'
@@ -29,7 +33,7 @@ export class CredentialStore {
     const { config } = options
     this.#options = options
     this.#now = options.now ?? Date.now
-    this.#current = { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
+    this.#current = credentialsOf(config)
     this.#keySaved = config.app_key !== ''
   }
 
@@ -47,10 +51,11 @@ export class CredentialStore {
    * Sets the first credentials. Of two calls at once one wins.
    * @param password in plain text
    * @returns false when there are credentials already
-   * @throws Error when the file cannot be written
+   * @throws Error when the file cannot be read or written
    */
   setUp(user: string, password: string): Promise<boolean> {
     return this.#inTurn(async () => {
+      if (setupRequired(this.#current)) this.#takeFromFile()
       if (!setupRequired(this.#current)) return false
       const { config, appKey } = this.#options
       const made = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: this.#now() })
@@ -75,11 +80,18 @@ export class CredentialStore {
     return this.#inTurn(async () => {
       if (this.#current.secret !== '') return { secret: this.#current.secret, made: false }
       const { user, password } = this.#current
-      const secret = makeSecret({ user, password, hardened: this.#options.config['admin.hardened'], nowMs: this.#now() })
+      const hardened = this.#options.config['admin.hardened']
+      const secret = makeSecret({ user, password, hardened, nowMs: this.#now() })
       this.#save({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
       return { secret, made: true }
     })
+  }
+
+  #takeFromFile(): void {
+    const { file } = this.#options
+    const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)
+    if (!setupRequired(found)) this.#current = found
   }
 
   #save(changes: Partial<Config>): void {
@@ -91,4 +103,8 @@ export class CredentialStore {
     this.#turn = result.catch(() => undefined) // The caller is told; the next one is not held up by it.
     return result
   }
+}
+
+function credentialsOf(config: Config): AdminCredentials {
+  return { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
 }

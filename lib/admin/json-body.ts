@@ -21,8 +21,9 @@ export async function readObject(ctx: Context): Promise<{ value: Record<string, 
   } catch (error) {
     return { refusal: refuse(ctx, 400, (error as HttpError).message) } // parseJson throws nothing else
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as Record<string, unknown> }
-  return { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject) return { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
+  return { value: value as Record<string, unknown> }
 }
 
 /** Replies with `{ok: false, error}` and what else there is to say. */

@@ -21,7 +21,9 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       if ('refusal' in body) return body.refusal
       const { persist = false, ...record } = body.value
       const name = typeof record['name'] === 'string' ? record['name'] : ''
-      if (typeof persist !== 'boolean') return refuse(ctx, 409, `persist must be true or false: it is ${JSON.stringify(persist)}`, { name })
+      if (typeof persist !== 'boolean') {
+        return refuse(ctx, 409, `persist must be true or false: it is ${JSON.stringify(persist)}`, { name })
+      }
       try {
         const { warnings } = await control.apply({ type: 'routes.add', record, persist })
         log.info(`route "${name}" added by ${ctx.ip}: ${JSON.stringify(record)}${persist ? ', to last' : ''}`)
@@ -56,7 +58,8 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     /** Reads the route files anew. */
     async reload(ctx: Context): Promise<Reply> {
       try {
-        const { totalDeleted, totalLoaded, added, removed, changed, warnings } = await control.apply({ type: 'routes.reload' })
+        const result = await control.apply({ type: 'routes.reload' })
+        const { totalDeleted, totalLoaded, added, removed, changed, warnings } = result
         log.info(`routes reloaded by ${ctx.ip}: ${totalDeleted} removed, ${totalLoaded} loaded`)
         return ctx.json({
           ok: true,

@@ -16,7 +16,12 @@ function md5(text: string): string {
 /** A store over a file that is not there yet. */
 function make(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
   const file = join(temporaryFolder(t), 'svc.json')
-  const store = new CredentialStore({ config: parseConfig(config, '/').config, file, appKey: 'in use', now: () => nowMs })
+  const store = new CredentialStore({
+    config: parseConfig(config, '/').config,
+    file,
+    appKey: 'in use',
+    now: () => nowMs,
+  })
   return { store, file, saved: () => JSON.parse(readFileSync(file, 'utf8')) as unknown }
 }
 
@@ -46,14 +51,36 @@ test('a setup in dev, or with a key of the configuration, leaves app_key alone',
 
 test('setups at once: the first wins, the others learn it', async (t) => {
   const { store } = make(t)
-  assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((user) => store.setUp(user, 'password'))), [true, false, false])
+  assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((user) => store.setUp(user, 'password'))), [
+    true,
+    false,
+    false,
+  ])
   assert.equal(store.current.user, 'a')
+})
+
+test('a setup takes over what was written to the file since the start, and is refused', async (t) => {
+  const { store, file } = make(t)
+  const written = { user: 'ann', password: md5('p'), secret: 's' }
+  writeFileSync(file, JSON.stringify({ admin: written }))
+  assert.equal(await store.setUp('eve', 'password'), false)
+  assert.deepEqual([store.current, store.keySaved], [written, false])
+})
+
+test('half of the credentials in the file do not hold up a setup', async (t) => {
+  const { store, file, saved } = make(t)
+  writeFileSync(file, JSON.stringify({ admin: { user: 'ann', password: '' } }))
+  assert.equal(await store.setUp('bob', 'password'), true)
+  assert.equal((saved() as { admin: { user: string } }).admin.user, 'bob')
 })
 
 test('a failure changes nothing and holds up nobody', async (t) => {
   const { store, file } = make(t)
   mkdirSync(file)
-  const [failed, alsoFailed] = await Promise.allSettled([store.setUp('ann', 'password'), store.setUp('bob', 'password')])
+  const [failed, alsoFailed] = await Promise.allSettled([
+    store.setUp('ann', 'password'),
+    store.setUp('bob', 'password'),
+  ])
   assert.deepEqual([failed.status, alsoFailed.status], ['rejected', 'rejected'])
   assert.deepEqual([store.current.user, store.keySaved], ['', false])
   rmSync(file, { recursive: true })
@@ -64,7 +91,10 @@ test('a failure changes nothing and holds up nobody', async (t) => {
 test('a secret is made where there is none, once, and saved', async (t) => {
   const { store, saved } = make(t, { admin: { user: 'ann', password: md5('p') } })
   const secret = md5(`${nowMs}ann${md5('p')}`)
-  assert.deepEqual(await Promise.all([store.ensureSecret(), store.ensureSecret()]), [{ secret, made: true }, { secret, made: false }])
+  assert.deepEqual(await Promise.all([store.ensureSecret(), store.ensureSecret()]), [
+    { secret, made: true },
+    { secret, made: false },
+  ])
   assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret })
   assert.deepEqual(saved(), { admin: { secret } })
 })

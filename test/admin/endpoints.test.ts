@@ -86,7 +86,11 @@ test('in prod every endpoint answers whoever is signed in', async (t) => {
 
 test('in dev every endpoint answers everybody, with no credentials set up', async (t) => {
   const server = await startPanel(t, dev, greeting)
-  await asksEverything({ ...server, askSignedIn: server.ask, post: (path, value) => server.ask(path, { body: JSON.stringify(value) }) })
+  await asksEverything({
+    ...server,
+    askSignedIn: server.ask,
+    post: (path, value) => server.ask(path, { body: JSON.stringify(value) }),
+  })
   isPage(await server.ask('/svc-setup'), 'name="user"', 'name="password"', 'name="password2"')
 })
 
@@ -118,7 +122,10 @@ test('with admin.enabled false nothing is there but ping, slow and ready, signed
 })
 
 test('an application may use the paths of a panel that is not there', async (t) => {
-  const files = { 'routes/a.json': [{ name: 'mine', url: '/svc-status', action: 'a.mjs' }], 'a.mjs': 'export default () => "mine"' }
+  const files = {
+    'routes/a.json': [{ name: 'mine', url: '/svc-status', action: 'a.mjs' }],
+    'a.mjs': 'export default () => "mine"',
+  }
   const off = await startPanel(t, { 'admin.enabled': false }, files)
   assert.equal((await off.ask('/svc-status')).text, 'mine')
   const on = await startPanel(t, { 'app.env': 'dev' }, files)
@@ -157,27 +164,42 @@ test('the alert of pool_http follows the workers at work', async (t) => {
     'a.mjs': 'export default async () => { await globalThis.heldByTest; return "done" }',
   }
   const server = await startPanel(t, { 'pool_http.workers': 2, 'pool_http.alert_pct': 50 }, files)
-  const poolOf = async () => ((await server.askSignedIn('/svc-status')).json() as { pool_http: Record<string, unknown> }).pool_http
+  const poolOf = async () =>
+    ((await server.askSignedIn('/svc-status')).json() as { pool_http: Record<string, unknown> }).pool_http
   const waiting = [0, 1, 2].map(() => server.ask('/hold'))
   await until(async () => (await poolOf())['queue'] === 1)
   const { busy, alert } = await poolOf()
   assert.deepEqual([busy, alert], [2, true])
   release()
-  assert.deepEqual((await Promise.all(waiting)).map(({ text }) => text), ['done', 'done', 'done'])
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ text }) => text),
+    ['done', 'done', 'done'],
+  )
   const { alert: after, waits } = (await poolOf()) as { alert: boolean; waits: { count: number } }
   assert.deepEqual([after, waits.count], [false, 1])
 })
 
 test('bench-start sets every counter and timing to 0; gauges and the uptime stay', async (t) => {
-  const server = await startPanel(t, { 'server.max_connections_per_ip': 0 }, {
-    'routes/a.json': [{ name: 'view', url: '/view', action: 'a.html' }],
-    'a.html': 'a view',
-  })
+  const server = await startPanel(
+    t,
+    { 'server.max_connections_per_ip': 0 },
+    {
+      'routes/a.json': [{ name: 'view', url: '/view', action: 'a.html' }],
+      'a.html': 'a view',
+    },
+  )
   for (let count = 0; count < 5; count += 1) await server.ask('/view')
   interface Dump {
     uptime_s: number
     window_s: number
-    requests: { total: number; errors: number; active: number; by_class: Record<string, number>; bytes_in: number; bytes_out: number }
+    requests: {
+      total: number
+      errors: number
+      active: number
+      by_class: Record<string, number>
+      bytes_in: number
+      bytes_out: number
+    }
     routes: { name: string }[]
     views: Record<string, number>
     log: Record<string, number>
@@ -191,7 +213,10 @@ test('bench-start sets every counter and timing to 0; gauges and the uptime stay
   const { metrics } = (await server.askSignedIn('/svc-bench-stop')).json() as { metrics: Dump }
   // The answer to bench-start itself is the first request of the window.
   assert.deepEqual([metrics.requests.total, metrics.requests.errors, metrics.requests.active], [1, 0, 1])
-  assert.deepEqual(metrics.routes.map(({ name }) => name), ['svc.bench.start'])
+  assert.deepEqual(
+    metrics.routes.map(({ name }) => name),
+    ['svc.bench.start'],
+  )
   assert.deepEqual(metrics.views, { hits: 0, misses: 0 })
   assert.deepEqual([metrics.connections.refused, metrics.pool_http.refused, metrics.pool_http.waits.count], [0, 0, 0])
   assert.ok((metrics.access_log['written'] ?? 9) <= 1 && metrics.access_log['lost'] === 0)
@@ -200,15 +225,19 @@ test('bench-start sets every counter and timing to 0; gauges and the uptime stay
 })
 
 test('what Prometheus reads never goes back over a bench-start', async (t) => {
-  const server = await startPanel(t, {}, {
-    ...greeting,
-    'routes/b.json': [
-      { name: 'odd "name" \\', url: '/odd', action: 'fails.mjs' },
-      { name: 'view', url: '/view', action: 'a.html' },
-    ],
-    'fails.mjs': 'export default () => { throw new Error("no") }',
-    'a.html': 'a view',
-  })
+  const server = await startPanel(
+    t,
+    {},
+    {
+      ...greeting,
+      'routes/b.json': [
+        { name: 'odd "name" \\', url: '/odd', action: 'fails.mjs' },
+        { name: 'view', url: '/view', action: 'a.html' },
+      ],
+      'fails.mjs': 'export default () => { throw new Error("no") }',
+      'a.html': 'a view',
+    },
+  )
   for (const path of ['/hello/x', '/odd', '/view', '/view', '/nothing', '/svc-status']) await server.ask(path)
   const before = (await server.askSignedIn('/svc-metrics')).text
   assert.ok(before.includes('svc_http_requests_total{route="hello",code="2xx"} 1\n'))
@@ -218,27 +247,40 @@ test('what Prometheus reads never goes back over a bench-start', async (t) => {
   const after = (await server.askSignedIn('/svc-metrics')).text
   const [old, now] = [countersOf(before), countersOf(after)]
   assert.ok(old.size > 20)
-  for (const [sample, value] of old) assert.ok((now.get(sample) ?? -1) >= value, `${sample} went back from ${value} to ${now.get(sample)}`)
+  for (const [sample, value] of old)
+    assert.ok((now.get(sample) ?? -1) >= value, `${sample} went back from ${value} to ${now.get(sample)}`)
 })
 
 /** The samples of counters and histograms. */
 function countersOf(text: string): Map<string, number> {
   const counts = /^# TYPE (\S+) (?:counter|histogram)$/gm
   const names = [...text.matchAll(counts)].map(([, name]) => name)
-  const samples = text.split('\n').filter((line) => names.some((name) => new RegExp(`^${name}(_bucket|_sum|_count)?[ {]`).test(line)))
-  return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
+  const samples = text
+    .split('\n')
+    .filter((line) => names.some((name) => new RegExp(`^${name}(_bucket|_sum|_count)?[ {]`).test(line)))
+  return new Map(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  )
 }
 
-test('cache-clear deletes the compiled views and their sources, recursively, and counts them; other files stay', async (t) => {
-  const server = await startPanel(t, { 'app.env': 'dev' }, {
-    'routes/a.json': [
-      { name: 'a', url: '/a', action: 'a.html' },
-      { name: 'b', url: '/b', action: 'deep/b.html' },
-    ],
-    'a.html': 'view a',
-    'deep/b.html': 'view b',
+test('cache-clear deletes compiled views and their sources, recursively, and counts them; other files stay', async (t) => {
+  const server = await startPanel(
+    t,
+    { 'app.env': 'dev' },
+    {
+      'routes/a.json': [
+        { name: 'a', url: '/a', action: 'a.html' },
+        { name: 'b', url: '/b', action: 'deep/b.html' },
+      ],
+      'a.html': 'view a',
+      'deep/b.html': 'view b',
+    },
+  )
+  server.write({
+    '.cached/views/deep/notes.txt': 'mine',
+    '.cached/views/own.prg': 'mine',
+    '.cached/views/old/__c.prg': 'old',
   })
-  server.write({ '.cached/views/deep/notes.txt': 'mine', '.cached/views/own.prg': 'mine', '.cached/views/old/__c.prg': 'old' })
   assert.equal((await server.ask('/a')).text, 'view a')
   assert.equal((await server.ask('/b')).text, 'view b')
   const path = join(server.folder, '.cached/views')
@@ -254,7 +296,9 @@ test('stop answers, closes its connection, and the process ends with 0', async (
   writeFiles(folder, { 'routes/.keep': '', 'svc.json': { 'server.port': 0, app_key: 'test', ...credentials } })
   const server = launch(t, ['start'], { cwd: folder })
   const url = await server.listening()
-  const answer = await request(`${url}/svc-stop`, { headers: { cookie: cookieOf(nowSeconds()), connection: 'keep-alive' } })
+  const answer = await request(`${url}/svc-stop`, {
+    headers: { cookie: cookieOf(nowSeconds()), connection: 'keep-alive' },
+  })
   isJson(answer, { status: 'stopping' })
   assert.equal(answer.headers.connection, 'close')
   assert.equal(await server.ended, 0)
@@ -264,7 +308,13 @@ test('stop answers, closes its connection, and the process ends with 0', async (
 test('while a stop drains, ready says 503 and everything else is still served', async (t) => {
   const folder = temporaryFolder(t)
   // Long, since the test does not wait for the end: the process is killed when all has been asked.
-  const config = { 'server.port': 0, app_key: 'test', ...credentials, 'server.drain_delay_s': 60, 'server.stop_timeout_s': 120 }
+  const config = {
+    'server.port': 0,
+    app_key: 'test',
+    ...credentials,
+    'server.drain_delay_s': 60,
+    'server.stop_timeout_s': 120,
+  }
   writeFiles(folder, { ...greeting, 'svc.json': config })
   const server = launch(t, ['start'], { cwd: folder })
   const url = await server.listening()

@@ -9,7 +9,11 @@ import { form } from './support.ts'
 const html = 'text/html; charset=utf-8'
 
 function isJson(answer: Answer, status: number, body: unknown): void {
-  assert.deepEqual([answer.status, answer.headers['content-type']], [status, 'application/json; charset=utf-8'], answer.text)
+  assert.deepEqual(
+    [answer.status, answer.headers['content-type']],
+    [status, 'application/json; charset=utf-8'],
+    answer.text,
+  )
   assert.deepEqual(answer.json(), body)
 }
 
@@ -35,7 +39,10 @@ test('400: add of what is no JSON, or of a reserved name; delete without a name'
     ok: false,
     error: 'Cannot read the body as JSON: line 1, column 9: a value was expected, but here is the end of the text',
   })
-  isJson(await server.askSignedIn('/svc-routes/add', { body: '[]' }), 400, { ok: false, error: 'The body must be a JSON object' })
+  isJson(await server.askSignedIn('/svc-routes/add', { body: '[]' }), 400, {
+    ok: false,
+    error: 'The body must be a JSON object',
+  })
   isJson(await server.post('/svc-routes/add', record), 400, { ok: false, error: reserved })
   isJson(await server.post('/svc-routes/delete', {}), 400, {
     ok: false,
@@ -53,26 +60,56 @@ test('400: trace of an unknown module, in GET too, and of a wrong body; the swit
     isJson(await server.askSignedIn(`/svc-trace?mod=${encodeURIComponent(module)}&on=0`), 400, { ok: false, error })
     isJson(await server.post('/svc-trace', { module, enabled: true }), 400, { ok: false, error })
   }
-  const queries = ['on=0', 'mod=', 'mod=app&on=2', 'mod=app&on=', 'mod=app&on=true', 'mod=app&ttl=', 'mod=app&ttl=0', 'mod=app&ttl=-1']
+  const queries = [
+    'on=0',
+    'mod=',
+    'mod=app&on=2',
+    'mod=app&on=',
+    'mod=app&on=true',
+    'mod=app&ttl=',
+    'mod=app&ttl=0',
+    'mod=app&ttl=-1',
+  ]
   for (const query of [...queries, 'mod=app&ttl=86401', 'mod=app&ttl=1.5', 'mod=app&ttl=1e3', 'x=y']) {
     const answer = await server.askSignedIn(`/svc-trace?${query}`)
     const { error } = answer.json() as { error: string }
     isJson(answer, 400, { ok: false, error })
     assert.match(error, /^(mod is missing|on must be 0 or 1|ttl must be 1 to 86400)/, query)
   }
-  const bodies = [{}, { module: 'app' }, { enabled: true }, { module: 5, enabled: true }, { module: 'app', enabled: 1 }, { module: 'app', enabled: 'on' }]
-  for (const body of [...bodies, ...[0, -1, 1.5, 86_401, '60', null, true].map((ttl) => ({ module: 'app', enabled: false, ttl }))]) {
+  const bodies = [
+    {},
+    { module: 'app' },
+    { enabled: true },
+    { module: 5, enabled: true },
+    { module: 'app', enabled: 1 },
+    { module: 'app', enabled: 'on' },
+  ]
+  for (const body of [
+    ...bodies,
+    ...[0, -1, 1.5, 86_401, '60', null, true].map((ttl) => ({ module: 'app', enabled: false, ttl })),
+  ]) {
     const answer = await server.post('/svc-trace', body)
     const { error } = answer.json() as { error: string }
     isJson(answer, 400, { ok: false, error })
-    assert.match(error, /^(module is missing|enabled must be true or false|ttl must be 1 to 86400)/, JSON.stringify(body))
+    assert.match(
+      error,
+      /^(module is missing|enabled must be true or false|ttl must be 1 to 86400)/,
+      JSON.stringify(body),
+    )
   }
   assert.deepEqual((await server.askSignedIn('/svc-trace')).json(), before)
 })
 
 test('401: a failed login, with the form and the message', async (t) => {
   const server = await startPanel(t)
-  const wrong = [{ user, password: 'wrong' }, { user: 'bob', password }, { user }, { password }, {}, { user: '', password: '' }]
+  const wrong = [
+    { user, password: 'wrong' },
+    { user: 'bob', password },
+    { user },
+    { password },
+    {},
+    { user: '', password: '' },
+  ]
   for (const fields of [...wrong, { user, password: md5(password) }, { user: user.toUpperCase(), password }]) {
     const answer = await server.ask('/svc-login', form(fields as Record<string, string>))
     assert.deepEqual([answer.status, answer.headers['content-type']], [401, html])
@@ -119,7 +156,10 @@ test('413 and 415: a body that is too large or packed', async (t) => {
   assert.equal(large.status, 413)
   assert.equal((await server.post('/svc-routes/add', {}, { 'content-encoding': 'gzip' })).status, 415)
   assert.equal((await server.ask('/svc-login', form({ user, password: 'x'.repeat(2000) }))).status, 413)
-  assert.equal((await server.ask('/svc-login', { body: '{}', headers: { 'content-type': 'application/json' } })).status, 415)
+  assert.equal(
+    (await server.ask('/svc-login', { body: '{}', headers: { 'content-type': 'application/json' } })).status,
+    415,
+  )
 })
 
 const now = nowSeconds()
@@ -171,7 +211,10 @@ test('a cookie that does not count: signed out, never an error', async (t) => {
     assert.deepEqual([status, headers.location], [302, '/svc-login?next=/svc-status'], what)
     assert.equal((await server.ask('/svc-logout', { headers: { cookie } })).status, 302, what)
   }
-  assert.deepEqual(server.lines().filter((line) => line.startsWith('ERROR')), [])
+  assert.deepEqual(
+    server.lines().filter((line) => line.startsWith('ERROR')),
+    [],
+  )
 })
 
 test('a cookie of raw bytes or of random ones, and two Cookie fields: signed out, never an error', async (t) => {
@@ -180,7 +223,9 @@ test('a cookie of raw bytes or of random ones, and two Cookie fields: signed out
   const tried = Array.from({ length: 60 }, () => seeded.bytes(seeded.integer(40)).map((byte) => byte | 0x80))
   for (const bytes of tried) {
     const head = `GET /svc-status HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: svc_admin=${now}:`
-    const { status } = parseAnswer(await exchange(server.port, Buffer.concat([Buffer.from(head), bytes, Buffer.from('\r\n\r\n')])))
+    const { status } = parseAnswer(
+      await exchange(server.port, Buffer.concat([Buffer.from(head), bytes, Buffer.from('\r\n\r\n')])),
+    )
     assert.equal(status, 302, Buffer.from(bytes).toString('hex'))
   }
   const raw = (fields: string) => `GET /svc-status HTTP/1.1\r\nHost: h\r\nConnection: close\r\n${fields}\r\n\r\n`

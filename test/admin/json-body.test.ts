@@ -7,7 +7,9 @@ import { Seeded } from '../support/seeded.ts'
 import { makePort, serve } from './support.ts'
 
 /** Serves an endpoint that answers the object it read, and returns what sends a body to it. */
-async function start(t: TestContext): Promise<(body: string | Uint8Array, headers?: Record<string, string>) => Promise<Answer>> {
+async function start(
+  t: TestContext,
+): Promise<(body: string | Uint8Array, headers?: Record<string, string>) => Promise<Answer>> {
   const url = await serve(t, makePort(), [
     {
       method: 'POST',
@@ -23,7 +25,13 @@ async function start(t: TestContext): Promise<(body: string | Uint8Array, header
 
 test('reads an object in UTF-8, with a byte order mark or not, whatever the content type', async (t) => {
   const post = await start(t)
-  for (const type of ['text/plain', 'application/json; charset=utf-16', 'text/plain; charset=iso-8859-1', 'multipart/form-data', ';;']) {
+  for (const type of [
+    'text/plain',
+    'application/json; charset=utf-16',
+    'text/plain; charset=iso-8859-1',
+    'multipart/form-data',
+    ';;',
+  ]) {
     for (const mark of ['', '\ufeff']) {
       const answer = await post(`${mark}{"name": "ä\u2028"}`, { 'content-type': type })
       assert.deepEqual([answer.status, answer.json()], [200, { read: { name: 'ä\u2028' } }], type)
@@ -67,6 +75,8 @@ test('random bytes are refused or read, never an error of the server (seeded)', 
 
 test('a refusal has its status, what is wrong, and what else there is to say', async (t) => {
   const action: Action = (ctx) => refuse(ctx, 409, 'no', { name: 'a' })
-  const answer = await request(`${await serve(t, makePort(), [{ method: 'GET', url: '/svc-refuse', action }])}/svc-refuse`)
+  const answer = await request(
+    `${await serve(t, makePort(), [{ method: 'GET', url: '/svc-refuse', action }])}/svc-refuse`,
+  )
   assert.deepEqual([answer.status, answer.json()], [409, { ok: false, error: 'no', name: 'a' }])
 })

@@ -1,4 +1,4 @@
-/** A whole server with its `svc.json` in a folder of its own, to be asked over real sockets as its administrator would. */
+/** A whole server with its `svc.json` in a folder of its own, asked over real sockets as its administrator would. */
 import { createHash, createHmac } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -94,7 +94,10 @@ export async function startPanel(
     lines: () => {
       app?.flushLogs()
       const text = readFileSync(join(folder, '.logs', 'svc.log'), 'utf8')
-      return text.split('\n').slice(0, -1).map((line) => line.replace(/^\[.*?\] \[(\w+) *\] \[(\w+)\] /, '$1 $2 '))
+      return text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => line.replace(/^\[.*?\] \[(\w+) *\] \[(\w+)\] /, '$1 $2 '))
     },
     restart: async () => {
       await stop()

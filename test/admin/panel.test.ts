@@ -8,7 +8,8 @@ const dev = { 'app.env': 'dev' }
 test('a trace switch with a time goes back by itself, and the log says so', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const server = await startPanel(t, dev)
-  const switchOf = async (module: string) => ((await server.ask('/svc-trace')).json() as Record<string, boolean>)[module]
+  const switchOf = async (module: string) =>
+    ((await server.ask('/svc-trace')).json() as Record<string, boolean>)[module]
   await server.ask('/svc-trace?mod=pool&on=0&ttl=60')
   const body = JSON.stringify({ module: 'metrics', enabled: false, ttl: 90 })
   assert.equal((await server.ask('/svc-trace', { body })).status, 200)
@@ -28,7 +29,8 @@ test('a trace switch with a time goes back by itself, and the log says so', asyn
 test('every five seconds a sample is taken for the charts, and none after the stop', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startPanel(t, dev, greeting)
-  const history = async () => ((await server.ask('/svc-status?monitor=1')).json() as { monitor: { history: HistorySnapshot } }).monitor.history
+  const history = async () =>
+    ((await server.ask('/svc-status?monitor=1')).json() as { monitor: { history: HistorySnapshot } }).monitor.history
   assert.deepEqual((await history()).time, [])
   await server.ask('/hello/bob')
   await server.ask('/nothing')
@@ -54,13 +56,19 @@ test('the monitor has the last requests without their query, and the last log li
   const text = (await server.ask('/svc-status?monitor=1')).text
   const { monitor } = JSON.parse(text) as { monitor: Monitor }
   const shown = monitor.requests.map(({ method, path, status, route }) => [method, path, status, route])
-  assert.deepEqual(shown, [['GET', '/hello/bob', 200, 'hello'], ['GET', '/nothing', 404, '']])
+  assert.deepEqual(shown, [
+    ['GET', '/hello/bob', 200, 'hello'],
+    ['GET', '/nothing', 404, ''],
+  ])
   assert.ok(monitor.lines.some(({ module, message }) => module === 'server' && message.startsWith('listening on ')))
   assert.ok(!text.includes('secret'))
 })
 
 test('a dry match gives parameters without a prototype, as a request would', async (t) => {
-  const server = await startPanel(t, dev, { ...greeting, 'routes/a.json': [{ name: 'odd', url: '/odd/:__proto__/*rest', action: 'hello.mjs' }] })
+  const server = await startPanel(t, dev, {
+    ...greeting,
+    'routes/a.json': [{ name: 'odd', url: '/odd/:__proto__/*rest', action: 'hello.mjs' }],
+  })
   const answer = await server.ask('/svc-routes/match?path=/odd/a/b/c')
   assert.ok(answer.text.endsWith('"params":{"__proto__":"a","rest":"b/c"}}'), answer.text)
 })

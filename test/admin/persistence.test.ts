@@ -5,7 +5,17 @@ import { test } from 'node:test'
 import { createApp } from '../../lib/app.ts'
 import { startApplication } from '../support/application.ts'
 import { request, type Answer } from '../support/request.ts'
-import { cookieOf, credentials, greeting, md5, nowSeconds, password, startPanel, user, type PanelServer } from './panel-server.ts'
+import {
+  cookieOf,
+  credentials,
+  greeting,
+  md5,
+  nowSeconds,
+  password,
+  startPanel,
+  user,
+  type PanelServer,
+} from './panel-server.ts'
 import { form } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
@@ -30,7 +40,9 @@ function leftovers(folder: string): string[] {
 test('of two setups at once one wins, and svc.json holds the winner whole', async (t) => {
   const server = await startPanel(t, none)
   const names = ['ann', 'bob', 'cat', 'dan']
-  const answers = await Promise.all(names.map((user) => server.ask('/svc-setup', form({ user, password: `of ${user}`, password2: `of ${user}` }))))
+  const answers = await Promise.all(
+    names.map((user) => server.ask('/svc-setup', form({ user, password: `of ${user}`, password2: `of ${user}` }))),
+  )
   for (const answer of answers) leadsTo(answer, '/svc-login')
   const { 'admin.user': winner, 'admin.password': hash } = server.saved()
   assert.ok(names.includes(String(winner)))
@@ -40,14 +52,18 @@ test('of two setups at once one wins, and svc.json holds the winner whole', asyn
     assert.equal(status, user === winner ? 302 : 401)
   }
   const told = server.lines().filter((line) => line.includes('set up by'))
-  assert.deepEqual(told, [`INFO server admin.user and admin.password set up by 127.0.0.1: from "" to "${String(winner)}"`])
+  assert.deepEqual(told, [
+    `INFO server admin.user and admin.password set up by 127.0.0.1: from "" to "${String(winner)}"`,
+  ])
 })
 
-test('what a setup writes keeps unknown keys, their order, the form of each key and the mode of the file', async (t) => {
+test('a setup keeps unknown keys, their order, the form of each key and the mode of the file', async (t) => {
   const server = await startPanel(t, none)
   const file = join(server.folder, 'svc.json')
   for (const mode of [0o600, 0o640]) {
-    const text = '{\n\t"mine": [1, 2.50],\n\t"admin": {"note": "kept", "user": ""},\n\t"server.port": 0,\n\t"log.console": false,\n\t"zz": null\n}\n'
+    const text =
+      '{\n\t"mine": [1, 2.50],\n\t"admin": {"note": "kept", "user": ""},\n\t"server.port": 0,\n'
+      + '\t"log.console": false,\n\t"zz": null\n}\n'
     writeFileSync(file, text)
     chmodSync(file, mode)
     await server.restart()
@@ -89,10 +105,15 @@ test('setup in dev, and one with an app_key, write no app_key', async (t) => {
 })
 
 /** Ways in which a `svc.json` cannot be written, root or not, and how it is mended. */
-const obstacles: readonly [what: string, reason: RegExp, spoil: (folder: string) => void, mend: (folder: string) => void][] = [
+const obstacles: readonly [
+  what: string,
+  reason: RegExp,
+  spoil: (folder: string) => void,
+  mend: (folder: string) => void,
+][] = [
   [
     'a folder in its place',
-    /Cannot save \S+svc\.json: it is no regular file/,
+    /Cannot (?:save|load) \S+svc\.json: it is (?:no regular file|a folder)/,
     (folder) => {
       renameSync(join(folder, 'svc.json'), join(folder, 'kept'))
       mkdirSync(join(folder, 'svc.json'))
@@ -113,7 +134,7 @@ const obstacles: readonly [what: string, reason: RegExp, spoil: (folder: string)
   ],
   [
     'a text in it that is no JSON',
-    /Cannot save \S+svc\.json: it is not valid JSON at line 1, column 2/,
+    /Cannot (?:save|load) \S+svc\.json: it is not valid JSON at line 1, column 2/,
     (folder) => {
       renameSync(join(folder, 'svc.json'), join(folder, 'kept'))
       writeFileSync(join(folder, 'svc.json'), '{')
@@ -123,7 +144,7 @@ const obstacles: readonly [what: string, reason: RegExp, spoil: (folder: string)
 ]
 
 for (const [what, reason, spoil, mend] of obstacles) {
-  test(`a svc.json that cannot be written, ${what}: 500, the page says why, nothing changes, and a later try works`, async (t) => {
+  test(`an unwritable svc.json, ${what}: 500, the page says why, nothing changes, and a later try works`, async (t) => {
     const server = await startPanel(t, { ...none, app_key: '' })
     spoil(server.folder)
     isRefused(await server.ask('/svc-setup', form(wanted)), reason)
@@ -141,13 +162,28 @@ for (const [what, reason, spoil, mend] of obstacles) {
     const server = await startPanel(t, { 'admin.secret': '' })
     spoil(server.folder)
     isRefused(await server.ask('/svc-login', form({ user, password })), reason)
-    leadsTo(await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds(), '') } }), '/svc-login?next=/svc-status')
+    leadsTo(
+      await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds(), '') } }),
+      '/svc-login?next=/svc-status',
+    )
     mend(server.folder)
     assert.equal(server.saved()['admin.secret'], '')
     leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
     assert.match(String(server.saved()['admin.secret']), /^[0-9a-f]{32}$/)
   })
 }
+
+test('credentials that were written while the server ran are not lost to a setup: they count from then on', async (t) => {
+  const server = await startPanel(t, none)
+  server.write({ 'svc.json': { ...server.saved(), ...credentials } })
+  const file = server.read('svc.json')
+  const stranger = { user: 'eve', password: 'eves own', password2: 'eves own' }
+  leadsTo(await server.ask('/svc-setup', form(stranger)), '/svc-login')
+  assert.equal(server.read('svc.json'), file)
+  assert.equal((await server.ask('/svc-login', form(stranger))).status, 401)
+  leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
+  assert.equal((await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds()) } })).status, 200)
+})
 
 test('without a file nothing is written before the setup, which makes it for the owner alone', async (t) => {
   const { folder } = await startApplication(t, {})
@@ -183,13 +219,17 @@ async function isRegistered(server: PanelServer): Promise<boolean> {
   return (await server.ask('/late')).status === 200
 }
 
-test('an admin.json that cannot be written or read: 500 with the reason, and the route is not registered', async (t) => {
+test('an unusable admin.json: 500 with the reason, and the route is not registered', async (t) => {
   const server = await startPanel(t, {}, greeting)
   const file = join(server.folder, 'routes/admin.json')
   mkdirSync(file)
   isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), /^Cannot read \S+admin\.json: EISDIR/)
   rmSync(file, { recursive: true })
-  for (const [text, reason] of [['{}', /it is no array of route records/], ['[', /it is not valid JSON at line 1/], ['', /it is not valid JSON/]] as const) {
+  for (const [text, reason] of [
+    ['{}', /it is no array of route records/],
+    ['[', /it is not valid JSON at line 1/],
+    ['', /it is not valid JSON/],
+  ] as const) {
     writeFileSync(file, text)
     isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), reason)
     assert.equal(server.read('routes/admin.json'), text)
@@ -208,12 +248,18 @@ test('a route stays when it cannot be removed from admin.json', async (t) => {
   const server = await startPanel(t, {}, greeting)
   await server.post('/svc-routes/add', { ...late, persist: true })
   writeFileSync(join(server.folder, 'routes/admin.json'), '[')
-  isUnsaved(await server.post('/svc-routes/delete', { name: 'late' }), /^Cannot read \S+admin\.json: it is not valid JSON/)
+  isUnsaved(
+    await server.post('/svc-routes/delete', { name: 'late' }),
+    /^Cannot read \S+admin\.json: it is not valid JSON/,
+  )
   assert.ok(await isRegistered(server))
 })
 
 test('admin.json keeps the records that were there, in their order, and is replaced as a whole', async (t) => {
-  const records = [{ name: 'own', url: '/own', action: 'hello.mjs', note: 'mine' }, { name: 'late', url: '/old', action: 'hello.mjs', bad: 1 }]
+  const records = [
+    { name: 'own', url: '/own', action: 'hello.mjs', note: 'mine' },
+    { name: 'late', url: '/old', action: 'hello.mjs', bad: 1 },
+  ]
   const server = await startPanel(t, {}, { ...greeting, 'routes/admin.json': records })
   await server.post('/svc-routes/delete', { name: 'late' })
   const { ino } = statSync(join(server.folder, 'routes/admin.json'))

@@ -9,7 +9,11 @@ const files = { ...greeting, 'hello.mjs': `${greeting['hello.mjs'] as string}exp
 const stored = { name: 'late', url: '/late', action: 'hello.mjs@late', method: 'GET', middleware: '', scope: '' }
 
 function is(answer: Answer, status: number, body: unknown): void {
-  assert.deepEqual([answer.status, answer.headers['content-type']], [status, 'application/json; charset=utf-8'], answer.text)
+  assert.deepEqual(
+    [answer.status, answer.headers['content-type']],
+    [status, 'application/json; charset=utf-8'],
+    answer.text,
+  )
   assert.deepEqual(answer.json(), body)
 }
 
@@ -25,7 +29,11 @@ test('a route that is added serves at once, also when a view or a module comes l
   is(await server.post('/svc-routes/add', { name: 'soon', pattern: '/soon', action: 'soon.html' }), 200, {
     ok: true,
     name: 'soon',
-    warning: ((await server.post('/svc-routes/add', { name: 'soon2', url: '/soon2', action: 'soon.html' })).json() as { warning: string }).warning,
+    warning: (
+      (await server.post('/svc-routes/add', { name: 'soon2', url: '/soon2', action: 'soon.html' })).json() as {
+        warning: string
+      }
+    ).warning,
   })
   assert.equal((await server.ask('/soon')).status, 500)
   server.write({ 'soon.html': 'now' })
@@ -34,7 +42,12 @@ test('a route that is added serves at once, also when a view or a module comes l
 
 test('the body is read as JSON whatever its content type says', async (t) => {
   const server = await startPanel(t, {}, files)
-  const types = ['application/x-www-form-urlencoded', 'text/plain;charset=UTF-16', 'multipart/form-data; boundary=x', 'nonsense']
+  const types = [
+    'application/x-www-form-urlencoded',
+    'text/plain;charset=UTF-16',
+    'multipart/form-data; boundary=x',
+    'nonsense',
+  ]
   for (const [at, type] of types.entries()) {
     const answer = await server.post('/svc-routes/add', { ...late, name: `r${at}` }, { 'content-type': type })
     assert.equal(answer.status, 200, `${type}: ${answer.text}`)
@@ -95,9 +108,21 @@ const warned: readonly [what: string, record: object, warning: RegExp][] = [
   ['whose action file is not there yet', { ...late, action: 'nowhere.mjs' }, /nowhere\.mjs/],
   ['whose action is of an unknown kind', { ...late, action: 'hello.exe' }, /hello\.exe/],
   ['whose export is not there', { ...late, action: 'hello.mjs@none' }, /none/],
-  ['that another route hides', { ...late, url: '/hello/:other' }, /route "hello" answers this method and pattern already/],
-  ['that a system route hides', { ...late, url: '/svc-ping' }, /route "svc\.ping" answers this method and pattern already/],
-  ['with a field that nobody knows', { ...late, methods: 'GET' }, /"methods" is not known and is ignored: did you mean "method"/],
+  [
+    'that another route hides',
+    { ...late, url: '/hello/:other' },
+    /route "hello" answers this method and pattern already/,
+  ],
+  [
+    'that a system route hides',
+    { ...late, url: '/svc-ping' },
+    /route "svc\.ping" answers this method and pattern already/,
+  ],
+  [
+    'with a field that nobody knows',
+    { ...late, methods: 'GET' },
+    /"methods" is not known and is ignored: did you mean "method"/,
+  ],
   ['with a method that nobody can send', { ...late, method: 'FETCH' }, /"FETCH" is none that this server can receive/],
 ]
 
@@ -114,7 +139,9 @@ for (const [what, record, warning] of warned) {
 
 test('of many adds of one name at once one wins', async (t) => {
   const server = await startPanel(t, {}, files)
-  const answers = await Promise.all(Array.from({ length: 8 }, () => server.post('/svc-routes/add', { ...late, persist: true })))
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => server.post('/svc-routes/add', { ...late, persist: true })),
+  )
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409, 409, 409, 409, 409])
   assert.deepEqual(JSON.parse(server.read('routes/admin.json')), [stored])
 })
@@ -145,7 +172,7 @@ test('delete without a name, or of a system route, is 400', async (t) => {
   assert.ok((await names(server, 'listall')).includes('svc.ping'))
 })
 
-test('a route that is to last stands in admin.json and survives a restart and a reload; delete removes it there', async (t) => {
+test('a route that is to last stands in admin.json and survives restart and reload; delete removes it there', async (t) => {
   const server = await startPanel(t, {}, files)
   await server.post('/svc-routes/add', { ...late, name: 'volatile', url: '/volatile' })
   is(await server.post('/svc-routes/add', { ...late, persist: true }), 200, { ok: true, name: 'late' })
@@ -181,14 +208,18 @@ test('a name that a route file has is not persisted a second time: the next relo
 })
 
 test('a reload says what came, went and changed', async (t) => {
-  const server = await startPanel(t, {}, {
-    ...files,
-    'routes/b.json': [
-      { name: 'same', url: '/same', action: 'hello.mjs' },
-      { name: 'other', url: '/other', action: 'hello.mjs' },
-      { name: 'gone', url: '/gone', action: 'hello.mjs' },
-    ],
-  })
+  const server = await startPanel(
+    t,
+    {},
+    {
+      ...files,
+      'routes/b.json': [
+        { name: 'same', url: '/same', action: 'hello.mjs' },
+        { name: 'other', url: '/other', action: 'hello.mjs' },
+        { name: 'gone', url: '/gone', action: 'hello.mjs' },
+      ],
+    },
+  )
   server.write({
     'routes/b.json': [
       { name: 'same', pattern: '/same', method: '*', action: 'hello.mjs' },
@@ -218,16 +249,30 @@ test('a reload with anything wrong is 409 with every problem, and the old table 
   const server = await startPanel(t, {}, files)
   await server.post('/svc-routes/add', late)
   server.write({
-    'routes/a.json': [{ name: 'hello', url: '/hello/:name', action: 'hello.mjs' }, { name: 'hello', url: '/b', action: 'hello.mjs' }],
+    'routes/a.json': [
+      { name: 'hello', url: '/hello/:name', action: 'hello.mjs' },
+      { name: 'hello', url: '/b', action: 'hello.mjs' },
+    ],
     'routes/b.json': '{',
-    'routes/c.json': [{ name: 'svc.mine', url: '/c', action: 'hello.mjs' }, { url: '/d', action: 'hello.mjs' }],
+    'routes/c.json': [
+      { name: 'svc.mine', url: '/c', action: 'hello.mjs' },
+      { url: '/d', action: 'hello.mjs' },
+    ],
   })
   const answer = await server.askSignedIn('/svc-routes/reload')
-  const { error, errors } = answer.json() as { error: string; errors: { file: string; index: number | null; name: string; error: string }[] }
+  const { error, errors } = answer.json() as {
+    error: string
+    errors: { file: string; index: number | null; name: string; error: string }[]
+  }
   is(answer, 409, { ok: false, error, errors })
   assert.match(error, /^Cannot reload the routes, so the old ones stay: /)
   const places = errors.map(({ file, index, name }) => [file, index, name])
-  assert.deepEqual(places, [['a.json', 1, 'hello'], ['b.json', null, ''], ['c.json', 0, 'svc.mine'], ['c.json', 1, '']])
+  assert.deepEqual(places, [
+    ['a.json', 1, 'hello'],
+    ['b.json', null, ''],
+    ['c.json', 0, 'svc.mine'],
+    ['c.json', 1, ''],
+  ])
   for (const problem of errors) assert.ok(problem.error.length > 10 && Object.keys(problem).length === 4)
   assert.deepEqual(await names(server), ['hello', 'late'])
   assert.equal((await server.ask('/late')).text, 'late')
@@ -237,7 +282,8 @@ test('while routes are reloaded no request gets a 404', async (t) => {
   const server = await startPanel(t, {}, files)
   let reloading = true
   const reloads = (async () => {
-    for (let count = 0; count < 20; count += 1) assert.equal((await server.askSignedIn('/svc-routes/reload')).status, 200)
+    for (let count = 0; count < 20; count += 1)
+      assert.equal((await server.askSignedIn('/svc-routes/reload')).status, 200)
     reloading = false
   })()
   let asked = 0
@@ -277,12 +323,24 @@ const matches: readonly [query: string, status: number, body: object][] = [
   [
     'method=POST&path=/hello/x',
     200,
-    { ok: true, matched: false, status: 405, reason: 'the path takes GET, HEAD, OPTIONS', allow: ['GET', 'HEAD', 'OPTIONS'] },
+    {
+      ok: true,
+      matched: false,
+      status: 405,
+      reason: 'the path takes GET, HEAD, OPTIONS',
+      allow: ['GET', 'HEAD', 'OPTIONS'],
+    },
   ],
   [
     'method=OPTIONS&path=/hello/x',
     200,
-    { ok: true, matched: false, status: 204, reason: 'the path takes GET, HEAD, OPTIONS', allow: ['GET', 'HEAD', 'OPTIONS'] },
+    {
+      ok: true,
+      matched: false,
+      status: 204,
+      reason: 'the path takes GET, HEAD, OPTIONS',
+      allow: ['GET', 'HEAD', 'OPTIONS'],
+    },
   ],
   ['', 400, { ok: false, error: 'path must begin with /: it is ""' }],
   ['path=none', 400, { ok: false, error: 'path must begin with /: it is "none"' }],
@@ -293,7 +351,11 @@ test('a dry match says which route would answer, with its parameters, or why non
   for (const [query, status, body] of matches) {
     const answer = await server.askSignedIn(`/svc-routes/match?${query}`)
     const found = answer.json() as { route?: { name: string } }
-    assert.deepEqual([answer.status, found.route === undefined ? found : { ...found, route: found.route.name }], [status, body], query)
+    assert.deepEqual(
+      [answer.status, found.route === undefined ? found : { ...found, route: found.route.name }],
+      [status, body],
+      query,
+    )
   }
 })
 

@@ -320,7 +320,7 @@ test('credentials that cannot be saved: the form says why, nothing changes in me
   writeFileSync(held.file, '{"admin": ')
   const answer = await request(`${held.url}/svc-setup`, form(wanted))
   assert.equal(answer.status, 500)
-  assert.match(answer.text, /<p class="message error" role="alert">Cannot save .*svc\.json/)
+  assert.match(answer.text, /<p class="message error" role="alert">Cannot load .*svc\.json/)
   assert.equal(valueOf(answer, 'user'), 'ann')
   assert.deepEqual(held.credentials, { user: '', password: '', secret: '' })
   assert.equal(readFileSync(held.file, 'utf8'), '{"admin": ')

@@ -4,7 +4,18 @@ import { systemRoutes } from '../../lib/admin/table.ts'
 import type { Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { Connection, requestText } from '../support/connection.ts'
-import { changeConfig, cookieOf, credentials, greeting, md5, nowSeconds, password, secret, startPanel, user } from './panel-server.ts'
+import {
+  changeConfig,
+  cookieOf,
+  credentials,
+  greeting,
+  md5,
+  nowSeconds,
+  password,
+  secret,
+  startPanel,
+  user,
+} from './panel-server.ts'
 import { form } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
@@ -27,9 +38,10 @@ function cookieFrom(answer: Answer): string {
 }
 
 for (const missing of [none, { 'admin.user': '' }, { 'admin.password': '' }]) {
-  test(`credentials empty: every guarded endpoint leads to the setup (${Object.keys(missing).join(', ')})`, async (t) => {
+  test(`no credentials: every guarded endpoint leads to the setup (${Object.keys(missing).join(', ')})`, async (t) => {
     const server = await startPanel(t, missing)
-    for (const { method, url } of guarded) leadsTo(await server.askSignedIn(url, { method }), '/svc-setup', `${method} ${url}`)
+    for (const { method, url } of guarded)
+      leadsTo(await server.askSignedIn(url, { method }), '/svc-setup', `${method} ${url}`)
     assert.equal((await server.ask('/svc-ping')).status, 200)
     assert.equal((await server.ask('/svc-ready')).status, 200)
     assert.match((await server.ask('/svc-login')).text, /<a href="\/svc-setup">Set one up<\/a>/)
@@ -49,7 +61,7 @@ const refusedSetups: readonly [fields: Record<string, string>, message: string][
   [{ user, password: '123456' }, 'Passwords do not match'],
 ]
 
-test('credentials empty: a setup that breaks a rule is 422 with the form and the message, and nothing changes', async (t) => {
+test('no credentials: a setup that breaks a rule is 422 with form and message, and nothing changes', async (t) => {
   const server = await startPanel(t, none)
   const before = server.read('svc.json')
   for (const [fields, message] of refusedSetups) says(await server.ask('/svc-setup', form(fields)), 422, message)
@@ -90,7 +102,10 @@ test('credentials set: a setup changes nothing and leads to the login', async (t
   const server = await startPanel(t)
   const before = server.read('svc.json')
   leadsTo(await server.ask('/svc-setup'), '/svc-login')
-  leadsTo(await server.ask('/svc-setup', form({ user: 'eve', password: 'longer one', password2: 'longer one' })), '/svc-login')
+  leadsTo(
+    await server.ask('/svc-setup', form({ user: 'eve', password: 'longer one', password2: 'longer one' })),
+    '/svc-login',
+  )
   leadsTo(await server.ask('/svc-setup', form({})), '/svc-login')
   assert.equal(server.read('svc.json'), before)
 })
@@ -162,7 +177,10 @@ test('a changed secret ends every session; an emptied one too, and the next logi
   changeConfig(server, { 'admin.secret': '' })
   await server.restart()
   for (const signedWith of [secret, 'another', '']) {
-    leadsTo(await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds(), signedWith) } }), '/svc-login?next=/svc-status')
+    leadsTo(
+      await server.ask('/svc-status', { headers: { cookie: cookieOf(nowSeconds(), signedWith) } }),
+      '/svc-login?next=/svc-status',
+    )
   }
   const login = await server.ask('/svc-login', form({ user, password }))
   leadsTo(login, '/svc-status')
@@ -216,17 +234,27 @@ test('stop: what runs is answered to its end, on a connection that is then close
   let release = (): void => {}
   Object.assign(globalThis, { stopHeldByTest: new Promise<void>((resolve) => (release = resolve)) })
   t.after(() => Reflect.deleteProperty(globalThis, 'stopHeldByTest'))
-  const server = await startPanel(t, { 'pool_http.workers': 1 }, {
-    'routes/a.json': [{ name: 'hold', url: '/hold', action: 'a.mjs' }],
-    'a.mjs': 'export default async () => { await globalThis.stopHeldByTest; return "done" }',
-  })
-  const [first, second, idle] = [new Connection(t, server.port), new Connection(t, server.port), new Connection(t, server.port)]
+  const server = await startPanel(
+    t,
+    { 'pool_http.workers': 1 },
+    {
+      'routes/a.json': [{ name: 'hold', url: '/hold', action: 'a.mjs' }],
+      'a.mjs': 'export default async () => { await globalThis.stopHeldByTest; return "done" }',
+    },
+  )
+  const [first, second, idle] = [
+    new Connection(t, server.port),
+    new Connection(t, server.port),
+    new Connection(t, server.port),
+  ]
   await idle.send(requestText('GET /svc-ping'))
   await idle.answers(1)
   await first.send(requestText('GET /hold'))
   await second.send(requestText('GET /hold'))
   const isQueued = async (): Promise<boolean> => {
-    const { pool_http: pool } = (await server.askSignedIn('/svc-status')).json() as { pool_http: Record<string, number> }
+    const { pool_http: pool } = (await server.askSignedIn('/svc-status')).json() as {
+      pool_http: Record<string, number>
+    }
     return pool['busy'] === 1 && pool['queue'] === 1
   }
   await until(isQueued)
@@ -262,7 +290,13 @@ test('run-time routes and reloads: absent, registered, absent again', async (t) 
 })
 
 test('the credentials of the file count, as they were written by hand', async (t) => {
-  const server = await startPanel(t, { ...none, admin: { user: credentials['admin.user'], password: credentials['admin.password'] }, 'admin.user': undefined, 'admin.password': undefined, 'admin.secret': undefined })
+  const server = await startPanel(t, {
+    ...none,
+    admin: { user: credentials['admin.user'], password: credentials['admin.password'] },
+    'admin.user': undefined,
+    'admin.password': undefined,
+    'admin.secret': undefined,
+  })
   leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
   const { admin } = server.saved() as { admin: Record<string, string> }
   assert.deepEqual(Object.keys(admin), ['user', 'password', 'secret'])

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noCounters, readCounters, readStatus, readTotals, takeSample, type StatusSources } from '../../lib/admin/status.ts'
+import {
+  noCounters,
+  readCounters,
+  readStatus,
+  readTotals,
+  takeSample,
+  type StatusSources,
+} from '../../lib/admin/status.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createEventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
@@ -19,7 +26,10 @@ function makeSources(t: { after(close: () => void): void }) {
     accessLog: { written: 61, lost: 62 },
   }
   const sources: StatusSources = {
-    config: parseConfig({ pool_ws: { workers: 71 }, pool_rest: { workers_sse: 72, workers_longpoll: 73, queue_size: 74 } }, '/').config,
+    config: parseConfig(
+      { pool_ws: { workers: 71 }, pool_rest: { workers_sse: 72, workers_longpoll: 73, queue_size: 74 } },
+      '/',
+    ).config,
     metrics: new Metrics(),
     eventLoop,
     activeRequests: () => 11,
@@ -34,7 +44,15 @@ function makeSources(t: { after(close: () => void): void }) {
 test('the status has each figure in its place', (t) => {
   const { sources, figures } = makeSources(t)
   sources.queueWaits.record(1.23456)
-  sources.metrics.record({ method: 'GET', path: '/a', sentStatus: 503, sentBytes: 5, receivedBytes: 3, durationMs: 2, routeName: 'a' })
+  sources.metrics.record({
+    method: 'GET',
+    path: '/a',
+    sentStatus: 503,
+    sentBytes: 5,
+    receivedBytes: 3,
+    durationMs: 2,
+    routeName: 'a',
+  })
   const status = readStatus(sources, noCounters)
   assert.deepEqual(status.requests, {
     total: 1,
@@ -50,9 +68,19 @@ test('the status has each figure in its place', (t) => {
   assert.equal(waits.count, 1)
   assert.ok(Math.abs(waits.max_ms - 1.235) < 0.01)
   assert.deepEqual(status.pool_ws, { workers: 71, active: 0 })
-  assert.deepEqual(status.pool_rest, { workers_sse: 72, sse: 0, workers_longpoll: 73, longpoll: 0, queue: 0, queue_size: 74 })
+  assert.deepEqual(status.pool_rest, {
+    workers_sse: 72,
+    sse: 0,
+    workers_longpoll: 73,
+    longpoll: 0,
+    queue: 0,
+    queue_size: 74,
+  })
   assert.deepEqual([status.views, status.log, status.access_log], [figures.views, figures.log, figures.accessLog])
-  assert.deepEqual([status.env, status.pid, status.node, status.warnings], ['prod', process.pid, process.versions.node, ['one', 'two']])
+  assert.deepEqual(
+    [status.env, status.pid, status.node, status.warnings],
+    ['prod', process.pid, process.versions.node, ['one', 'two']],
+  )
 })
 
 test('what was counted before the bench window is left out of the status, and kept in the totals', (t) => {
@@ -68,10 +96,23 @@ test('what was counted before the bench window is left out of the status, and ke
   figures.accessLog.lost += 8
   const { connections, pool_http: pool, views, log, access_log: accessLog } = readStatus(sources, before)
   assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1 }, 2])
-  assert.deepEqual([views, log, accessLog], [{ hits: 3, misses: 4 }, { written: 5, lost: 6 }, { written: 7, lost: 8 }])
+  assert.deepEqual(
+    [views, log, accessLog],
+    [
+      { hits: 3, misses: 4 },
+      { written: 5, lost: 6 },
+      { written: 7, lost: 8 },
+    ],
+  )
   const totals = readTotals(sources)
-  assert.deepEqual([totals.connections, totals.pools[0]?.refused, totals.viewCache], [{ open: 21, refused: 23 }, 37, { hits: 44, misses: 46 }])
-  assert.deepEqual(totals.logs, [{ name: 'general', written: 56, lost: 58 }, { name: 'access', written: 68, lost: 70 }])
+  assert.deepEqual(
+    [totals.connections, totals.pools[0]?.refused, totals.viewCache],
+    [{ open: 21, refused: 23 }, 37, { hits: 44, misses: 46 }],
+  )
+  assert.deepEqual(totals.logs, [
+    { name: 'general', written: 56, lost: 58 },
+    { name: 'access', written: 68, lost: 70 },
+  ])
 })
 
 test('the totals have each figure in its place', (t) => {
@@ -84,8 +125,14 @@ test('a sample has all of its fields, and those of the interval begin anew', (t)
   const { sources } = makeSources(t)
   sources.metrics.record({ method: 'GET', path: '/a', sentStatus: 200, sentBytes: 5, durationMs: 2, routeName: 'a' })
   const first = takeSample(sources)
-  assert.deepEqual(sampleFields.filter((field) => !Number.isFinite(first[field])), [])
-  assert.deepEqual([first.busy_http, first.queue_http, first.connections, first.ws, first.sse, first.longpoll], [33, 34, 21, 0, 0, 0])
+  assert.deepEqual(
+    sampleFields.filter((field) => !Number.isFinite(first[field])),
+    [],
+  )
+  assert.deepEqual(
+    [first.busy_http, first.queue_http, first.connections, first.ws, first.sse, first.longpoll],
+    [33, 34, 21, 0, 0, 0],
+  )
   assert.ok(first.requests > 0 && first.rss_mb > first.heap_mb)
   assert.equal(takeSample(sources).requests, 0)
 })

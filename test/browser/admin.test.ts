@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { changeConfig, greeting, password, startPanel, user, type PanelServer } from '../admin/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
@@ -41,7 +42,9 @@ describe('the panel', { concurrency: 3 }, () => {
     await page.click('#bench-start')
     await until(async () => /^Started at/.test(await page.text('#bench-note')))
     await until(async () => {
-      assert.equal((await server.ask('/hello/ann')).status, 200)
+      const answers = await Promise.all(Array.from({ length: 10 }, () => server.ask('/hello/ann')))
+      assert.ok(answers.every(({ status }) => status === 200))
+      await delay(100) // The load is at most 100 requests a second.
       return Number(await page.evaluate(tile)) > 5
     })
     assert.notEqual(await page.evaluate(drawn), before)
@@ -106,20 +109,26 @@ describe('the panel', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate(path), '/svc-login?next=/svc-routes/list')
   })
 
-  test('a route that is added is found in the index and opened from there', async (t) => {
+  test('a route that is added is found by typing in the index, also after a reload, and opened from there', async (t) => {
     const page = await openPage(t)
     const server = await startPanel(t, {}, greeting)
     await openSignedIn(page, server, '/svc-index')
     assert.match(await page.text('tbody tr'), /^hello\s/, "the application's routes come first")
     const record = { name: 'late.hello', url: '/late/:name', method: 'GET', action: 'hello.mjs' }
     assert.deepEqual(await post(page, '/svc-routes/add', record), { ok: true, name: 'late.hello' })
-    await page.type('#q', 'late')
-    await until(async () => (await page.evaluate('document.querySelectorAll("tbody tr").length')) === 1)
+    const shown = 'document.querySelectorAll("tbody tr").length'
+    await page.type('#q', 'LATE')
+    await until(async () => (await page.evaluate(shown)) === 1)
+    assert.match(await page.text('#count'), /^1 of \d+ routes$/)
+    await page.open(String(await page.evaluate('location.href')))
+    assert.equal(await page.evaluate(path), '/svc-index?q=LATE')
+    assert.equal(await page.evaluate('document.getElementById("q").value'), 'LATE')
+    assert.equal(await page.evaluate(shown), 1)
     assert.deepEqual(page.errors, []) // What follows is no page of the panel.
-    await page.type('.open input:not([type=hidden])', 'Ann')
+    await page.type('.open input:not([type=hidden])', 'a b/c')
     await page.follow('.open button')
-    assert.equal(await page.evaluate(path), '/late/Ann')
-    assert.equal(await page.text('body'), 'hello Ann')
+    assert.equal(await page.evaluate(path), '/late/a%20b%2Fc')
+    assert.equal(await page.text('body'), 'hello a b/c')
   })
 
   test('what changes the server is opened from the index only after asking', async (t) => {

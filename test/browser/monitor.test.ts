@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
 import type { Context } from '../../lib/http/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
@@ -73,212 +73,214 @@ function says(page: Page, expected: RegExp): Promise<void> {
   return until(async () => expected.test(String(await page.evaluate(state))))
 }
 
-test('the charts have the last 15 minutes when the page opens, before anything is read', async (t) => {
-  const { page } = await start(t)
-  const paths = "[...document.querySelectorAll('.plot path')].map((path) => path.getAttribute('d'))"
-  const drawn = (await page.evaluate(paths)) as string[]
-  assert.deepEqual(drawn.map((path) => path.split('L').length), new Array<number>(16).fill(180))
-  assert.equal(await page.evaluate(state), 'Live')
-  assert.match(await page.text('#facts'), /^svc\/0\.1\.0 · prod · Node 20\.20\.2 · process 4242 · up 1 d 02 h$/)
-  assert.match(await page.text('#tiles'), /Requests \/ s\s+180\s+Errors \/ s\s+180/)
-  assert.deepEqual(page.errors, [])
-})
-
-test('a new reading moves the figures, and makes no new element', async (t) => {
-  const { page, figures } = await start(t)
-  const count = 'document.querySelectorAll("*").length'
-  const before = await page.evaluate(count)
-  figures.history = makeHistory(new Array<number>(180).fill(4321))
-  figures.status = { ...figures.status, pool_http: { ...figures.status.pool_http, busy: 63 } }
-  await until(async () => /4,321/.test(await page.text('#tiles')))
-  assert.match(await page.text('#pools'), /HTTP\s+63 \/ 64/)
-  assert.equal(await page.evaluate(count), before)
-  assert.deepEqual(page.errors, [])
-})
-
-test('a server without samples, requests and routes is drawn as such', async (t) => {
-  const { page } = await start(t, (figures) => {
-    figures.history = makeHistory([])
-    figures.status = { ...figures.status, routes: [] }
+describe('the monitor', { concurrency: 3 }, () => {
+  test('the charts have the last 15 minutes when the page opens, before anything is read', async (t) => {
+    const { page } = await start(t)
+    const paths = "[...document.querySelectorAll('.plot path')].map((path) => path.getAttribute('d'))"
+    const drawn = (await page.evaluate(paths)) as string[]
+    assert.deepEqual(drawn.map((path) => path.split('L').length), new Array<number>(16).fill(180))
+    assert.equal(await page.evaluate(state), 'Live')
+    assert.match(await page.text('#facts'), /^svc\/0\.1\.0 · prod · Node 20\.20\.2 · process 4242 · up 1 d 02 h$/)
+    assert.match(await page.text('#tiles'), /Requests \/ s\s+180\s+Errors \/ s\s+180/)
+    assert.deepEqual(page.errors, [])
   })
-  assert.match(await page.text('#tiles'), /Requests \/ s\s+–/)
-  assert.deepEqual(await rowsOf(page, 'routes'), [])
-  assert.equal(await page.evaluate(state), 'Live')
-  assert.deepEqual(page.errors, [])
-})
 
-test('a hole in the samples is a hole in the line', async (t) => {
-  const { page } = await start(t, (figures) => {
-    const { time, ...series } = makeHistory([1, 2, 3, 4])
-    figures.history = { ...series, time: time.map((at, index) => (index < 2 ? at - 60_000 : at)) }
+  test('a new reading moves the figures, and makes no new element', async (t) => {
+    const { page, figures } = await start(t)
+    const count = 'document.querySelectorAll("*").length'
+    const before = await page.evaluate(count)
+    figures.history = makeHistory(new Array<number>(180).fill(4321))
+    figures.status = { ...figures.status, pool_http: { ...figures.status.pool_http, busy: 63 } }
+    await until(async () => /4,321/.test(await page.text('#tiles')))
+    assert.match(await page.text('#pools'), /HTTP\s+63 \/ 64/)
+    assert.equal(await page.evaluate(count), before)
+    assert.deepEqual(page.errors, [])
   })
-  const path = String(await page.evaluate("document.querySelector('.plot path').getAttribute('d')"))
-  assert.equal(path.replace(/[^ML]/g, ''), 'MLML')
-})
 
-test('the arrow keys read the values of an earlier time in all charts, Escape goes back', async (t) => {
-  const { page } = await start(t)
-  const press = (key: string) => {
-    const event = `new KeyboardEvent('keydown', { key: '${key}', cancelable: true })`
-    return page.evaluate(`document.querySelector('.plot').dispatchEvent(${event})`)
-  }
-  const first = "[...document.querySelectorAll('.entry:first-child b')].map((value) => value.textContent).slice(0, 2)"
-  const spoken = "document.querySelector('.plot').getAttribute('aria-valuetext')"
-  const steps = [
-    ['ArrowLeft', '179'],
-    ['PageUp', '167'],
-    ['ArrowRight', '168'],
-    ['Home', '1.00'],
-    ['ArrowLeft', '1.00'],
-    ['End', '180'],
-  ] as const
-  for (const [key, value] of steps) {
-    assert.equal(await press(key), false, 'the page must not scroll')
-    assert.deepEqual(await page.evaluate(first), [value, value], key)
-    assert.match(String(await page.evaluate(spoken)), new RegExp(`^[\\d:]{8}: all ${value}, errors ${value}$`))
-  }
-  await press('Escape')
-  assert.deepEqual(await page.evaluate(first), ['180', '180'])
-  assert.equal(await press('x'), true)
-})
+  test('a server without samples, requests and routes is drawn as such', async (t) => {
+    const { page } = await start(t, (figures) => {
+      figures.history = makeHistory([])
+      figures.status = { ...figures.status, routes: [] }
+    })
+    assert.match(await page.text('#tiles'), /Requests \/ s\s+–/)
+    assert.deepEqual(await rowsOf(page, 'routes'), [])
+    assert.equal(await page.evaluate(state), 'Live')
+    assert.deepEqual(page.errors, [])
+  })
 
-test('the pointer reads the value below it', async (t) => {
-  const { page } = await start(t)
-  const move = (share: number) =>
-    page.evaluate(`{
-      const plot = document.querySelector('.plot')
-      const { left, width } = plot.getBoundingClientRect()
-      plot.dispatchEvent(new PointerEvent('pointermove', { clientX: left + 46 + (width - 58) * ${share} }))
-    }`)
-  const value = "Number(document.querySelector('.chart b').textContent)"
-  await move(0.5)
-  assert.ok(Math.abs(Number(await page.evaluate(value)) - 90) <= 1)
-  await move(1)
-  assert.equal(await page.evaluate(value), 180)
-  await page.evaluate("document.querySelector('.plot').dispatchEvent(new PointerEvent('pointerleave'))")
-  assert.equal(await page.evaluate("document.querySelectorAll('.reading').length"), 0)
-})
+  test('a hole in the samples is a hole in the line', async (t) => {
+    const { page } = await start(t, (figures) => {
+      const { time, ...series } = makeHistory([1, 2, 3, 4])
+      figures.history = { ...series, time: time.map((at, index) => (index < 2 ? at - 60_000 : at)) }
+    })
+    const path = String(await page.evaluate("document.querySelector('.plot path').getAttribute('d')"))
+    assert.equal(path.replace(/[^ML]/g, ''), 'MLML')
+  })
 
-test('it says when the server is gone, unwell or asks for a sign-in, and recovers by itself', async (t) => {
-  const started = await start(t)
-  const { page } = started
-  const moods = [
-    ['gone', /^The server is gone since \d\d:\d\d:\d\d\. Trying again\.$/],
-    ['signed out', /^Signed out\.$/],
-    ['unwell', /^The server answers 503 since/],
-    ['html', /^Signed out\.$/],
-  ] as const
-  for (const [mood, text] of moods) {
-    started.mood = mood
-    await readNow(page)
-    await says(page, text)
-    assert.notEqual(await page.evaluate('document.title'), 'Monitor · svc')
-    const link = await page.evaluate("document.querySelector('#state a')?.getAttribute('href') ?? ''")
-    assert.equal(link, mood === 'signed out' || mood === 'html' ? '/svc-login?next=/svc-monitor' : '')
-    started.mood = 'well'
-    if (mood !== 'gone') await readNow(page) // From that it recovers by itself.
+  test('the arrow keys read the values of an earlier time in all charts, Escape goes back', async (t) => {
+    const { page } = await start(t)
+    const press = (key: string) => {
+      const event = `new KeyboardEvent('keydown', { key: '${key}', cancelable: true })`
+      return page.evaluate(`document.querySelector('.plot').dispatchEvent(${event})`)
+    }
+    const first = "[...document.querySelectorAll('.entry:first-child b')].map((value) => value.textContent).slice(0, 2)"
+    const spoken = "document.querySelector('.plot').getAttribute('aria-valuetext')"
+    const steps = [
+      ['ArrowLeft', '179'],
+      ['PageUp', '167'],
+      ['ArrowRight', '168'],
+      ['Home', '1.00'],
+      ['ArrowLeft', '1.00'],
+      ['End', '180'],
+    ] as const
+    for (const [key, value] of steps) {
+      assert.equal(await press(key), false, 'the page must not scroll')
+      assert.deepEqual(await page.evaluate(first), [value, value], key)
+      assert.match(String(await page.evaluate(spoken)), new RegExp(`^[\\d:]{8}: all ${value}, errors ${value}$`))
+    }
+    await press('Escape')
+    assert.deepEqual(await page.evaluate(first), ['180', '180'])
+    assert.equal(await press('x'), true)
+  })
+
+  test('the pointer reads the value below it', async (t) => {
+    const { page } = await start(t)
+    const move = (share: number) =>
+      page.evaluate(`{
+        const plot = document.querySelector('.plot')
+        const { left, width } = plot.getBoundingClientRect()
+        plot.dispatchEvent(new PointerEvent('pointermove', { clientX: left + 46 + (width - 58) * ${share} }))
+      }`)
+    const value = "Number(document.querySelector('.chart b').textContent)"
+    await move(0.5)
+    assert.ok(Math.abs(Number(await page.evaluate(value)) - 90) <= 1)
+    await move(1)
+    assert.equal(await page.evaluate(value), 180)
+    await page.evaluate("document.querySelector('.plot').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert.equal(await page.evaluate("document.querySelectorAll('.reading').length"), 0)
+  })
+
+  test('it says when the server is gone, unwell or asks for a sign-in, and recovers by itself', async (t) => {
+    const started = await start(t)
+    const { page } = started
+    const moods = [
+      ['gone', /^The server is gone since \d\d:\d\d:\d\d\. Trying again\.$/],
+      ['signed out', /^Signed out\.$/],
+      ['unwell', /^The server answers 503 since/],
+      ['html', /^Signed out\.$/],
+    ] as const
+    for (const [mood, text] of moods) {
+      started.mood = mood
+      await readNow(page)
+      await says(page, text)
+      assert.notEqual(await page.evaluate('document.title'), 'Monitor · svc')
+      const link = await page.evaluate("document.querySelector('#state a')?.getAttribute('href') ?? ''")
+      assert.equal(link, mood === 'signed out' || mood === 'html' ? '/svc-login?next=/svc-monitor' : '')
+      started.mood = 'well'
+      if (mood !== 'gone') await readNow(page) // From that it recovers by itself.
+      await says(page, /^Live$/)
+      assert.equal(await page.evaluate('document.title'), 'Monitor · svc')
+    }
+  })
+
+  test('it rests while it is hidden or held, and reads at once when it goes on', async (t) => {
+    const started = await start(t)
+    const { page } = started
+    const hide = (hidden: boolean) =>
+      page.evaluate(`{
+        Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })
+        document.dispatchEvent(new Event('visibilitychange'))
+      }`)
+    await hide(true)
+    assert.equal(await page.evaluate(state), 'Paused while hidden')
+    await hide(false)
     await says(page, /^Live$/)
-    assert.equal(await page.evaluate('document.title'), 'Monitor · svc')
-  }
-})
-
-test('it rests while it is hidden or held, and reads at once when it goes on', async (t) => {
-  const started = await start(t)
-  const { page } = started
-  const hide = (hidden: boolean) =>
-    page.evaluate(`{
-      Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })
-      document.dispatchEvent(new Event('visibilitychange'))
-    }`)
-  await hide(true)
-  assert.equal(await page.evaluate(state), 'Paused while hidden')
-  await hide(false)
-  await says(page, /^Live$/)
-  await page.click('#hold')
-  assert.equal(await page.evaluate(state), 'Paused')
-  const before = started.reads
-  await hide(true)
-  await hide(false)
-  assert.equal(await page.evaluate(state), 'Paused')
-  assert.equal(started.reads, before)
-  await page.click('#hold')
-  await until(() => started.reads > before)
-  await says(page, /^Live$/)
-})
-
-test('log lines and requests are shown as text, the newest first, and pass the filters', async (t) => {
-  const { page, figures } = await start(t, (given) => {
-    given.lines = [
-      { time: 1, level: 'debug', module: 'app', message: 'one' },
-      { time: 2, level: 'warn', module: 'mine', message: '<img src=x onerror=alert(1)></script>' },
-      { time: 3, level: 'error', module: 'app', message: 'three' },
-    ]
-    given.requests = [
-      { time: 1, method: 'GET', path: '/<b>', status: 404, duration_ms: 0.5, route: '' },
-      { time: 2, method: 'GET', path: '/svc-status', status: 200, duration_ms: 12.34, route: 'svc.status' },
-    ]
+    await page.click('#hold')
+    assert.equal(await page.evaluate(state), 'Paused')
+    const before = started.reads
+    await hide(true)
+    await hide(false)
+    assert.equal(await page.evaluate(state), 'Paused')
+    assert.equal(started.reads, before)
+    await page.click('#hold')
+    await until(() => started.reads > before)
+    await says(page, /^Live$/)
   })
-  const messages = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').slice(1).join('|'))
-  const choose = (id: string, value: string) =>
-    page.evaluate(`{
-      const field = document.getElementById('${id}')
-      field.value = '${value}'
-      field.dispatchEvent(new Event('change'))
-    }`)
-  const odd = 'WARN|mine|<img src=x onerror=alert(1)></script>'
-  assert.deepEqual(await messages(), ['ERROR|app|three', odd, 'DEBUG|app|one'])
-  await choose('level', 'warn')
-  assert.deepEqual(await messages(), ['ERROR|app|three', odd])
-  await choose('module', 'mine')
-  assert.deepEqual(await messages(), [odd])
-  await choose('level', 'fatal')
-  assert.deepEqual(await messages(), [])
-  assert.equal(await page.evaluate("document.getElementById('module').value"), 'mine')
 
-  const requests = async () => (await rowsOf(page, 'requests')).map((row) => row.split('|').slice(1).join('|'))
-  assert.deepEqual(await requests(), ['404|0.50|GET|/<b>|'])
-  await page.click('#own')
-  assert.deepEqual(await requests(), ['200|12.3|GET|/svc-status|svc.status', '404|0.50|GET|/<b>|'])
-  figures.requests = []
-  await readNow(page)
-  await until(async () => (await rowsOf(page, 'requests')).length === 0)
-  assert.deepEqual(page.errors, [])
-})
+  test('log lines and requests are shown as text, the newest first, and pass the filters', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      given.lines = [
+        { time: 1, level: 'debug', module: 'app', message: 'one' },
+        { time: 2, level: 'warn', module: 'mine', message: '<img src=x onerror=alert(1)></script>' },
+        { time: 3, level: 'error', module: 'app', message: 'three' },
+      ]
+      given.requests = [
+        { time: 1, method: 'GET', path: '/<b>', status: 404, duration_ms: 0.5, route: '' },
+        { time: 2, method: 'GET', path: '/svc-status', status: 200, duration_ms: 12.34, route: 'svc.status' },
+      ]
+    })
+    const messages = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').slice(1).join('|'))
+    const choose = (id: string, value: string) =>
+      page.evaluate(`{
+        const field = document.getElementById('${id}')
+        field.value = '${value}'
+        field.dispatchEvent(new Event('change'))
+      }`)
+    const odd = 'WARN|mine|<img src=x onerror=alert(1)></script>'
+    assert.deepEqual(await messages(), ['ERROR|app|three', odd, 'DEBUG|app|one'])
+    await choose('level', 'warn')
+    assert.deepEqual(await messages(), ['ERROR|app|three', odd])
+    await choose('module', 'mine')
+    assert.deepEqual(await messages(), [odd])
+    await choose('level', 'fatal')
+    assert.deepEqual(await messages(), [])
+    assert.equal(await page.evaluate("document.getElementById('module').value"), 'mine')
 
-test('a trace switch shows what is, and says below it when it could not be set', async (t) => {
-  const { page, switched } = await start(t)
-  const pressed = "[...document.querySelectorAll('#trace [aria-pressed=true]')].map((button) => button.textContent)"
-  const buttons = "[...document.querySelectorAll('#trace button')]"
-  const click = (name: string) => page.evaluate(`${buttons}.find((button) => button.textContent === '${name}').click()`)
-  assert.deepEqual(await page.evaluate(pressed), ['app'])
-  await click('app')
-  await until(async () => (await page.text('#trace-note')) === 'app: trace off.')
-  assert.deepEqual(await page.evaluate(pressed), [])
-  await click('pool')
-  await until(async () => (await page.text('#trace-note')) === 'not today')
-  await click('all on')
-  await until(async () => (await page.text('#trace-note')) === 'all: trace on.')
-  const all = { module: 'all', enabled: true }
-  assert.deepEqual(switched, [{ module: 'app', enabled: false }, { module: 'pool', enabled: true }, all])
-})
-
-test('warnings stand at the top, and go when there are none', async (t) => {
-  const { page, figures } = await start(t, (given) => {
-    given.status = { ...given.status, warnings: ['the <disk> is full', 'another'] }
+    const requests = async () => (await rowsOf(page, 'requests')).map((row) => row.split('|').slice(1).join('|'))
+    assert.deepEqual(await requests(), ['404|0.50|GET|/<b>|'])
+    await page.click('#own')
+    assert.deepEqual(await requests(), ['200|12.3|GET|/svc-status|svc.status', '404|0.50|GET|/<b>|'])
+    figures.requests = []
+    await readNow(page)
+    await until(async () => (await rowsOf(page, 'requests')).length === 0)
+    assert.deepEqual(page.errors, [])
   })
-  assert.equal(await page.text('#warnings'), 'the <disk> is full\n\nanother')
-  figures.status = { ...figures.status, warnings: [] }
-  await readNow(page)
-  await until(async () => (await page.evaluate("document.getElementById('warnings').childElementCount")) === 0)
-})
 
-test('it fits a window of 360 pixels, in light and in dark', async (t) => {
-  const { page } = await start(t)
-  const backs: unknown[] = []
-  for (const dark of [false, true]) {
-    await page.look({ width: 360, height: 740, dark })
-    assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 360)
-    backs.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
-  }
-  assert.notEqual(backs[0], backs[1])
+  test('a trace switch shows what is, and says below it when it could not be set', async (t) => {
+    const { page, switched } = await start(t)
+    const pressed = "[...document.querySelectorAll('#trace [aria-pressed=true]')].map((button) => button.textContent)"
+    const buttons = "[...document.querySelectorAll('#trace button')]"
+    const click = (name: string) => page.evaluate(`${buttons}.find((button) => button.textContent === '${name}').click()`)
+    assert.deepEqual(await page.evaluate(pressed), ['app'])
+    await click('app')
+    await until(async () => (await page.text('#trace-note')) === 'app: trace off.')
+    assert.deepEqual(await page.evaluate(pressed), [])
+    await click('pool')
+    await until(async () => (await page.text('#trace-note')) === 'not today')
+    await click('all on')
+    await until(async () => (await page.text('#trace-note')) === 'all: trace on.')
+    const all = { module: 'all', enabled: true }
+    assert.deepEqual(switched, [{ module: 'app', enabled: false }, { module: 'pool', enabled: true }, all])
+  })
+
+  test('warnings stand at the top, and go when there are none', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      given.status = { ...given.status, warnings: ['the <disk> is full', 'another'] }
+    })
+    assert.equal(await page.text('#warnings'), 'the <disk> is full\n\nanother')
+    figures.status = { ...figures.status, warnings: [] }
+    await readNow(page)
+    await until(async () => (await page.evaluate("document.getElementById('warnings').childElementCount")) === 0)
+  })
+
+  test('it fits a window of 360 pixels, in light and in dark', async (t) => {
+    const { page } = await start(t)
+    const backs: unknown[] = []
+    for (const dark of [false, true]) {
+      await page.look({ width: 360, height: 740, dark })
+      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 360)
+      backs.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+    }
+    assert.notEqual(backs[0], backs[1])
+  })
 })

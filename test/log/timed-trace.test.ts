@@ -83,7 +83,10 @@ test('an unknown module is refused, and what is to go back still does', (t) => {
   const { trace, timed, tick } = make(t)
   timed.set('pool', false, 5)
   for (const module of ['', 'Pool', 'none', '__proto__', 'toString']) {
-    assert.throws(() => timed.set(module, true, 5), (error) => error instanceof RangeError && error.message.includes(traceModules.join(', ')))
+    assert.throws(
+      () => timed.set(module, true, 5),
+      (error) => error instanceof RangeError && error.message.includes(traceModules.join(', ')),
+    )
   }
   tick(5)
   assert.equal(trace.enabled('pool'), true)

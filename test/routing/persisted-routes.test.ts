@@ -17,7 +17,10 @@ test('the first record makes the file, the others are put behind it, one a line'
   persistRoute(folder, record('a'))
   assert.equal(readFileSync(file, 'utf8'), `[\n  ${JSON.stringify(record('a'))}\n]\n`)
   persistRoute(folder, record('b'))
-  assert.equal(readFileSync(file, 'utf8'), `[\n  ${JSON.stringify(record('a'))},\n  ${JSON.stringify(record('b'))}\n]\n`)
+  assert.equal(
+    readFileSync(file, 'utf8'),
+    `[\n  ${JSON.stringify(record('a'))},\n  ${JSON.stringify(record('b'))}\n]\n`,
+  )
   assert.deepEqual(readdirSync(folder), [persistedFile])
 })
 
@@ -69,7 +72,10 @@ test('a file that cannot be understood is refused and left as it is', (t) => {
     const file = join(folder, persistedFile)
     writeFileSync(file, text)
     for (const change of [() => persistRoute(folder, record('a')), () => forgetRoute(folder, 'a')]) {
-      assert.throws(change, (error) => error instanceof RoutesUnsavedError && error.message.includes(file) && reason.test(error.message))
+      assert.throws(
+        change,
+        (error) => error instanceof RoutesUnsavedError && error.message.includes(file) && reason.test(error.message),
+      )
     }
     assert.deepEqual(readFileSync(file), Buffer.from(text))
     assert.deepEqual(readdirSync(folder), [persistedFile])
@@ -79,7 +85,10 @@ test('a file that cannot be understood is refused and left as it is', (t) => {
 test('what cannot be read or written says so', (t) => {
   const folder = temporaryFolder(t)
   const gone = join(folder, 'gone')
-  assert.throws(() => persistRoute(gone, record('a')), /^RoutesUnsavedError: Cannot save .*admin\.json: ENOENT.*the folder is not there$/)
+  assert.throws(
+    () => persistRoute(gone, record('a')),
+    /^RoutesUnsavedError: Cannot save .*admin\.json: ENOENT.*the folder is not there$/,
+  )
   assert.equal(forgetRoute(gone, 'a'), false)
   mkdirSync(join(folder, persistedFile))
   assert.throws(() => forgetRoute(folder, 'a'), /^RoutesUnsavedError: Cannot read .*admin\.json: EISDIR/)

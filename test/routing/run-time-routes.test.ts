@@ -22,16 +22,26 @@ function make(t: TestContext, problem?: string) {
   const record = { name: 'svc.ping', url: '/svc-ping', method: 'GET', action: '', middleware: '', scope: '' }
   registry.add({ record, pattern: parsePattern('/svc-ping'), system: true, target })
   const builder: RouteBuilder = {
-    build: ({ record, pattern }) => Promise.resolve({ route: { record, pattern, system: false, target }, problem, broken: false }),
+    build: ({ record, pattern }) =>
+      Promise.resolve({ route: { record, pattern, system: false, target }, problem, broken: false }),
   }
   const middleware: MiddlewareSet = { byName: new Map([['known', (_ctx, next) => next()]]), modules: [] }
-  const routes = new RunTimeRoutes({ root: folder, routesFolder: folder, registry, builder, middleware: () => middleware })
+  const routes = new RunTimeRoutes({
+    root: folder,
+    routesFolder: folder,
+    registry,
+    builder,
+    middleware: () => middleware,
+  })
   return { routes, registry, file: join(folder, 'admin.json'), folder }
 }
 
 function refusal(name: string, reserved: boolean, message: RegExp) {
   return (error: unknown) =>
-    error instanceof RouteRefusedError && error.routeName === name && error.reserved === reserved && message.test(error.message)
+    error instanceof RouteRefusedError
+    && error.routeName === name
+    && error.reserved === reserved
+    && message.test(error.message)
 }
 
 test('registers a route, and writes no file unless it is to last', async (t) => {
@@ -43,8 +53,13 @@ test('registers a route, and writes no file unless it is to last', async (t) => 
 
 test('what is to last is written in the normal form of a record', async (t) => {
   const { routes, file } = make(t)
-  await routes.add({ name: 'a', pattern: '/a', action: 'a.mjs', method: 'get , post', middleware: ' known ', odd: 1 }, true)
-  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), [{ ...a, method: 'GET,POST', middleware: 'known', scope: '' }])
+  await routes.add(
+    { name: 'a', pattern: '/a', action: 'a.mjs', method: 'get , post', middleware: ' known ', odd: 1 },
+    true,
+  )
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), [
+    { ...a, method: 'GET,POST', middleware: 'known', scope: '' },
+  ])
 })
 
 test('says all that the route lacks', async (t) => {
@@ -60,7 +75,10 @@ test('says all that the route lacks', async (t) => {
 test('refuses what is wrong, with all that is wrong', async (t) => {
   const { routes, registry } = make(t)
   await assert.rejects(routes.add(null, false), refusal('', false, /^a route record is a JSON object/))
-  await assert.rejects(routes.add({}, false), refusal('', false, /^name is missing; url is missing; action is missing$/))
+  await assert.rejects(
+    routes.add({}, false),
+    refusal('', false, /^name is missing; url is missing; action is missing$/),
+  )
   await assert.rejects(routes.add({ ...a, name: 'svc.a' }, false), refusal('svc.a', true, /system routes/))
   await assert.rejects(routes.add({ ...a, middleware: 'knwon' }, true), refusal('a', false, /did you mean "known"\?/))
   assert.equal(registry.size, 1)

@@ -74,13 +74,18 @@ test('asks again when somebody replaced, changed, made or removed the file in th
     assert.deepEqual(given, expected)
     assert.equal(readFileSync(file, 'utf8'), `${expected[1] ?? ''}!`)
   }
-  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.tmp')), [])
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+    [],
+  )
 })
 
 test('a file that becomes a folder in the meantime is an error', (t) => {
   const folder = temporaryFolder(t)
   const file = join(folder, 'a.txt')
-  assert.throws(() => editFile(file, () => (mkdirSync(file), 'a')), { message: `Cannot save ${file}: it is no regular file` })
+  assert.throws(() => editFile(file, () => (mkdirSync(file), 'a')), {
+    message: `Cannot save ${file}: it is no regular file`,
+  })
   assert.deepEqual(readdirSync(folder), ['a.txt'])
 })
 
