@@ -56,6 +56,7 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   }
 
   return (row) => (ctx, next) => {
+    ctx.setHeader('Cache-Control', 'no-store')
     if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw foreignHost()
     if (changesSomething(row, ctx)) {
       if (ctx.method === 'HEAD') throw headRefused(port, row, ctx)

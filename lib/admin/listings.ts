@@ -32,10 +32,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
   const table = (title: string, all: boolean): Action => (ctx) => {
     const routes = port.routes().filter((route) => all || !route.system)
     const found = search(routes, filterOf(ctx))
-    if (ctx.query.get('format') === 'json') {
-      ctx.setHeader('Cache-Control', 'no-store')
-      return ctx.json(found.map(({ record }) => record))
-    }
+    if (ctx.query.get('format') === 'json') return ctx.json(found.map(({ record }) => record))
     const shown = cut(ctx, found, routes.length)
     const rows = shown.routes.map(({ record }) => record)
     return page(ctx, port, fileFor(ctx, 'list'), { title, signedIn: true, all, ...shown, rows })

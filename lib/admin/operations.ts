@@ -26,7 +26,6 @@ export function createOperations(port: AdminPort) {
 
     /** The status; with `?monitor=1` also what the monitor page draws. */
     status(ctx: Context): Reply {
-      ctx.setHeader('Cache-Control', 'no-store')
       return ctx.json(ctx.query.has('monitor') ? monitorDocument(port) : port.status())
     },
 

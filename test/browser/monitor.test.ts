@@ -272,15 +272,4 @@ describe('the monitor', { concurrency: 3 }, () => {
     await readNow(page)
     await until(async () => (await page.evaluate("document.getElementById('warnings').childElementCount")) === 0)
   })
-
-  test('it fits a window of 360 pixels, in light and in dark', async (t) => {
-    const { page } = await start(t)
-    const backs: unknown[] = []
-    for (const dark of [false, true]) {
-      await page.look({ width: 360, height: 740, dark })
-      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 360)
-      backs.push(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
-    }
-    assert.notEqual(backs[0], backs[1])
-  })
 })
