@@ -177,8 +177,8 @@ export function createApp(options: AppOptions = {}): App {
     panel.open()
     const found = await application.start()
     for (const problem of [...found.problems, ...found.broken]) log('config').error(describe(problem))
-    for (const problem of found.warnings) log('config').warn(describe(problem))
-    applicationWarnings = [...found.problems, ...found.broken, ...found.warnings].map(describe)
+    for (const problem of [...found.incomplete, ...found.notes]) log('config').warn(describe(problem))
+    applicationWarnings = [...found.problems, ...found.broken, ...found.incomplete, ...found.notes].map(describe)
     const { address, port, family } = await listener.listen(config['server.host'], config['server.port'])
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])

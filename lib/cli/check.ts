@@ -13,14 +13,13 @@ import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
 import { createStaticFiles } from '../http/static.ts'
 import { silentLogger } from '../log/silent.ts'
-import { MiddlewareError } from '../middleware/config-file.ts'
 import { parseAction } from '../routing/action.ts'
-import { readRouteFiles } from '../routing/route-files.ts'
 import { ViewError } from '../views/errors.ts'
-import { isFileError, textOfFileError } from './failure.ts'
 
 interface Found {
   readonly problems: readonly string[]
+  /** What does no harm. */
+  readonly notes: readonly string[]
   readonly routeCount: number
 }
 
@@ -30,21 +29,30 @@ interface Found {
  * @returns the exit status: 0 all is well, 78 something is wrong
  */
 export async function check(load: () => LoadedConfig): Promise<number> {
-  let loaded: LoadedConfig
-  try {
-    loaded = load()
-  } catch (error) {
-    if (!isFileError(error)) throw error
-    process.stderr.write(textOfFileError(error))
-    return 78
-  }
+  const { loaded, problems: ofConfig } = loadOrLookOn(load)
+  if (loaded === undefined) return report(ofConfig)
   for (const warning of loaded.warnings) process.stdout.write(`warning: ${warning}\n`)
-  const { problems: ofApplication, routeCount } = await inspect(loaded)
-  const problems = new Set([...problemsOfFiles(loaded), ...ofApplication])
-  for (const problem of problems) process.stderr.write(`problem: ${problem}\n`)
-  if (problems.size > 0) return 78
+  const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
+  for (const note of notes) process.stdout.write(`warning: ${note}\n`)
+  const problems = new Set([...ofConfig, ...problemsOfFiles(loaded), ...ofApplication])
+  if (problems.size > 0) return report(problems)
   process.stdout.write(`${loaded.file ?? 'the defaults'}: all is well, ${routeCount} routes\n`)
   return 0
+}
+
+function report(problems: Iterable<string>): number {
+  for (const problem of problems) process.stderr.write(`problem: ${problem}\n`)
+  return 78
+}
+
+/** The configuration; where values are wrong, what they name is looked at with the defaults in their place. */
+function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefined; problems: readonly string[] } {
+  try {
+    return { loaded: load(), problems: [] }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { loaded: error.rest, problems: [error.message] }
+  }
 }
 
 /** What the configuration names besides the application: the certificate and the folder of static files. */
@@ -61,25 +69,13 @@ async function inspect(loaded: LoadedConfig): Promise<Found> {
   const config = { ...loaded.config, cache_disk: false }
   const { application, views } = buildApplication({ ...loaded, config }, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
-  try {
-    const found = await application.inspect()
-    const problems = [...found.problems, ...found.broken, ...found.warnings].map(describe)
-    for (const { record } of found.routes) {
-      const { kind, file } = parseAction(record.action)
-      if (kind === 'view' && existsSync(resolve(root, file))) problems.push(...problemsOf(() => views.check(file), ViewError))
-    }
-    return { problems, routeCount: found.routes.length }
-  } catch (error) {
-    if (!(error instanceof MiddlewareError)) throw error
-    return { problems: [error.message, ...routeFileProblems(loaded)], routeCount: 0 }
+  const found = await application.inspect()
+  const problems = [...found.problems, ...found.broken, ...found.incomplete].map(describe)
+  for (const { record } of found.routes) {
+    const { kind, file } = parseAction(record.action)
+    if (kind === 'view' && existsSync(resolve(root, file))) problems.push(...problemsOf(() => views.check(file), ViewError))
   }
-}
-
-/** What is wrong with the route files for themselves, when nobody can say which middleware there is. */
-function routeFileProblems({ config, folder }: LoadedConfig): string[] {
-  const root = resolve(folder, config['paths.root'])
-  const { problems } = readRouteFiles(resolve(folder, config['paths.routes']), { root, middlewareKnown: () => true })
-  return problems.map(describe)
+  return { problems, notes: found.notes.map(describe), routeCount: found.routes.length }
 }
 
 /** The message of an error of the kind that work throws when a file is wrong. */

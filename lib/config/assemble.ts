@@ -9,9 +9,9 @@ import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 import { readValue } from './value.ts'
 
-/** What came out: a frozen configuration, or undefined and the problems that stand against it. */
+/** What came out: a frozen configuration, with the default in the place of each value that is wrong, and the problems. */
 export interface Assembled {
-  readonly config: Config | undefined
+  readonly config: Config
   readonly problems: readonly Finding[]
   /** Keys that nobody knows. */
   readonly unknown: readonly Finding[]
@@ -29,7 +29,7 @@ export function assembleConfig(value: unknown, overrides: Partial<Config>): Asse
   const unknown = [...file.unknown, ...above.unknown.map(notOfTheFile)]
   const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
   if (problems.length === 0) problems.push(...problemsTogether(config))
-  return { config: problems.length === 0 ? config : undefined, problems, unknown }
+  return { config, problems, unknown }
 }
 
 function defaults(): Values {

@@ -40,6 +40,8 @@ export class ConfigError extends Error {
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
+  /** The same with the default in the place of each wrong value, for who only looks on; undefined when nothing was read. */
+  readonly rest: LoadedConfig | undefined
 
   /**
    * @param source what was loaded: a file, or words for it
@@ -48,12 +50,13 @@ export class ConfigError extends Error {
   constructor(
     source: string,
     problems: readonly string[],
-    options: { warnings?: readonly string[]; cause?: unknown } = {},
+    options: { warnings?: readonly string[]; rest?: LoadedConfig; cause?: unknown } = {},
   ) {
     const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
     super(`Cannot load ${source}: ${list}`, options)
     this.problems = problems
     this.warnings = options.warnings ?? []
+    this.rest = options.rest
   }
 }
 
@@ -86,7 +89,7 @@ export function loadConfig(file: string, overrides: ConfigOverrides = {}): Loade
   }
   const value = parseText(path, text)
   const document = { text, root: mapJson(text) }
-  return { ...checked(value, overrides, path, document), file: path, folder: dirname(path), document }
+  return checked(value, overrides, path, { file: path, folder: dirname(path), document })
 }
 
 /**
@@ -94,8 +97,7 @@ export function loadConfig(file: string, overrides: ConfigOverrides = {}): Loade
  * undefined counts as absent. `folder` is what relative paths are relative to. Throws ConfigError.
  */
 export function parseConfig(value: unknown, folder: string, overrides: ConfigOverrides = {}): LoadedConfig {
-  const checkedValue = checked(value, overrides, 'the configuration')
-  return { ...checkedValue, file: undefined, folder: resolve(folder), document: undefined }
+  return checked(value, overrides, 'the configuration', { file: undefined, folder: resolve(folder), document: undefined })
 }
 
 function readText(path: string): string | undefined {
@@ -143,12 +145,13 @@ function checked(
   value: unknown,
   overrides: ConfigOverrides,
   source: string,
-  document?: ConfigDocument,
-): Pick<LoadedConfig, 'config' | 'warnings'> {
+  place: Pick<LoadedConfig, 'file' | 'folder' | 'document'>,
+): LoadedConfig {
   const { config, problems, unknown } = assembleConfig(value, overrides)
-  const warnings = inOrder(unknown, document).map((text) => `${source}: ${text}`)
-  if (config === undefined) throw new ConfigError(source, inOrder(problems, document), { warnings })
-  return { config, warnings }
+  const warnings = inOrder(unknown, place.document).map((text) => `${source}: ${text}`)
+  const loaded = { config, warnings, ...place }
+  if (problems.length > 0) throw new ConfigError(source, inOrder(problems, place.document), { warnings, rest: loaded })
+  return loaded
 }
 
 /** The texts in the order of the file, with their lines. Those that are not about the file come last. */

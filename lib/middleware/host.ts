@@ -4,8 +4,9 @@
  * A module's default export is registered under the file's base name, its named functions under theirs, but for `setup`,
  * which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds, publishers.
  *
- * Surprise: a reload has two steps. `prepare` loads and sets up aside; then either `commit` takes the new set and tears
- * down what it replaced, or `abandon` tears down what was new. A module that did not change keeps running untouched.
+ * Surprise: a reload has steps. `prepare` loads aside, `setUp` runs what is new, `commit` takes the new set and tears down
+ * what it replaced; `abandon` tears down what was new. A module that did not change keeps running untouched. For a moment
+ * the old and the new work of a changed module run side by side, so that a `setup` that fails costs nothing.
  */
 import { basename, extname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -19,10 +20,9 @@ export type Teardown = () => void | Promise<void>
 /** A module's `setup`: given the application, it may return its teardown. */
 export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>
 
-/** A set of middleware by name, and what it runs in the background. */
+/** A set of middleware by name. */
 export interface MiddlewareSet {
   readonly byName: ReadonlyMap<string, Middleware>
-  readonly modules: readonly LoadedModule[]
 }
 
 interface LoadedModule {
@@ -31,8 +31,10 @@ interface LoadedModule {
   readonly teardown: Teardown | undefined
 }
 
-/** A set that waits for `commit` or `abandon`. */
+/** A set that has been loaded. In this order: `setUp`, then `commit`; or `abandon` at any time before that. */
 export interface PreparedMiddleware extends MiddlewareSet {
+  /** Runs the `setup` of the modules that are new or have changed. Throws MiddlewareError that names the file. */
+  setUp(): Promise<void>
   /** Takes the set into use. Resolves when what it replaced is torn down; a failing teardown is told to `onProblem`. */
   commit(): Promise<void>
   /** Drops the set and tears down what was set up for it. */
@@ -56,7 +58,7 @@ export interface MiddlewareHostOptions<App> {
 /** The middleware of one server. */
 export class MiddlewareHost<App> {
   readonly #options: MiddlewareHostOptions<App>
-  #current: MiddlewareSet
+  #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
@@ -69,35 +71,37 @@ export class MiddlewareHost<App> {
   }
 
   /**
-   * Loads a set of modules aside and runs the `setup` of those that are new or have changed.
+   * Loads a set of modules aside. No `setup` runs yet.
    * @param files relative to the folder, in order
-   * @param runSetup false to look at the modules only, as `check` does
-   * @throws MiddlewareError that names the file; nothing that was set up on the way stays
+   * @throws MiddlewareError that names the file
    */
-  async prepare(files: readonly string[], runSetup = true): Promise<PreparedMiddleware> {
+  async prepare(files: readonly string[]): Promise<PreparedMiddleware> {
     const byName = new Map(this.#options.builtIn)
+    const found: { readonly file: string; readonly namespace: ModuleNamespace }[] = []
+    for (const file of files) {
+      const namespace = await this.#load(file)
+      register(file, namespace, byName)
+      found.push({ file, namespace })
+    }
     const modules: LoadedModule[] = []
     const fresh: LoadedModule[] = []
-    const abandon = (): Promise<void> => this.#tearDown(fresh)
-    try {
-      for (const file of files) {
-        const namespace = await this.#load(file)
-        register(file, namespace, byName)
-        const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
-        const module = kept ?? { file, namespace, teardown: runSetup ? await this.#setUp(file, namespace) : undefined }
-        modules.push(module)
-        if (module !== kept) fresh.push(module)
-      }
-    } catch (error) {
-      await abandon()
-      throw error
+    return {
+      byName,
+      setUp: async () => {
+        for (const { file, namespace } of found) {
+          const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
+          const module = kept ?? { file, namespace, teardown: await this.#setUp(file, namespace) }
+          modules.push(module)
+          if (module !== kept) fresh.push(module)
+        }
+      },
+      commit: async () => {
+        const replaced = this.#current.modules.filter((module) => !modules.includes(module))
+        this.#current = { byName, modules }
+        await this.#tearDown(replaced)
+      },
+      abandon: () => this.#tearDown(fresh),
     }
-    const commit = async (): Promise<void> => {
-      const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-      this.#current = { byName, modules }
-      await this.#tearDown(replaced)
-    }
-    return { byName, modules, commit, abandon }
   }
 
   /** Tears everything down, last set up first. */

@@ -34,8 +34,10 @@ export interface Inspection {
   readonly problems: readonly ReloadProblem[]
   /** Modules that do not load. Their routes answer 500. */
   readonly broken: readonly ReloadProblem[]
-  /** Actions that are not there yet, or lack their export; fields that nobody knows. */
-  readonly warnings: readonly ReloadProblem[]
+  /** Actions that are not there yet, or lack their export. Their routes answer 500 until that is mended. */
+  readonly incomplete: readonly ReloadProblem[]
+  /** What does no harm: fields and keys that nobody knows, a folder of route files that is not there. */
+  readonly notes: readonly ReloadProblem[]
 }
 
 /** What was taken into use, and the application's routes that it replaced. */
@@ -52,6 +54,8 @@ export class Application<SetupApp> {
   /** The start or reload under way. */
   #change: Promise<unknown> = Promise.resolve()
   #stopped = false
+  /** Whether the folder of route files was there: at a reload its absence is a mishap, not a wish for no routes. */
+  #hadFolder = false
 
   constructor(options: ApplicationOptions<SetupApp>) {
     this.#options = options
@@ -85,9 +89,9 @@ export class Application<SetupApp> {
           const wrong = [...problems, ...broken]
           if (wrong.length > 0) throw new ReloadError(oldOnesStay, wrong)
         })
-        const { routes, warnings } = inspection
+        const { routes, incomplete, notes } = inspection
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
-        return { ...totals, ...differences(replaced, routes), warnings: warnings.map(describe) }
+        return { ...totals, ...differences(replaced, routes), warnings: [...incomplete, ...notes].map(describe) }
       } catch (error) {
         if (error instanceof ReloadError) throw error
         const file = error instanceof MiddlewareError ? error.file : this.#options.root
@@ -97,10 +101,23 @@ export class Application<SetupApp> {
     })
   }
 
-  /** Loads modules and files and looks at all of them without changing anything; no `setup` runs. For `check`. */
+  /**
+   * Loads modules and files and looks at all of them without changing anything; no `setup` runs. For `check`. Where the
+   * middleware cannot be loaded, that is one of the problems, and every name of a middleware passes.
+   */
   async inspect(): Promise<Inspection> {
-    const config = this.#options.readMiddlewareConfig()
-    return this.#inspect(await this.#options.middleware.prepare(config.load, false), config)
+    const wrong: ReloadProblem[] = []
+    let config: MiddlewareConfig | undefined
+    let middleware: MiddlewareSet | undefined
+    try {
+      config = this.#options.readMiddlewareConfig()
+      middleware = await this.#options.middleware.prepare(config.load)
+    } catch (error) {
+      if (!(error instanceof MiddlewareError)) throw error
+      wrong.push({ file: error.file, index: null, name: '', error: error.message })
+    }
+    const found = await this.#inspect(middleware, config)
+    return { ...found, problems: [...wrong, ...found.problems] }
   }
 
   /** Ends the background work of the middleware modules. Resolves once a start or reload under way has given up too. */
@@ -135,6 +152,7 @@ export class Application<SetupApp> {
     try {
       const inspection = await this.#inspect(prepared, config)
       judge(inspection)
+      await prepared.setUp()
       this.#refuseWhenStopped()
       const replaced = registry.list().filter((route) => !route.system)
       registry.replaceApplication(inspection.routes)
@@ -146,29 +164,36 @@ export class Application<SetupApp> {
     }
   }
 
-  async #inspect(middleware: MiddlewareSet, config: MiddlewareConfig): Promise<Inspection> {
+  /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
+  async #inspect(middleware: MiddlewareSet | undefined, config: MiddlewareConfig | undefined): Promise<Inspection> {
     const { root, routesFolder, builder } = this.#options
     const found = readRouteFiles(routesFolder, {
       root,
-      middlewareKnown: (name) => middleware.byName.has(name),
-      middlewareNames: () => middleware.byName.keys(),
+      middlewareKnown: (name) => middleware?.byName.has(name) ?? true,
+      middlewareNames: () => middleware?.byName.keys() ?? [],
     })
     const routes: Route<Chain>[] = []
     const broken: ReloadProblem[] = []
-    const warnings: ReloadProblem[] = [
-      ...config.warnings.map((error) => ({ file: config.file, index: null, name: '', error })),
-      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
-    ]
+    const incomplete: ReloadProblem[] = []
     for (const { file, records } of found.files) {
       for (const good of records) {
-        const built = await builder.build(good, middleware)
-        routes.push(built.route)
+        const record = middleware === undefined ? { ...good.record, middleware: '' } : good.record
+        const built = await builder.build({ ...good, record }, middleware ?? { byName: new Map() })
+        routes.push({ ...built.route, record: good.record })
         if (built.problem === undefined) continue
         const problem = { file, index: good.index, name: good.record.name, error: built.problem }
-        ;(built.broken ? broken : warnings).push(problem)
+        ;(built.broken ? broken : incomplete).push(problem)
       }
     }
-    return { routes, problems: found.problems, broken, warnings }
+    const notes: ReloadProblem[] = [
+      ...(config?.warnings ?? []).map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
+      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
+    ]
+    const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }
+    const wasThere = this.#hadFolder && found.missing
+    this.#hadFolder ||= !found.missing
+    if (found.missing && !wasThere) notes.push(folder)
+    return { routes, problems: wasThere ? [folder, ...found.problems] : found.problems, broken, incomplete, notes }
   }
 }
 

@@ -6,7 +6,7 @@
  * tells a wrong file from a wrong record. Name order is that of UTF-16 code units, the same on every machine:
  * `10.json` comes before `2.json`.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseJson } from '../json/json-map.ts'
 import { quote } from './quote.ts'
@@ -49,6 +49,8 @@ export interface RouteFiles {
   readonly files: readonly RouteFile[]
   readonly problems: readonly RouteProblem[]
   readonly warnings: readonly RouteWarning[]
+  /** Whether the folder is not there, which is no problem by itself: there are no routes then. */
+  readonly missing: boolean
 }
 
 /**
@@ -58,12 +60,13 @@ export interface RouteFiles {
  */
 export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
   const found = new Findings()
-  const names = listFiles(folder, found)
+  const missing = !existsSync(folder)
+  const names = missing ? [] : listFiles(folder, found)
   for (const file of names) {
     const values = readArray(folder, file, found)
     if (values !== undefined) readRecords(file, values, rules, found)
   }
-  return { files: found.files, problems: found.problems, warnings: found.warnings }
+  return { missing, files: found.files, problems: found.problems, warnings: found.warnings }
 }
 
 class Findings {

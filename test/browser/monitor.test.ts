@@ -250,7 +250,8 @@ describe('the monitor', { concurrency: 3 }, () => {
     const { page, switched } = await start(t)
     const pressed = "[...document.querySelectorAll('#trace [aria-pressed=true]')].map((button) => button.textContent)"
     const buttons = "[...document.querySelectorAll('#trace button')]"
-    const click = (name: string) => page.evaluate(`${buttons}.find((button) => button.textContent === '${name}').click()`)
+    const click = (name: string) =>
+      page.evaluate(`${buttons}.find((button) => button.textContent === '${name}').click()`)
     assert.deepEqual(await page.evaluate(pressed), ['app'])
     await click('app')
     await until(async () => (await page.text('#trace-note')) === 'app: trace off.')

@@ -115,3 +115,31 @@ test('runs no setup, writes nothing, and ends though a module left a timer', asy
   assert.ok(!existsSync(join(cwd, '.logs')))
   assert.ok(!existsSync(join(cwd, '.cached')))
 })
+
+test('names everything in one run: configuration, middleware, routes, modules, actions, views', async (t) => {
+  const cwd = applicationFolder(t, {
+    'svc.json': '{"log": {"level": "x"}}',
+    'routes/middleware/config.json': { load: ['nope.mjs'] },
+    'routes/z.json': [
+      { name: 'pattern', url: 'x', action: 'a.mjs' },
+      { name: 'syntax', url: '/s', action: 'syntax.mjs' },
+      { name: 'missing', url: '/m', action: 'missing.mjs' },
+      { name: 'view', url: '/v', action: 'view.html' },
+    ],
+    'syntax.mjs': 'export default (',
+    'view.html': '{{ a + }}',
+  })
+  const { status, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.equal(status, 78)
+  const wanted = [/log\.level/, /nope\.mjs/, /z\.json\[0\].*bad pattern/, /z\.json\[1\].*syntax\.mjs/, /z\.json\[2\].*missing\.mjs/, /view\.html:1/]
+  for (const problem of wanted) assert.match(stderr, problem)
+})
+
+test('stays 0 for a field that nobody knows, and says so', async (t) => {
+  const cwd = applicationFolder(t, {
+    'routes/z.json': [{ name: 'z', url: '/z', action: 'home.mjs', description: 'a note' }],
+  })
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.deepEqual([status, stderr], [0, ''])
+  assert.match(stdout, /^warning: z\.json\[0\]: .*"description"/m)
+})

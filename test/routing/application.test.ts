@@ -43,8 +43,8 @@ describe('the start of an application', () => {
       'routes/2.json': [route('z')],
       'routes/1.json': [route('b'), route('a')],
     })
-    const { problems, broken, warnings } = await application.start()
-    assert.deepEqual([names(), problems, broken, warnings], [['b', 'a', 'z'], [], [], []])
+    const { problems, broken, incomplete, notes } = await application.start()
+    assert.deepEqual([names(), problems, broken, incomplete, notes], [['b', 'a', 'z'], [], [], [], []])
   })
 
   it('leaves wrong records out and says what is wrong with each', async (t) => {
@@ -74,26 +74,27 @@ describe('the start of an application', () => {
       'a.mjs': action,
       'routes/a.json': [route('a', 'bad.mjs'), route('b', 'none.mjs'), route('c', 'a.mjs@none'), { ...route('d'), colour: 1 }],
     })
-    const { problems, broken, warnings } = await application.start()
+    const { problems, broken, incomplete, notes } = await application.start()
     assert.deepEqual(names(), ['a', 'b', 'c', 'd'])
     assert.deepEqual([problems, broken.map(({ name }) => name)], [[], ['a']])
-    assert.deepEqual(warnings.map(({ name }) => name).sort(), ['b', 'c', 'd'])
+    assert.deepEqual([incomplete.map(({ name }) => name), notes.map(({ name }) => name)], [['b', 'c'], ['d']])
   })
 
-  it('is refused for a wrong file, and tears down what the middleware had set up', async (t) => {
-    const key = `torn-down-${process.pid}`
+  it('is refused for a wrong file, and runs no setup', async (t) => {
+    const key = `set-up-${process.pid}`
     const { application, names } = makeApplication(t, {
       'a.mjs': action,
       'routes/a.json': [route('a')],
       'routes/b.json': '{}',
       'routes/middleware/config.json': { load: ['m.mjs'] },
-      'routes/middleware/m.mjs': `export const setup = () => () => { process.emit('${key}') }`,
+      'routes/middleware/m.mjs': `export const setup = () => { process.emit('${key}') }`,
     })
-    let tornDown = 0
-    process.once(key, () => (tornDown += 1))
+    let setUp = 0
+    process.on(key, () => (setUp += 1))
+    t.after(() => process.removeAllListeners(key))
     const [problem, ...others] = await problemsOf(application.start())
     assert.deepEqual([problem?.file, problem?.index, others], ['b.json', null, []])
-    assert.deepEqual([names(), tornDown], [[], 1])
+    assert.deepEqual([names(), setUp], [[], 0])
   })
 
   it('is refused for middleware that does not load', async (t) => {
@@ -103,12 +104,41 @@ describe('the start of an application', () => {
 
   it('warns of what nobody reads in the middleware configuration', async (t) => {
     const { application, folder } = makeApplication(t, { 'routes/middleware/config.json': { lod: [] }, 'routes/.keep': '' })
-    const { warnings } = await application.start()
-    assert.deepEqual(warnings.map(({ file, index }) => [file, index]), [[join(folder, 'routes/middleware/config.json'), null]])
+    const { notes } = await application.start()
+    assert.deepEqual(notes.map(({ file, index }) => [file, index]), [[join(folder, 'routes/middleware/config.json'), null]])
+  })
+})
+
+describe('an application without a folder of route files', () => {
+  it('starts, says so, and can be reloaded', async (t) => {
+    const { application, folder } = makeApplication(t, {})
+    const { problems, notes } = await application.start()
+    assert.deepEqual([problems, notes.map(({ file }) => file)], [[], [join(folder, 'routes')]])
+    assert.equal((await application.reload()).totalLoaded, 0)
   })
 })
 
 describe('a reload', () => {
+  it('runs no setup of a changed middleware when something else is wrong', async (t) => {
+    const key = `renewed-${process.pid}`
+    const { application, write } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [route('a')],
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': 'export const setup = () => {}',
+    })
+    await application.start()
+    let setUp = 0
+    process.on(key, () => (setUp += 1))
+    t.after(() => process.removeAllListeners(key))
+    write({ 'routes/b.json': '[', 'routes/middleware/m.mjs': `export const setup = () => { process.emit('${key}') }` })
+    await problemsOf(application.reload())
+    assert.equal(setUp, 0)
+    write({ 'routes/b.json': '[]' })
+    await application.reload()
+    assert.equal(setUp, 1)
+  })
+
   it('tells what it did', async (t) => {
     const files = { 'a.mjs': action, 'routes/a.json': [route('a'), route('b'), route('c')] }
     const { application, names, write } = makeApplication(t, files)
@@ -179,9 +209,9 @@ describe('an inspection', () => {
       'routes/middleware/config.json': { load: ['m.mjs'] },
       'routes/middleware/m.mjs': "export default () => {}; export const setup = () => { throw new Error('it ran') }",
     })
-    const { routes, problems, broken, warnings } = await application.inspect()
+    const { routes, problems, broken, incomplete } = await application.inspect()
     assert.deepEqual(routes.map(({ record }) => record.name), ['a', 'b'])
-    assert.deepEqual([problems.map(({ name }) => name), broken, warnings.map(({ name }) => name)], [['c', 'c'], [], ['b']])
+    assert.deepEqual([problems.map(({ name }) => name), broken, incomplete.map(({ name }) => name)], [['c', 'c'], [], ['b']])
     assert.deepEqual(names(), [])
   })
 })

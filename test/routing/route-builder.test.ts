@@ -26,7 +26,7 @@ function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
       middlewareNames: () => [],
     })
     if (!('record' in parsed)) return assert.fail(parsed.problems.join())
-    return builder.build(parsed, { byName, modules: [] })
+    return builder.build(parsed, { byName })
   }
   return { root, build, write: (more: Files) => writeFiles(root, more) }
 }
