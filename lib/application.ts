@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
 import type { ModuleLogger } from './log/logger.ts'
+import { RateLimited } from './log/rate-limited.ts'
 import type { Chain } from './middleware/compose.ts'
 import { readMiddlewareConfig } from './middleware/config-file.ts'
 import { MiddlewareHost } from './middleware/host.ts'
@@ -52,10 +53,14 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
     onProblem: (message) => log('response').warn(message),
   })
   const routesFolder = inFolder(config['paths.routes'])
+  const unawaited = new RateLimited((message) => log('error').warn(message), 1000)
   const builder = createRouteBuilder({
     root,
     modules,
-    late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
+    reports: {
+      late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
+      unawaited: (ctx, message) => unawaited.say(`${label(ctx)}: ${message}`),
+    },
   })
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,

@@ -293,7 +293,7 @@ describe('pool_http', () => {
     const registry = new Registry<Chain>()
     const add = (name: string, url: string, system: boolean, action: Action): void => {
       const record = { name, url, action: 'a.mjs', method: '*', middleware: '', scope: '' }
-      registry.add({ record, pattern: parsePattern(url), system, target: compose([], action, () => {}) })
+      registry.add({ record, pattern: parsePattern(url), system, target: compose([], action, { late: () => {}, unawaited: () => {} }) })
     }
     add('slow', '/slow', false, () => new Promise((resolve) => (release = resolve)))
     add('svc.ping', '/svc-ping', true, () => 'pong')

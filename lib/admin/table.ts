@@ -4,7 +4,7 @@
  * System routes are ordinary entries of the registry. What they have of their own is the guard as their middleware, and
  * that they never wait for a worker of the HTTP pool.
  */
-import { compose, type Action, type Chain } from '../middleware/compose.ts'
+import { compose, type Action, type Chain, type ChainReports } from '../middleware/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'
 import { createGuard, type Change } from './guard.ts'
@@ -78,6 +78,9 @@ const consequences: ReadonlyMap<string, string> = new Map(
   systemRoutes.filter((row) => row.method === 'GET' && row.change === 'always').map((row) => [row.name, row.meaning]),
 )
 
+/** The guard returns what `next()` gives: there is nothing to report. */
+const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
+
 /** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
 export function createSystemRoutes(port: AdminPort): SystemRoutes {
   const guard = createGuard(port)
@@ -92,7 +95,7 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
         record: { name, url, method, action: '', middleware: '', scope: '' },
         pattern: parsePattern(url),
         system: true,
-        target: compose(layers, handlers[name], () => {}),
+        target: compose(layers, handlers[name], noReports),
       }
     })
   return { routes, announceSetup: () => signIn.announceSetup() }

@@ -6,6 +6,7 @@
  *
  * Surprise: nothing here is asynchronous by itself. A chain of synchronous functions is answered without a promise,
  * which is why `next()` returns `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`.
+ * A middleware that does neither is told of in the log; the request is answered once everything below is done.
  */
 import type { Context } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
@@ -28,20 +29,23 @@ export type Action = (ctx: Context) => unknown
 /** A whole route, ready to run. It throws or rejects with what the chain threw. */
 export type Chain = (ctx: Context) => Reply | Promise<Reply>
 
+/** Who is told of what no answer can tell. */
+export interface ChainReports {
+  /** Something went wrong after the request had been answered; only an unawaited `next()` causes that. */
+  readonly late: (ctx: Context, error: unknown) => void
+  /** A middleware returned before `next()` was done. The message says what to write. */
+  readonly unawaited: (ctx: Context, message: string) => void
+}
+
 /**
  * Makes the chain of a route.
  * @param layers outermost first
- * @param late is told of what went wrong after the outermost layer had ended; only an unawaited `next()` causes that
- * @returns a chain that throws Error when a middleware calls `next()` twice, or does not wait for it
+ * @returns a chain that throws Error when a middleware calls `next()` twice
  */
-export function compose(
-  layers: readonly NamedMiddleware[],
-  action: Action,
-  late: (ctx: Context, error: unknown) => void,
-): Chain {
+export function compose(layers: readonly NamedMiddleware[], action: Action, reports: ChainReports): Chain {
   if (layers.length === 0) return (ctx) => runAction(ctx, action)
   return (ctx) => {
-    const pass = new Pass(ctx, layers, action, late)
+    const pass = new Pass(ctx, layers, action, reports)
     let outcome: void | Promise<void>
     try {
       outcome = pass.enter(0)
@@ -61,23 +65,25 @@ class Pass {
   readonly #ctx: Context
   readonly #layers: readonly NamedMiddleware[]
   readonly #action: Action
-  readonly #late: (ctx: Context, error: unknown) => void
+  readonly #reports: ChainReports
   /** Layers below that have been called and not yet settled. */
   #open = 0
   /** What a layer below failed with last, and the reply at that time. */
   #failure: { readonly error: unknown; readonly reply: Reply | undefined } | undefined
   #finished = false
+  /** Called when no layer is open any more. */
+  #whenDone: (() => void) | undefined
 
   constructor(
     ctx: Context,
     layers: readonly NamedMiddleware[],
     action: Action,
-    late: (ctx: Context, error: unknown) => void,
+    reports: ChainReports,
   ) {
     this.#ctx = ctx
     this.#layers = layers
     this.#action = action
-    this.#late = late
+    this.#reports = reports
   }
 
   enter(index: number): void | Promise<void> {
@@ -92,7 +98,7 @@ class Pass {
       called = true
       if (this.#finished) {
         const error = new Error(`Middleware ${layer.name} called next() after the request had been answered`)
-        return this.#late(this.#ctx, error)
+        return this.#reports.late(this.#ctx, error)
       }
       const outcome = this.enter(index + 1)
       return isThenable(outcome) ? this.#watch(Promise.resolve(outcome)) : outcome
@@ -103,12 +109,9 @@ class Pass {
    * The reply, once the outermost layer has returned. A failure below it that nobody waited for, or that a middleware
    * caught without replying anything, fails the request.
    */
-  reply(): Reply {
+  reply(): Reply | Promise<Reply> {
+    if (this.#open > 0) return this.#waitForLayers()
     this.#finished = true
-    if (this.#open > 0) {
-      const names = this.#layers.map((layer) => layer.name).join(', ')
-      throw new Error(`A middleware returned before next() was done: write \`await next()\` in one of ${names}`)
-    }
     if (this.#failure !== undefined && this.#failure.reply === this.#ctx.reply) throw this.#failure.error
     return this.#ctx.currentReply()
   }
@@ -119,20 +122,33 @@ class Pass {
     throw error
   }
 
+  #waitForLayers(): Promise<Reply> {
+    const names = this.#layers.map((layer) => layer.name).join(', ')
+    this.#reports.unawaited(this.#ctx, `a middleware returned before next() was done: write \`await next()\` in ${names}`)
+    return new Promise<void>((resolve) => {
+      this.#whenDone = resolve
+    }).then(() => this.reply())
+  }
+
   #watch(outcome: Promise<void>): Promise<void> {
     this.#open += 1
     outcome.then(
-      () => {
-        this.#open -= 1
-      },
+      () => this.#close(),
       (error: unknown) => {
-        this.#open -= 1
-        if (this.#failure?.error === error) return // It comes up through the layers.
-        this.#failure = { error, reply: this.#ctx.reply }
-        if (this.#finished) this.#late(this.#ctx, error)
+        // The same error comes up through the layers: it is noted once.
+        if (this.#failure?.error !== error) {
+          this.#failure = { error, reply: this.#ctx.reply }
+          if (this.#finished) this.#reports.late(this.#ctx, error)
+        }
+        this.#close()
       },
     )
     return outcome
+  }
+
+  #close(): void {
+    this.#open -= 1
+    if (this.#open === 0) this.#whenDone?.()
   }
 }
 

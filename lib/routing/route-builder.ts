@@ -5,7 +5,7 @@
  * file that was missing serves once it is there.
  */
 import type { Context } from '../http/context.ts'
-import { compose, type Action, type Chain } from '../middleware/compose.ts'
+import { compose, type Action, type Chain, type ChainReports } from '../middleware/compose.ts'
 import type { MiddlewareSet } from '../middleware/host.ts'
 import { createActions, type ResolvedAction } from './action.ts'
 import type { Modules } from './modules.ts'
@@ -28,14 +28,14 @@ export interface RouteBuilder {
 }
 
 /**
- * @param options `root`: `paths.root`, absolute; `late` is told of a failure that came after its reply
+ * @param options `root`: `paths.root`, absolute
  */
 export function createRouteBuilder(options: {
   readonly root: string
   readonly modules: Modules
-  readonly late: (ctx: Context, error: unknown) => void
+  readonly reports: ChainReports
 }): RouteBuilder {
-  const { root, modules, late } = options
+  const { root, modules, reports } = options
   const actions = createActions<Context>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
   return {
     async build({ record, pattern }, middleware) {
@@ -46,7 +46,7 @@ export function createRouteBuilder(options: {
         return { name, run }
       })
       const resolved = await actions.resolve(record.action)
-      const target = compose(layers, runOf(resolved), late)
+      const target = compose(layers, runOf(resolved), reports)
       const { state, error, namespace, reference } = resolved
       const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
       return { route: { record, pattern, system: false, target }, problem: error?.message, broken }

@@ -91,7 +91,7 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
       record: { name, url, method, action: '', middleware: '', scope: '' },
       pattern: parsePattern(url),
       system: name.startsWith('svc.'),
-      target: compose(layers, action, () => {}),
+      target: compose(layers, action, { late: () => {}, unawaited: () => {} }),
     })
   }
   const { ContextClass } = createContextClass([], {
