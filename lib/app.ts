@@ -7,6 +7,7 @@ import { createPanel } from './admin/panel.ts'
 import { chooseAppKey } from './app-key.ts'
 import { buildApplication, type SetupApp } from './application.ts'
 import { readCertificates } from './certificates.ts'
+import { withGroups } from './config/groups.ts'
 import { ConfigError, parseConfig, type LoadedConfig } from './config/load.ts'
 import { describe } from './control/commands.ts'
 import type { Control } from './control/commands.ts'
@@ -233,7 +234,7 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   return {
-    config,
+    config: withGroups(config),
     logger: log,
     control,
     start,

@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
-import type { Config } from './config/table.ts'
+import { withGroups, type GroupedConfig } from './config/groups.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
 import type { Chain } from './middleware/compose.ts'
@@ -21,7 +21,8 @@ import { createViews, type Views } from './views/cache.ts'
 
 /** What a middleware module's `setup(app)` is given. */
 export interface SetupApp {
-  readonly config: Config
+  /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
+  readonly config: GroupedConfig
   /** The log of a module; a name of the application's own always passes the trace filter. */
   logger(module: string): ModuleLogger
 }
@@ -66,7 +67,7 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
     folder: middlewareFolder,
     modules,
     builtIn: new Map(),
-    app: { config, logger: log },
+    app: { config: withGroups(config), logger: log },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })

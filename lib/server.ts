@@ -164,7 +164,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.close(ctx.response.writableFinished)?.catch((error: unknown) => {
       responseLog.error(`${label(ctx)}: an upload's temporary files could not be removed`, error)
     })
-    parts.metrics.record(ctx)
+    if (ctx.counted) parts.metrics.record(ctx)
     accessLog?.write(ctx)
     if (requestLog.debugEnabled) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)

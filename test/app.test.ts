@@ -231,8 +231,8 @@ describe('the logs of an app', () => {
     })
     assert.equal((await request(url)).status, 500)
     const said = lines().join('\n')
-    assert.match(said, /GET \/ \(a\): A middleware returned before next\(\) was done: write `await next\(\)` in one of m/)
-    assert.match(said, /GET \/ \(a\): a middleware did not wait for next\(\), which failed\n {4}Error: ouch/)
+    assert.match(said, /WARN .*GET \/ \(a\): a middleware returned before next\(\) was done: write `await next\(\)` in m/)
+    assert.match(said, /ERROR.*GET \/ \(a\): ouch\n {4}Error: ouch/)
   })
 
   it('have what went wrong with a compiled view on disk', async (t) => {

@@ -112,7 +112,7 @@ describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
   /** Members of the class that are for the server's own parts. */
   const internal = `
-    request response services body run running sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
+    request response services body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
     routeName sentStatus durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection matched replyOf
     currentReply memo close`.trim().split(/\s+/)
 

@@ -23,10 +23,10 @@ export async function makeCredentials(source: SecretSource): Promise<AdminCreden
 }
 
 /**
- * Makes a secret: by the spec the MD5, in hex, of timestamp (here in milliseconds), user and password concatenated;
+ * Makes a secret: by the spec the MD5, in hex, of timestamp (in whole seconds), user and password concatenated;
  * hardened, 32 random bytes in base64url.
  */
 export function makeSecret({ user, password, hardened, nowMs }: SecretSource): string {
   if (hardened) return randomBytes(32).toString('base64url')
-  return createHash('md5').update(`${nowMs}${user}${password}`).digest('hex')
+  return createHash('md5').update(`${Math.floor(nowMs / 1000)}${user}${password}`).digest('hex')
 }

@@ -53,6 +53,8 @@ export class Context implements AccessEntry {
   sentBytes = 0
   /** Whether this request has a worker of the HTTP pool now. */
   holdsWorker = false
+  /** Whether the metrics count this request. */
+  counted = true
   /** Whether the route's middleware and action are at work. */
   running = false
   /** Whether the response has ended or the client has left. */
