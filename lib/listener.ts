@@ -9,7 +9,13 @@ import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
-import { guardConnections, stopAccepting, type ConnectionCounts, type ConnectionOptions } from './http/connections.ts'
+import {
+  guardConnections,
+  retire,
+  stopAccepting,
+  type ConnectionCounts,
+  type ConnectionOptions,
+} from './http/connections.ts'
 import { createServer } from './http/node-http.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
@@ -34,7 +40,7 @@ export interface Listener {
   setCertificates(certificates: Certificates): void
   /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
   stopAccepting(): Promise<void>
-  /** Closes the connections on which nothing is being served. */
+  /** Closes the connections on which no request is being served, whatever has come on them so far. */
   closeIdle(): void
   /** Open connections, and those refused since the start. */
   connections(): ConnectionCounts
@@ -69,9 +75,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     },
     stopAccepting: () => stopAccepting(server),
     closeIdle: () => {
-      server.closeIdleConnections()
-      // Node does not count a connection as idle on which nothing has come yet, such as one that a browser keeps ready.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+      for (const socket of sockets) retire(socket)
     },
     connections,
     closeAll: async () => {
@@ -96,7 +100,7 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
   return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
 }
 
-/** The open sockets; with TLS those below it as well, on which a handshake may be pending. */
+/** The open sockets. With TLS the one below it while the handshake is pending, then the one above in its place. */
 function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   const add = (socket: Socket): void => {
@@ -104,7 +108,11 @@ function trackSockets(server: Server): ReadonlySet<Socket> {
     socket.once('close', () => sockets.delete(socket))
   }
   server.on('connection', add)
-  server.on('secureConnection', add)
+  server.on('secureConnection', (socket: Socket) => {
+    add(socket)
+    // Node keeps the socket below in this field; there is no documented way to it.
+    sockets.delete((socket as Socket & { readonly _parent: Socket })._parent)
+  })
   return sockets
 }
 

@@ -21,6 +21,7 @@ import { RateLimited } from './log/rate-limited.ts'
 import { isError } from './log/stack.ts'
 import type { Chain } from './middleware/compose.ts'
 import { Pool, type PoolOptions } from './pool/pool.ts'
+import { ordinaryMethods } from './routing/leaf.ts'
 import type { Registry } from './routing/registry.ts'
 
 /** What a server is made of. */
@@ -92,7 +93,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   function answerUnmatched(ctx: Context): void {
-    const methods = registry.allowed(ctx.path)
+    const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')
       if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, allow)

@@ -4,7 +4,8 @@
  * the background work, so that requests that hang leave it some time.
  *
  * Surprise: a connection that is idle when the stop begins is kept for a moment. Its client may just be sending, and a
- * connection cut under a request is a failed request; one that is answered with `Connection: close` is not.
+ * connection cut under a request is a failed request; one that is answered with `Connection: close` is not. After that
+ * moment only what is being served counts: a header section that has come in part waits no longer.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener } from './listener.ts'
@@ -32,7 +33,7 @@ export interface Stop {
   readonly begun: boolean
 }
 
-/** How long idle connections are kept, in milliseconds. */
+/** How long connections are kept on which no request is being served, in milliseconds. */
 const retireAfterMs = 500
 
 /** Prepares the stop of one server. */

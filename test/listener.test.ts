@@ -19,7 +19,10 @@ import { until } from './support/until.ts'
 
 const files = {
   'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
-  'a.mjs': 'export default ({ secure, url }) => { return { secure } }',
+  'a.mjs': `export default async ({ secure, method, readText }) => {
+    if (method === 'POST') await readText()
+    return { secure }
+  }`,
 }
 
 /** A folder with an application and its certificate `first`, which is in use as `tls/cert.pem`. */
@@ -126,12 +129,16 @@ describe('HTTPS', () => {
 
   it('answers what is sent at the moment of the stop, and closes what is idle', async (t) => {
     const { app, port } = await startSecure(t)
-    const [kept, used, unused] = await Promise.all([connectTls(t, port), connectTls(t, port), connectTls(t, port)])
+    const connected = Array.from({ length: 4 }, () => connectTls(t, port))
+    const [kept, used, unused, partial] = (await Promise.all(connected)) as [TLSSocket, TLSSocket, TLSSocket, TLSSocket]
     const silent = connectTcp(port, '127.0.0.1') // It never begins its handshake.
-    t.after(() => silent.destroy())
-    await Promise.all([once(silent, 'connect'), ask(kept), ask(used)])
-    const closed = [used, unused, silent].map((socket) => once(socket, 'close'))
-    for (const socket of [used, unused, silent]) socket.resume()
+    const begun = connectTcp(port, '127.0.0.1') // It never ends it.
+    const idle = [used, unused, silent, begun, partial]
+    t.after(() => idle.forEach((socket) => socket.destroy()))
+    await Promise.all([once(silent, 'connect'), once(begun, 'connect'), ask(kept), ask(used)])
+    begun.write('\x16\x03\x01\x02\x00\x01', 'latin1')
+    partial.write('GET / HTTP/1.1\r\nHost:')
+    const closed = idle.map((socket) => once(socket.resume(), 'close'))
     const before = performance.now()
     const stopped = app.stop()
     const text = readAll(kept)
@@ -140,6 +147,20 @@ describe('HTTPS', () => {
     assert.deepEqual([status, headers['connection']], [200, 'close'])
     await Promise.all([stopped, ...closed])
     assert.ok(performance.now() - before < 1500)
+  })
+
+  it('answers what runs when the stop closes what is idle', async (t) => {
+    const { app, port } = await startSecure(t)
+    const [held, idle] = await Promise.all([connectTls(t, port), connectTls(t, port)])
+    const text = readAll(held)
+    held.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab')
+    await ask(idle)
+    const gone = once(idle, 'close')
+    const stopped = app.stop()
+    await gone
+    held.write('cd')
+    assert.equal(parseAnswer(await text).status, 200)
+    await stopped
   })
 
   it('is not brought down by clients that speak no TLS', async (t) => {

@@ -68,11 +68,22 @@ describe('the way of a request', () => {
 
   it('refuses a target that is no path', async (t) => {
     const { port } = await startApplication(t, {})
-    for (const target of ['*', 'example.org:80', 'ftp://example.org/a']) {
-      const method = target === '*' ? 'OPTIONS' : 'GET'
-      const text = await exchange(port, `${method} ${target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
-      assert.equal(parseAnswer(text).status, 400, target)
+    for (const line of ['GET *', 'POST *', 'OPTIONS *?a', 'OPTIONS a', 'GET example.org:80', 'GET ftp://example.org/a']) {
+      const text = await exchange(port, `${line} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
+      assert.equal(parseAnswer(text).status, 400, line)
     }
+  })
+
+  it('answers OPTIONS for the server as a whole, whatever its routes take, with the ordinary methods', async (t) => {
+    const { port, lines } = await startApplication(t, {
+      'routes/a.json': [{ name: 'rest', url: '/*rest', action: 'a.mjs' }],
+      'a.mjs': "export default () => 'never'",
+    })
+    const ask = async (fields: string) => parseAnswer(await exchange(port, `OPTIONS * HTTP/1.1\r\n${fields}Connection: close\r\n\r\n`))
+    const { status, headers, body } = await ask('Host: h\r\n')
+    assert.deepEqual([status, headers['allow'], body], [204, 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT', ''])
+    assert.equal((await ask('')).status, 400, 'without a Host')
+    assert.match(lines('access.log')[0] ?? '', /"OPTIONS \* HTTP\/1\.1" 204/)
   })
 
   it('answers 500 without a reason, and logs the reason with its stack', async (t) => {

@@ -22,8 +22,10 @@ const files = {
     { name: 'ok', url: '/ok', action: 'a.mjs' },
     { name: 'held', url: '/held/:key', action: 'a.mjs@held' },
     { name: 'hangs', url: '/hangs', action: 'a.mjs@hangs' },
+    { name: 'length', url: '/length', action: 'a.mjs@length' },
   ],
   'a.mjs': `export default () => 'ok'
+    export const length = async ({ readText, text }) => text(String((await readText()).length))
     export const held = (ctx) => {
       ctx.log('held')
       return new Promise((resolve) => process.once('go-' + ctx.params.key, () => resolve('at last')))
@@ -104,15 +106,58 @@ describe('the stop', () => {
     const { app, port } = await startApplication(t, files)
     const socket = await open(t, port)
     socket.write('GET /ok HTTP/1.1\r\n')
-    const other = await open(t, port)
-    await askOn(other, '/ok')
-    const gone = once(other, 'close')
     const stopped = app.stop()
-    await gone // The idle one has been closed, so the half-sent request has outlived it.
     const text = readAll(socket)
     socket.write('Host: h\r\n\r\n')
     assert.equal(parseAnswer(await text).status, 200)
     await stopped
+  })
+
+  it('waits for no header section that has come in part, on a used connection neither', async (t) => {
+    const { app, port } = await startApplication(t, files)
+    const used = await open(t, port)
+    const fresh = await open(t, port)
+    await askOn(used, '/ok')
+    for (const socket of [used, fresh]) socket.write('GET /ok HTTP/1.1\r\nHost: h\r\nX-Slow: ')
+    const closed = [used, fresh].map((socket) => once(socket.resume(), 'close'))
+    const before = performance.now()
+    await app.stop()
+    await Promise.all(closed)
+    assert.ok(performance.now() - before < 1500)
+  })
+
+  it('waits for a request whose body is still coming', async (t) => {
+    const { app, port } = await startApplication(t, files)
+    const [uploading, idle] = [await open(t, port), await open(t, port)]
+    await askOn(idle, '/ok')
+    uploading.write('POST /length HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab')
+    const text = readAll(uploading)
+    const gone = once(idle, 'close')
+    const stopped = app.stop()
+    await gone // What is idle has been closed, and the upload has outlived it.
+    uploading.write('cd')
+    const { status, body } = parseAnswer(await text)
+    assert.deepEqual([status, body], [200, '4'])
+    await stopped
+  })
+
+  it('ends a connection without breaking it on which the rest of an answered request is still coming', async (t) => {
+    const { app, port } = await startApplication(t, files)
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    t.after(() => socket.destroy())
+    const rest = Buffer.alloc(900_000)
+    socket.write(`POST /ok HTTP/1.1\r\nHost: h\r\nContent-Length: ${rest.length}\r\n\r\n`)
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    assert.equal(parseAnswer(chunk.toString()).status, 200)
+    const ended = once(socket, 'end')
+    const before = performance.now()
+    const stopped = app.stop()
+    await ended
+    const closed = once(socket, 'close') // Rejects when the connection is reset.
+    socket.write(rest.subarray(1))
+    socket.end(rest.subarray(0, 1))
+    await Promise.all([closed, stopped])
+    assert.ok(performance.now() - before < 1500)
   })
 
   it('has the access line of what it cut', async (t) => {
@@ -270,13 +315,15 @@ describe('the stop', () => {
     const folder = temporaryFolder(t)
     writeFiles(folder, files)
     const loaded = parseConfig({ 'log.console': false }, folder)
-    // The port is asked for at the moment of binding.
-    const port = { enumerable: true, get: () => (void app.stop(), 0) }
+    let app: App | undefined
+    // The last to ask for the port is who binds it.
+    const port = { enumerable: true, get: () => (void app?.stop(), 0) }
     const config = Object.defineProperty({ ...loaded.config }, 'server.port', port)
-    const app: App = createApp({ loaded: { ...loaded, config } })
-    t.after(() => app.closeLogs())
-    await assert.rejects(app.start(), { message: 'Cannot start: the server is being stopped' })
-    await app.stopped
+    const made = createApp({ loaded: { ...loaded, config } })
+    app = made
+    t.after(() => made.closeLogs())
+    await assert.rejects(made.start(), { message: 'Cannot start: the server is being stopped' })
+    await made.stopped
   })
 
   it('follows a start that failed because the port is taken, without a drain delay', async (t) => {

@@ -3,12 +3,23 @@
  */
 import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../control/commands.ts'
 import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 
 /** Makes the handlers. */
 export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
+  /** As `match`, with the error that the request would get as a value. */
+  function dryMatch(method: string, path: string): ReturnType<typeof match> | HttpError {
+    try {
+      return match(method, path)
+    } catch (error) {
+      if (error instanceof HttpError) return error
+      throw error
+    }
+  }
+
   function unsaved(ctx: Context, error: RoutesUnsavedError, name: string): Reply {
     log.error(error.message)
     return refuse(ctx, 500, error.message, { name })
@@ -83,7 +94,10 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       const path = ctx.query.get('path') ?? ''
       if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)
       const queryAt = path.indexOf('?')
-      const found = match(method, queryAt < 0 ? path : path.slice(0, queryAt))
+      const found = dryMatch(method, queryAt < 0 ? path : path.slice(0, queryAt))
+      if (found instanceof HttpError) {
+        return ctx.json({ ok: true, matched: false, status: found.status, reason: found.message })
+      }
       if ('record' in found) return ctx.json({ ok: true, matched: true, route: found.record, params: found.params })
       const allow = [...found]
       if (allow.length === 0) return ctx.json({ ok: true, matched: false, status: 404, reason: 'no pattern matches the path' })

@@ -32,6 +32,9 @@ export interface ClientAddress {
   trusts(socketAddress: string): boolean
 }
 
+/** Past this number of addresses all are forgotten. */
+const rememberedPeers = 1000
+
 const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5})$/
 
 /**
@@ -42,7 +45,8 @@ const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
   const proxies = new BlockList()
   for (const entry of trusted) addBlock(proxies, entry)
-  if (trusted.length === 0) return { resolve: (socketAddress) => direct(socketAddress), trusts: () => false }
+  const direct = rememberPeers()
+  if (trusted.length === 0) return { resolve: direct, trusts: () => false }
 
   return {
     trusts: (socketAddress) => isListed(proxies, direct(socketAddress).ip),
@@ -95,8 +99,17 @@ function splitBlock(entry: string): { address: string; prefix: string | undefine
   return { address: entry.slice(0, slash), prefix: entry.slice(slash + 1) }
 }
 
-function direct(socketAddress: string): ClientInfo {
-  return { ip: normalizeIp(socketAddress) ?? socketAddress, proto: undefined, host: undefined }
+/** Normalizes the addresses of peers, and keeps what came out: each is asked for with every request. */
+function rememberPeers(): (socketAddress: string) => ClientInfo {
+  const known = new Map<string, ClientInfo>()
+  return (socketAddress) => {
+    const found = known.get(socketAddress)
+    if (found !== undefined) return found
+    const made = { ip: normalizeIp(socketAddress) ?? socketAddress, proto: undefined, host: undefined }
+    if (known.size === rememberedPeers) known.clear()
+    known.set(socketAddress, made)
+    return made
+  }
 }
 
 /** Walks `X-Forwarded-For` from the right. The depth is how many entries stand right of the client's own. */

@@ -5,7 +5,7 @@
  * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
  * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
  */
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
@@ -28,6 +28,14 @@ const statusOfError: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** What Node keeps in a socket; there is no documented way to it. */
+type HttpSocket = Socket & {
+  /** The response in progress. */
+  readonly _httpMessage?: ServerResponse | null
+  /** `incoming`: the request that is being read, or was read last. */
+  readonly parser?: { readonly incoming?: IncomingMessage | null } | null
 }
 
 /** What is counted of connections. */
@@ -118,13 +126,25 @@ export function stopAccepting(server: Server): Promise<void> {
 }
 
 /**
+ * Closes a connection on which no request is being served, from its header section to the end of its answer: Node's
+ * `closeIdleConnections()` spares one that has sent nothing yet, or a part of a header section. A connection that is
+ * closing by itself is left alone; one that still sends the body of a request that has its answer is closed politely.
+ */
+export function retire(socket: Socket): void {
+  const { _httpMessage: answer, parser } = socket as HttpSocket
+  if (answer || socket.writableEnded) return
+  if (parser?.incoming?.complete !== false) return void socket.destroy()
+  linger(socket)
+  socket.destroySoon()
+}
+
+/**
  * Ends a connection with an error. Requests that were read whole get their own answers first; one that is still being
  * read gets the error as its answer; where there is none, the answer is written by hand.
  */
 function refuse(socket: Socket, status: number): void {
   if (!socket.writable) return
-  // Node keeps the response in progress in this field of the socket; there is no documented way to it.
-  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+  const pending = (socket as HttpSocket)._httpMessage
   if (pending && (pending.req.complete || pending.writableEnded)) {
     pending.once('close', () => refuse(socket, status))
     return

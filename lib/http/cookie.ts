@@ -9,6 +9,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 
+type SameSite = (typeof sameSites)[number]
+
 /** The attributes of a cookie. */
 export interface CookieAttributes {
   /** Seconds, an integer; 0 or less: the browser drops it. Without it and `expires`, it ends with the browser. */
@@ -23,8 +25,8 @@ export interface CookieAttributes {
   readonly httpOnly?: boolean
   /** Unless given, true on TLS. */
   readonly secure?: boolean
-  /** `Lax` unless given; `None` needs `secure`. */
-  readonly sameSite?: 'Strict' | 'Lax' | 'None'
+  /** `Lax` unless given, in upper or lower case; `None` needs `secure`. */
+  readonly sameSite?: SameSite | Lowercase<SameSite>
 }
 
 /** What holds for a cookie that does not say otherwise. */
@@ -39,6 +41,7 @@ export const maxCookieBytes = 4096
 export const maxCookieAttributeBytes = 1024
 
 const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
+const sameSites = ['Strict', 'Lax', 'None'] as const
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
@@ -96,7 +99,8 @@ export function serializeCookie(
     }
   }
   const { maxAge, expires, domain } = attributes
-  const { path = '/', httpOnly = true, secure = defaults.secure, sameSite = 'Lax' } = attributes
+  const { path = '/', httpOnly = true, secure = defaults.secure } = attributes
+  const sameSite = readSameSite(name, attributes.sameSite)
   checkTogether(name, { path, domain, secure, sameSite })
 
   let text = pair
@@ -142,18 +146,22 @@ function encodeValue(name: string, value: string): string {
   }
 }
 
+/** The attribute as it is written. */
+function readSameSite(name: string, given: unknown = 'Lax'): SameSite {
+  const known = typeof given === 'string' && sameSites.find((each) => each.toLowerCase() === given.toLowerCase())
+  if (!known) throw wrong(name, 'sameSite must be Strict, Lax or None', given)
+  return known
+}
+
 interface Together {
   readonly path: string
   readonly domain: string | undefined
   readonly secure: boolean
-  readonly sameSite: string
+  readonly sameSite: SameSite
 }
 
 /** What the browser would drop the cookie for without a word (RFC 6265bis sections 4.1.3 and 5.7). */
 function checkTogether(name: string, { path, domain, secure, sameSite }: Together): void {
-  if (sameSite !== 'Strict' && sameSite !== 'Lax' && sameSite !== 'None') {
-    throw wrong(name, 'sameSite must be Strict, Lax or None', sameSite)
-  }
   if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
   const prefix = /^__(?:secure|host)-/i.exec(name)?.[0].toLowerCase()
   if (prefix === undefined) return

@@ -7,15 +7,20 @@ import { isError, textOf } from '../log/stack.ts'
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
+import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, htmlType, jsonReply } from './reply.ts'
 
 /** Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own. */
 export function wantsJson(ctx: Context): boolean {
-  const accept = ctx.header('accept')
-  if (accept !== undefined && /[/+]json\b/i.test(accept)) return true
+  if (ctx.header('accept')?.split(',').some(takesJson)) return true
   if (ctx.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(ctx.header('content-type') ?? '')
+}
+
+/** Whether a media range of Accept names JSON, and not as what is not wanted: `q=0` (RFC 9110, section 12.4.2). */
+function takesJson(range: string): boolean {
+  return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
 /** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. */
@@ -29,11 +34,12 @@ export function toHttpError(thrown: unknown): HttpError {
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
- * that never came are dropped, and so are cookies: what was to be set belongs to work that failed.
+ * that never came are dropped; `Cache-Control: no-store` stays. So do cookies below 500, where the error is an answer
+ * that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work that failed.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
 export function errorReply(ctx: Context, error: HttpError, reveal: boolean): BodyReply {
-  for (const name of ctx.outgoingIfAny === undefined ? [] : droppedFields) ctx.outgoing.delete(name)
+  if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
@@ -43,8 +49,6 @@ export function errorReply(ctx: Context, error: HttpError, reveal: boolean): Bod
 }
 
 const droppedFields = [
-  'Set-Cookie',
-  'Cache-Control',
   'Content-Disposition',
   'Content-Encoding',
   'Content-Language',
@@ -56,6 +60,12 @@ const droppedFields = [
   'Last-Modified',
   'Location',
 ]
+
+function dropFields(outgoing: HeaderList, status: number): void {
+  for (const name of droppedFields) outgoing.delete(name)
+  if (outgoing.get('Cache-Control') !== 'no-store') outgoing.delete('Cache-Control')
+  if (status >= 500) outgoing.delete('Set-Cookie')
+}
 
 /** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */
 export function errorPage(status: number, detail: string | undefined): string {

@@ -104,7 +104,9 @@ class RequestLog implements AccessLog {
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     this.#now = now
     this.#renderLine = createRenderLine(options.format)
-    this.#appender = new Appender({ target, report, alert, now })
+    // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
+    const encoding = options.format === 'json' ? 'utf8' : 'latin1'
+    this.#appender = new Appender({ target, report, alert, now, encoding })
   }
 
   get written(): number {
@@ -151,8 +153,10 @@ function createRenderLine(format: AccessFormat): RenderLine {
 
 function createSpecLine(): RenderLine {
   const clock = createAccessClock()
+  const address = rememberingLast(field)
+  const method = rememberingLast(field)
   return (entry, nowMs) =>
-    `${field(entry.ip)} - - [${clock(nowMs)}] "${field(entry.method)} ${field(entry.path)} ` +
+    `${address(entry.ip)} - - [${clock(nowMs)}] "${method(entry.method)} ${field(entry.path)} ` +
     `HTTP/${entry.httpVersion}" ${entry.sentStatus}`
 }
 
@@ -170,6 +174,19 @@ function createJsonLine(): RenderLine {
 function field(text: string): string {
   if (text === '') return '-'
   return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
+}
+
+/** The same, at the cost of a comparison for a text that comes twice in a row, as addresses and methods do. */
+function rememberingLast(render: (text: string) => string): (text: string) => string {
+  let last = ''
+  let rendered = render(last)
+  return (text) => {
+    if (text !== last) {
+      last = text
+      rendered = render(text)
+    }
+    return rendered
+  }
 }
 
 function quoted(text: string | undefined): string {

@@ -21,6 +21,8 @@ export interface AppenderOptions {
   readonly alert: (message: string) => void
   /** The time in milliseconds. */
   readonly now: () => number
+  /** `latin1` where every line is ASCII, which it encodes in half the time; `utf8` unless given. */
+  readonly encoding?: 'utf8' | 'latin1'
 }
 
 const batchLength = 64 * 1024
@@ -49,6 +51,7 @@ export class Appender {
   readonly #report: LogReport
   readonly #alert: (message: string) => void
   readonly #now: () => number
+  readonly #encoding: 'utf8' | 'latin1'
   readonly #turn = (): void => {
     this.#scheduled = false
     this.#drain()
@@ -72,6 +75,7 @@ export class Appender {
     this.#report = options.report
     this.#alert = options.alert
     this.#now = options.now
+    this.#encoding = options.encoding ?? 'utf8'
     this.#drain()
   }
 
@@ -185,10 +189,10 @@ export class Appender {
     this.#target.batchWritten()
   }
 
-  /** The text in UTF-8. There is one batch at a time, so all share one memory: new ones would cost a tenth more. */
+  /** The text as bytes. There is one batch at a time, so all share one memory: new ones would cost a tenth more. */
   #bytesOf(text: string): Uint8Array {
-    if (text.length * maxBytesPerUnit > this.#memory.length) return Buffer.from(text)
-    return this.#memory.subarray(0, this.#memory.write(text))
+    if (text.length * maxBytesPerUnit > this.#memory.length) return Buffer.from(text, this.#encoding)
+    return this.#memory.subarray(0, this.#memory.write(text, this.#encoding))
   }
 
   #forget(): void {

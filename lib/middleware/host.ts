@@ -163,8 +163,7 @@ export class MiddlewareHost<App> {
 
 function register(file: string, namespace: ModuleNamespace, byName: Map<string, Middleware>): void {
   for (const [exported, value] of Object.entries(namespace)) {
-    // Node adds `module.exports` to the namespace of a CommonJS module; it is the default export again.
-    if (exported === 'setup' || exported === 'module.exports' || typeof value !== 'function') continue
+    if (exported === 'setup' || typeof value !== 'function') continue
     const name = exported === 'default' ? basename(file, extname(file)) : exported
     if (byName.has(name)) throw new MiddlewareError(file, `Cannot load middleware ${file}: the name ${name} is taken`)
     byName.set(name, value as Middleware)

@@ -5,6 +5,7 @@
  * Surprises: Node never lets go of a module, so each generation stays in memory until the process ends. The
  * `import.meta.url` of a renewed module ends with a query (`?svc=1-3`). CommonJS has one instance a process: what
  * `require` loads is dropped from its cache. But an ES module that `require` loaded stays as it was first loaded.
+ * And what is given for a CommonJS module is not its namespace, see `exportsOf`.
  */
 import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -14,7 +15,7 @@ import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication } from './module-hooks.ts'
 import { moduleLoadError } from './module-load-error.ts'
 
-/** What a module exports, by name. */
+/** What a module exports, by name; of a CommonJS module what it means to export, and no `module.exports`. */
 export type ModuleNamespace = Readonly<Record<string, unknown>>
 
 /** The modules of one application. */
@@ -87,9 +88,9 @@ class ApplicationModules implements Modules {
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {
     try {
       const url = await this.#inTurn(() => this.#locate(file, entry))
-      const namespace: ModuleNamespace = await import(url)
+      const exported = exportsOf(await import(url), entry.real)
       entry.state = 'loaded'
-      return namespace
+      return exported
     } catch (error) {
       entry.state = 'failed'
       const failure = await moduleLoadError(error, { file, root: this.#root, files: [...entry.files] })
@@ -154,4 +155,24 @@ class ApplicationModules implements Modules {
     this.#turn = result.catch(() => undefined)
     return result
   }
+}
+
+/**
+ * What a module exports. Node gives `module.exports` of a CommonJS module as its default export, and as named ones the
+ * names that it finds in the source without running it. So here every own name of `module.exports` is an export, and
+ * the default is `exports.default` where there is one, as compilers write it, and `module.exports` is no function.
+ *
+ * @param namespace as `import()` gave it; that of an ES module is given back as it is
+ * @param file its real path
+ */
+function exportsOf(namespace: ModuleNamespace, file: string): ModuleNamespace {
+  const whole = namespace['default']
+  if (whole === null || (typeof whole !== 'object' && typeof whole !== 'function')) return namespace
+  // Node names a CommonJS module by this export from version 23 on; before, such a module is known by its cache alone.
+  const ofCommonJs = namespace['module.exports'] ?? createRequire(import.meta.url).cache[file]?.exports
+  if (whole !== ofCommonJs) return namespace
+  const members = whole as Readonly<Record<string, unknown>> // An object or a function may have any.
+  const exported = Object.fromEntries(Object.keys(members).map((name) => [name, members[name]]))
+  if (typeof whole === 'function' || !Object.hasOwn(members, 'default')) return { ...exported, default: whole }
+  return { ...exported, default: members['default'] }
 }

@@ -42,6 +42,23 @@ test('lets everybody to what is open, and to the rest with a cookie that counts'
   assert.equal((await request(`${url}/svc-index`, { headers: { cookie: `a=b; ${cookie}; c=d` } })).text, 'passed')
 })
 
+test('no answer may be kept, whatever it is', async (t) => {
+  const { url } = await start(t)
+  const crossSite = { cookie, 'sec-fetch-site': 'cross-site' }
+  const rows: [status: number, path: string, method: string, headers: Record<string, string>][] = [
+    [200, '/svc-ping', 'GET', {}],
+    [200, '/svc-index', 'GET', { cookie }],
+    [302, '/svc-index', 'GET', {}],
+    [401, '/svc-routes/add', 'POST', { accept: json }],
+    [403, '/svc-stop', 'GET', crossSite],
+    [405, '/svc-stop', 'HEAD', { cookie }],
+  ]
+  for (const [status, path, method, headers] of rows) {
+    const answer = await request(url + path, { method, headers })
+    assert.deepEqual([answer.status, answer.headers['cache-control']], [status, 'no-store'], `${method} ${path}`)
+  }
+})
+
 test('sends whoever has no such cookie to the login, with the path without its query', async (t) => {
   const { url } = await start(t)
   const old = `svc_admin=${makeAdminCookie({ ...rules, nowMs: nowMs - 3_601_000 })}`

@@ -41,7 +41,7 @@ describe('errorPage', () => {
 })
 
 describe('the answer to an error', () => {
-  it('drops cookies and what described the reply that never came, and keeps the rest', async (t) => {
+  it('drops, from 500 on, cookies and what described the reply that never came, and keeps the rest', async (t) => {
     const dropped = ['Cache-Control', 'Content-Disposition', 'Content-Encoding', 'Content-Language', 'Content-Range', 'ETag']
     const { url } = await serve(t, {
       '/': `(ctx) => {
@@ -62,6 +62,21 @@ describe('the answer to an error', () => {
     assert.match(text, /<h1>500/)
   })
 
+  it('keeps cookies below 500, where the application meant the answer, and no-store always', async (t) => {
+    const action = (status: number) => `(ctx) => {
+      ctx.setCookie('a', 'b')
+      ctx.setHeader('Cache-Control', 'no-store')
+      ctx.setHeader('ETag', '"a"')
+      ctx.fail(${status}, 'failed', 'x')
+    }`
+    const { url } = await serve(t, { '/403': action(403), '/499': action(499), '/500': action(500) })
+    for (const [path, cookies] of [['/403', 1], ['/499', 1], ['/500', undefined]] as const) {
+      const { headers } = await request(url + path)
+      assert.deepEqual([headers['set-cookie']?.length, headers.etag], [cookies, undefined], path)
+      assert.equal(headers['cache-control'], 'no-store')
+    }
+  })
+
   it('is a page with nosniff, or JSON when the request is a program’s', async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => ctx.fail(409, 'taken', 'the <name> is taken')", '/down': "(ctx) => ctx.fail(503, 'down', 'secret')" })
     const page = await request(url)
@@ -74,6 +89,12 @@ describe('the answer to an error', () => {
     assert.deepEqual(body.json(), { error: 'taken', detail: 'the <name> is taken' })
     for (const headers of [{ accept: 'application/jsonish' }, { 'x-requested-with': 'fetch' }]) {
       assert.match((await request(url, { headers })).text, /^<!doctype html>/)
+    }
+    const wanted = ['application/json;q=0.5', 'text/html;q=0, application/problem+json', 'text/json; v=1 ;q=0.001']
+    const unwanted = ['application/json;q=0', '*/*, APPLICATION/JSON ; Q=0.000', 'application/json; v=1; q=0, text/html']
+    for (const accept of [...wanted, ...unwanted]) {
+      const isPage = (await request(url, { headers: { accept } })).text.startsWith('<!doctype html>')
+      assert.equal(isPage, unwanted.includes(accept), accept)
     }
     assert.deepEqual((await request(`${url}/down`, { headers: { accept: 'application/json' } })).json(), { error: 'down' })
     assert.doesNotMatch((await request(`${url}/down`)).text, /secret/)

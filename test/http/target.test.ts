@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
 import { toOriginForm } from '../../lib/http/target.ts'
 
-function convert(target: string): [boolean, string | undefined, string | undefined] {
-  const request = { url: target, headers: { host: 'field' } } as unknown as IncomingMessage
+function convert(target: string, method = 'GET'): [boolean, string | undefined, string | undefined] {
+  const request = { method, url: target, headers: { host: 'field' } } as unknown as IncomingMessage
   return [toOriginForm(request), request.url, request.headers.host]
 }
 
@@ -23,6 +23,11 @@ describe('toOriginForm', () => {
       ['http://a//b', '//b', 'a'],
     ]
     for (const [target, path, host] of rows) assert.deepEqual(convert(target), [true, path, host])
+  })
+
+  it('leaves the asterisk of OPTIONS', () => {
+    assert.deepEqual(convert('*', 'OPTIONS'), [true, '*', 'field'])
+    assert.deepEqual(convert('**', 'OPTIONS'), [false, '/', 'field'])
   })
 
   it('refuses everything else', () => {

@@ -53,6 +53,21 @@ describe('loading middleware', () => {
     assert.deepEqual([...byName.keys()], ['SVC_MwOwn', 'check', 'audit', 'old'])
   })
 
+  it('finds the exports of a CommonJS module as compilers and people write them', async (t) => {
+    const { host, steps } = makeHost(t, {
+      'compiled.cjs': `Object.defineProperty(exports, '__esModule', { value: true })
+        exports.default = () => {}
+        exports.first = () => {}`,
+      'whole.cjs': `const all = { second: () => {}, setup: (steps) => { steps.push('set up') } }
+        module.exports = all`,
+      'esm.mjs': 'export default { third: () => {} }',
+    })
+    const prepared = await host.prepare(['compiled.cjs', 'whole.cjs', 'esm.mjs'])
+    assert.deepEqual([...prepared.byName.keys()].sort(), ['SVC_MwOwn', 'compiled', 'first', 'second'])
+    await prepared.setUp()
+    assert.deepEqual(steps, ['set up'])
+  })
+
   const wrong: readonly [title: string, files: Files, message: RegExp][] = [
     ['a missing file', {}, /Cannot load a\.mjs: .*no such file/],
     ['a module that throws', { 'a.mjs': 'throw new Error("ouch")' }, /Cannot load a\.mjs.*: .*ouch/],

@@ -81,6 +81,24 @@ test('runs a CommonJS module', async (t) => {
   assert.equal((await app.resolve('a.cjs@add')).run('x'), 'x2')
 })
 
+test('runs what compilers write for CommonJS', async (t) => {
+  const app = application(t, {
+    'flagged.cjs': 'Object.defineProperty(exports, "__esModule", { value: true })\nexports.default = (ctx) => ctx + 1\n',
+    'plain.cjs': 'exports.default = (ctx) => ctx + 1\nexports.add = (ctx) => ctx + 2\n',
+    'built.cjs': 'const all = { default: (ctx) => ctx + 1, add: (ctx) => ctx + 2 }\nmodule.exports = all\n',
+  })
+  assert.equal((await app.resolve('flagged.cjs')).run('x'), 'x1')
+  for (const file of ['plain.cjs', 'built.cjs']) {
+    assert.equal((await app.resolve(file)).run('x'), 'x1')
+    assert.equal((await app.resolve(`${file}@add`)).run('x'), 'x2')
+  }
+})
+
+test('does not look through the default object of an ES module', async (t) => {
+  const app = application(t, { 'a.js': 'export default { default: () => 1, add: () => 2 }\n' })
+  for (const action of ['a.js', 'a.js@add']) assert.equal((await app.resolve(action)).state, 'failed')
+})
+
 test('runs a view by its file, and knows whether it is there', async (t) => {
   const app = application(t, { 'a.html': '' })
   const action = await app.resolve('./a.html')

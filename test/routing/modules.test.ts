@@ -396,3 +396,35 @@ test('a process that has renewed modules ends by itself', (t) => {
   assert.equal(child.stdout, '22\n', child.stderr)
   assert.equal(child.status, 0)
 })
+
+const commonJs: readonly (readonly [title: string, source: string, exported: Readonly<Record<string, unknown>>])[] = [
+  ['a function with members', 'const f = () => 1\nf.a = 2\nmodule.exports = f', { default: 'function', a: 2 }],
+  ['an object whose names Node does not find', 'const o = { a: 1, b: 2 }\nmodule.exports = o', { a: 1, b: 2, default: 'object' }],
+  ['a compiled default', 'exports.default = 1\nexports.a = 2', { default: 1, a: 2 }],
+  ['a compiled default behind a getter', 'Object.defineProperty(exports, "default", { get: () => 1 })', { default: 1 }],
+  ['a function that has a default', 'module.exports = () => 1\nmodule.exports.default = 2', { default: 'function' }],
+  ['a text', 'module.exports = "text"', { default: 'text' }],
+  ['null', 'module.exports = null', { default: null }],
+  ['nothing', '', { default: 'object' }],
+]
+
+for (const [title, source, exported] of commonJs) {
+  test(`gives what a CommonJS module exports: ${title}`, async (t) => {
+    const app = application(t, { 'a.cjs': source })
+    const shown = async (): Promise<object> => {
+      const values = Object.entries(await app.load('a.cjs')).filter(([name]) => name !== 'module.exports')
+      return Object.fromEntries(values.map(([name, value]) => [name, /^[of]/.test(typeof value) && value ? typeof value : value]))
+    }
+    assert.deepEqual(await shown(), exported)
+    app.write({ 'a.cjs': `${source} // changed` })
+    assert.deepEqual(await app.refresh(), ['a.cjs'])
+    assert.deepEqual(await shown(), exported)
+  })
+}
+
+test('gives an ES module as it is, with a default object too', async (t) => {
+  const app = application(t, { 'a.js': 'export default { a: 1 }\n' })
+  const first = await app.load('a.js')
+  assert.deepEqual(Object.keys(first), ['default'])
+  assert.equal(first, await import(pathToFileURL(join(app.root, 'a.js')).href))
+})

@@ -49,8 +49,8 @@ const head = `<!-- Made by \`npm run docs\` from lib/http/errors.ts and test/sup
 
 ## What a client sees
 
-A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON, when it sends
-\`X-Requested-With: XMLHttpRequest\`, or when its body is JSON by its \`Content-Type\`.
+A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON (and not with \`q=0\`),
+when it sends \`X-Requested-With: XMLHttpRequest\`, or when its body is JSON by its \`Content-Type\`.
 
 \`\`\`json
 { "error": "not_found", "detail": "Nothing is here: /nowhere" }
@@ -60,8 +60,9 @@ A program gets JSON, a person a small page. A client is a program when its \`Acc
 when the status is below 500. From 500 on the client is told nothing but the code; the reason is in the general log
 under module \`error\`, with its stack. With \`app.env\` \`dev\` a 500 shows its stack to the client as well.
 
-An error drops the cookies that were set for the reply that never came, and the header fields that described it, such as
-\`Content-Type\`, \`Cache-Control\`, \`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one.
+An error drops the header fields that described the reply that never came, such as \`Content-Type\`, \`Cache-Control\`,
+\`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and \`Cache-Control: no-store\`. Cookies
+that were set before stay below 500; from 500 on they are dropped, since they belong to work that failed.
 
 An action or middleware throws such an error with \`ctx.fail(status, code, message)\`, under a code of its own
 (\`snake_case\`). Anything else that is thrown is 500 \`internal_error\`.
@@ -69,7 +70,7 @@ An action or middleware throws such an error with \`ctx.fail(status, code, messa
 Some requests are refused on the connection, before there is a request: a malformed one (400), one that comes too slowly
 (408), a header section that is too large (431), an extension of a chunk that is too large (413), CONNECT (405).
 They get the page, since nothing is known of the client, and no line in the access log; the general log has a line
-under module \`socket\`, at most one a second. An HTTP/1.1 request without \`Host\` gets a 400 without a body from Node.
+under module \`socket\`, at most one a second.
 
 A client that leaves before it is answered is written as status 499 in the access log.
 
