@@ -15,6 +15,7 @@ import { createStaticFiles } from '../http/static.ts'
 import { silentLogger } from '../log/silent.ts'
 import { parseAction } from '../routing/action.ts'
 import { ViewError } from '../views/errors.ts'
+import { isConfigError } from './failure.ts'
 
 interface Found {
   readonly problems: readonly string[]
@@ -50,7 +51,7 @@ function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefi
   try {
     return { loaded: load(), problems: [] }
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
+    if (!isConfigError(error)) throw error
     return { loaded: error.rest, problems: [error.message] }
   }
 }
