@@ -142,8 +142,8 @@ type RenderLine = (entry: AccessEntry, nowMs: number) => string
 
 function createRenderLine(format: AccessFormat): RenderLine {
   if (format === 'json') return createJsonLine()
-  const start = createSpecLine()
-  if (format === 'spec') return (entry, nowMs) => `${start(entry, nowMs)}\n`
+  if (format === 'spec') return createSpecLine('\n')
+  const start = createSpecLine('')
   if (format === 'common') return (entry, nowMs) => `${start(entry, nowMs)} ${bytesOf(entry)}\n`
   return (entry, nowMs) => {
     const referer = quoted(entry.header('referer'))
@@ -151,13 +151,13 @@ function createRenderLine(format: AccessFormat): RenderLine {
   }
 }
 
-function createSpecLine(): RenderLine {
+/** Only the path is put together anew for each line; what stands before and behind it mostly is what it was last time. */
+function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
-  const address = rememberingLast(field)
-  const method = rememberingLast(field)
+  const before = rememberingLast((ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `)
+  const behind = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
   return (entry, nowMs) =>
-    `${address(entry.ip)} - - [${clock(nowMs)}] "${method(entry.method)} ${field(entry.path)} ` +
-    `HTTP/${entry.httpVersion}" ${entry.sentStatus}`
+    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + behind(entry.httpVersion, entry.sentStatus, '')
 }
 
 function createJsonLine(): RenderLine {
@@ -176,14 +176,14 @@ function field(text: string): string {
   return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
 }
 
-/** The same, at the cost of a comparison for a text that comes twice in a row, as addresses and methods do. */
-function rememberingLast(render: (text: string) => string): (text: string) => string {
-  let last = ''
-  let rendered = render(last)
-  return (text) => {
-    if (text !== last) {
-      last = text
-      rendered = render(text)
+/** The same, at the cost of three comparisons where all three are what they were last time. */
+function rememberingLast<A, B, C>(render: (a: A, b: B, c: C) => string): (a: A, b: B, c: C) => string {
+  let last: readonly [A, B, C] | undefined
+  let rendered = ''
+  return (a, b, c) => {
+    if (last === undefined || a !== last[0] || b !== last[1] || c !== last[2]) {
+      last = [a, b, c]
+      rendered = render(a, b, c)
     }
     return rendered
   }
