@@ -5,17 +5,17 @@
  * Surprise: every path is a new string, as on a server. A path looked up twice has its hash ready, and a constant is
  * interned: either flatters a router that looks paths up in a table.
  */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import type { Route } from '../../lib/routing/registry.ts'
 import { readRouteFiles } from '../../lib/routing/route-files.ts'
 import { Seeded } from '../support/seeded.ts'
+import { installPeers, peersFolder, requirePeer, versionOf } from './support/peers.ts'
+import { median } from './support/statistics.ts'
 
 interface Peers {
   findMyWay: () => FindMyWay
@@ -51,12 +51,12 @@ const rounds = 21
 const kinds = ['static', '1 parameter', '3 parameters', 'miss'] as const
 type Kind = (typeof kinds)[number]
 
-const peersFolder = fileURLToPath(new URL('./peers/', import.meta.url))
 const seeded = new Seeded(1)
 const peers = await loadPeers()
 
 console.log(`Node ${process.version}; ns a find, median of ${rounds} alternating rounds of ${pathsPerRound} paths\n`)
 for (const size of [15, 600, 10_000]) compare(size)
+measureFewOfMany()
 measureChanges()
 measureLoading()
 
@@ -254,6 +254,37 @@ function measureChanges(): void {
   }
 }
 
+/** Whether a look-up is flat: the same 5 resources are asked for, in tables of 5, 200 and 3,334 with 3 routes each. */
+function measureFewOfMany(): void {
+  const tables = [5, 200, 3_334].map((count) => {
+    const urls = (at: number): string[] => [`/res${at}/list`, `/res${at}/:id`, `/res${at}/:a/x/:b/y/:c`]
+    return registryOf(Array.from({ length: count }, (_, at) => urls(at).map((url) => ['GET', url] as const)).flat())
+  })
+  const paths: Readonly<Record<Kind, (turn: number) => string>> = {
+    static: (turn) => `/res${turn % 5}/list`,
+    '1 parameter': (turn) => `/res${turn % 5}/${turn}`,
+    '3 parameters': (turn) => `/res${turn % 5}/a${turn}/x/b/y/c`,
+    miss: (turn) => `/none${turn}/x`,
+  }
+  console.log(`ns a find, 5 resources asked for in tables of ${tables.map(({ size }) => size).join(', ')} routes`)
+  for (const kind of kinds) {
+    const times = tables.map((): number[] => [])
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [at, table] of tables.entries()) {
+        const bytes = Array.from({ length: pathsPerRound }, (_, turn) => Buffer.from(paths[kind](turn)))
+        const fresh = bytes.map((each) => each.toString('latin1'))
+        const begin = process.hrtime.bigint()
+        let found = 0
+        for (const path of fresh) if (table.find('GET', path) !== undefined) found += 1
+        times[at]?.push(Number(process.hrtime.bigint() - begin) / pathsPerRound)
+        if (found !== (kind === 'miss' ? 0 : pathsPerRound)) throw new Error(`${found} paths of ${kind} were found`)
+      }
+    }
+    console.log(kind.padEnd(16) + times.map((list) => median(list).toFixed(0).padStart(8)).join(''))
+  }
+  console.log()
+}
+
 function measureLoading(): void {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   try {
@@ -280,28 +311,15 @@ function measureLoading(): void {
   }
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-}
-
 async function loadPeers(): Promise<Peers> {
-  if (!['rou3', 'find-my-way'].every((name) => existsSync(join(peersFolder, 'node_modules', name)))) {
-    const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: peersFolder, stdio: 'inherit' })
-    if (status !== 0) throw new Error(`Cannot install the peers in ${peersFolder}: npm ended with ${String(status)}`)
-  }
-  const require = createRequire(join(peersFolder, 'package.json'))
+  installPeers('rou3', 'find-my-way')
   const load = async (name: string): Promise<Record<string, unknown>> => import(pathToFileURL(rou3File(name)).href)
   const rou3File = (name: string): string => join(peersFolder, 'node_modules', 'rou3', 'dist', name)
   for (const name of ['find-my-way', 'rou3']) console.log(`${name} ${versionOf(name)}`)
   // The peers are no dependency, so their types are not there to check against.
   return {
-    findMyWay: require('find-my-way') as Peers['findMyWay'],
+    findMyWay: requirePeer('find-my-way') as Peers['findMyWay'],
     ...(await load('index.mjs')),
     ...(await load('compiler.mjs')),
   } as Peers
-}
-
-function versionOf(name: string): string {
-  const file = join(peersFolder, 'node_modules', name, 'package.json')
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
