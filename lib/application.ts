@@ -7,6 +7,7 @@ import type { LoadedConfig } from './config/load.ts'
 import { withGroups, type GroupedConfig } from './config/groups.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
+import type { BuiltInGroup } from './middleware/built-in.ts'
 import type { Chain } from './middleware/compose.ts'
 import { readMiddlewareConfig } from './middleware/config-file.ts'
 import { MiddlewareHost } from './middleware/host.ts'
@@ -63,10 +64,11 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
       unawaited: (ctx, message) => unawaited.say(`${label(ctx)}: ${message}`),
     },
   })
+  const builtIn: readonly BuiltInGroup[] = []
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
-    builtIn: new Map(),
+    builtIn,
     app: { config: withGroups(config), logger: log },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
@@ -78,7 +80,7 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
     modules,
     builder,
     middleware,
-    readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, []),
+    readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current })
   return { registry, views, application, runTimeRoutes }

@@ -65,6 +65,8 @@ export class Context implements AccessEntry {
   expectsContinue = false
   /** Whether the answer must be the last on its connection. */
   lastOnConnection = false
+  /** Whether the answer goes out as it is: a secret in a compressed page can be guessed from its length (BREACH). */
+  neverCompressed = false
   /** The X-Request-Id that the client sent, where it is a valid one. */
   givenId: string | undefined = undefined
   /** The Host header field as sent, the last one when there are several, and how many there are. */

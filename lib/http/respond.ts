@@ -92,6 +92,7 @@ function mustCut(ctx: Context): boolean {
 }
 
 function mayCompress(ctx: Context, type: string): boolean {
+  if (ctx.neverCompressed) return false
   const outgoing = ctx.outgoingIfAny
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
 }

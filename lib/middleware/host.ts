@@ -1,5 +1,6 @@
 /**
- * The application's own middleware modules: loading them, running their `setup(app)`, and renewing them at a reload.
+ * The middleware of an application: the server's own with their settings, and the application's modules: loading them,
+ * running their `setup(app)`, and renewing them at a reload.
  *
  * A module's default export is registered under the file's base name, its named functions under theirs, but for `setup`,
  * which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds, publishers.
@@ -11,8 +12,10 @@
 import { basename, extname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ModuleNamespace, Modules } from '../routing/modules.ts'
+import type { BuiltInGroup, PreparedSettings } from './built-in.ts'
 import type { Middleware } from './compose.ts'
-import { MiddlewareError } from './config-file.ts'
+import { MiddlewareError, type MiddlewareConfig } from './config-file.ts'
+import { SettingsError } from './settings.ts'
 
 /** Ends what a module's `setup` began. */
 export type Teardown = () => void | Promise<void>
@@ -23,6 +26,8 @@ export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown
 /** A set of middleware by name. */
 export interface MiddlewareSet {
   readonly byName: ReadonlyMap<string, Middleware>
+  /** Those that cannot work with the settings that there are, and why. */
+  readonly unready: ReadonlyMap<string, string>
 }
 
 interface LoadedModule {
@@ -33,6 +38,8 @@ interface LoadedModule {
 
 /** A set that has been loaded. In this order: `setUp`, then `commit`; or `abandon` at any time before that. */
 export interface PreparedMiddleware extends MiddlewareSet {
+  /** What is odd in the settings but does no harm. */
+  readonly warnings: readonly string[]
   /** Runs the `setup` of the modules that are new or have changed. Throws MiddlewareError that names the file. */
   setUp(): Promise<void>
   /** Takes the set into use. Resolves when what it replaced is torn down; a failing teardown is told to `onProblem`. */
@@ -41,12 +48,18 @@ export interface PreparedMiddleware extends MiddlewareSet {
   abandon(): Promise<void>
 }
 
+/** A group of the server's own middleware, and its settings as they were read. */
+interface SettingsOfGroup {
+  readonly group: BuiltInGroup
+  readonly prepared: PreparedSettings
+}
+
 export interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string
   readonly modules: Modules
   /** The server's own middleware. */
-  readonly builtIn: ReadonlyMap<string, Middleware>
+  readonly builtIn: readonly BuiltInGroup[]
   /** What each `setup` is given. */
   readonly app: App
   /** How long one teardown is waited for, in milliseconds. */
@@ -62,7 +75,7 @@ export class MiddlewareHost<App> {
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
-    this.#current = { byName: options.builtIn, modules: [] }
+    this.#current = { byName: builtInByName(options.builtIn), unready: new Map(), modules: [] }
   }
 
   /** The set in use. */
@@ -71,22 +84,28 @@ export class MiddlewareHost<App> {
   }
 
   /**
-   * Loads a set of modules aside. No `setup` runs yet.
-   * @param files relative to the folder, in order
+   * Reads the settings and loads the modules aside. No `setup` runs yet.
    * @throws MiddlewareError that names the file
    */
-  async prepare(files: readonly string[]): Promise<PreparedMiddleware> {
-    const byName = new Map(this.#options.builtIn)
+  async prepare(config: MiddlewareConfig): Promise<PreparedMiddleware> {
+    const byName = builtInByName(this.#options.builtIn)
     const found: { readonly file: string; readonly namespace: ModuleNamespace }[] = []
-    for (const file of files) {
+    for (const file of config.load) {
       const namespace = await this.#load(file)
       register(file, namespace, byName)
       found.push({ file, namespace })
+    }
+    const settings = this.#readSettings(config)
+    const unready = new Map<string, string>()
+    for (const { group, prepared } of settings) {
+      if (prepared.unready !== undefined) for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
     }
     const modules: LoadedModule[] = []
     const fresh: LoadedModule[] = []
     return {
       byName,
+      unready,
+      warnings: settings.flatMap(({ prepared }) => prepared.warnings),
       setUp: async () => {
         for (const { file, namespace } of found) {
           const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
@@ -97,18 +116,39 @@ export class MiddlewareHost<App> {
       },
       commit: async () => {
         const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-        this.#current = { byName, modules }
+        this.#current = { byName, unready, modules }
+        for (const { prepared } of settings) prepared.commit()
         await this.#tearDown(replaced)
       },
-      abandon: () => this.#tearDown(fresh),
+      abandon: async () => {
+        for (const { prepared } of settings) prepared.abandon()
+        await this.#tearDown(fresh)
+      },
     }
   }
 
   /** Tears everything down, last set up first. */
   async stop(): Promise<void> {
     const { modules } = this.#current
-    this.#current = { byName: this.#current.byName, modules: [] }
+    this.#current = { ...this.#current, modules: [] }
     await this.#tearDown(modules)
+  }
+
+  /** Reads the settings of every group, so that all that is wrong is said at once. */
+  #readSettings(config: MiddlewareConfig): SettingsOfGroup[] {
+    const settings: SettingsOfGroup[] = []
+    const problems: string[] = []
+    for (const group of this.#options.builtIn) {
+      try {
+        settings.push({ group, prepared: group.prepare(config.setup[group.name]) })
+      } catch (error) {
+        if (!(error instanceof SettingsError)) throw error
+        problems.push(...error.problems)
+      }
+    }
+    if (problems.length === 0) return settings
+    for (const { prepared } of settings) prepared.abandon()
+    throw new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`)
   }
 
   async #load(file: string): Promise<ModuleNamespace> {
@@ -159,6 +199,10 @@ export class MiddlewareHost<App> {
       late.catch(() => {}) // Aborted: the teardown came first.
     }
   }
+}
+
+function builtInByName(groups: readonly BuiltInGroup[]): Map<string, Middleware> {
+  return new Map(groups.flatMap((group) => [...group.middleware]))
 }
 
 function register(file: string, namespace: ModuleNamespace, byName: Map<string, Middleware>): void {

@@ -7,7 +7,7 @@
  */
 import { ReloadError, describe, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../middleware/config-file.ts'
-import type { MiddlewareHost, MiddlewareSet } from '../middleware/host.ts'
+import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../middleware/host.ts'
 import type { Chain } from '../middleware/compose.ts'
 import type { Modules } from './modules.ts'
 import type { Registry, Route } from './registry.ts'
@@ -46,6 +46,7 @@ interface Replacement {
   readonly replaced: readonly Route<Chain>[]
 }
 
+const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map() }
 const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
 
 /** The application of one server. */
@@ -108,15 +109,16 @@ export class Application<SetupApp> {
   async inspect(): Promise<Inspection> {
     const wrong: ReloadProblem[] = []
     let config: MiddlewareConfig | undefined
-    let middleware: MiddlewareSet | undefined
+    let middleware: PreparedMiddleware | undefined
     try {
       config = this.#options.readMiddlewareConfig()
-      middleware = await this.#options.middleware.prepare(config.load)
+      middleware = await this.#options.middleware.prepare(config)
     } catch (error) {
       if (!(error instanceof MiddlewareError)) throw error
       wrong.push({ file: error.file, index: null, name: '', error: error.message })
     }
     const found = await this.#inspect(middleware, config)
+    await middleware?.abandon()
     return { ...found, problems: [...wrong, ...found.problems] }
   }
 
@@ -148,7 +150,7 @@ export class Application<SetupApp> {
   async #replace(judge: (found: Inspection) => void): Promise<Replacement> {
     const { middleware, registry } = this.#options
     const config = this.#options.readMiddlewareConfig()
-    const prepared = await middleware.prepare(config.load)
+    const prepared = await middleware.prepare(config)
     try {
       const inspection = await this.#inspect(prepared, config)
       judge(inspection)
@@ -165,7 +167,7 @@ export class Application<SetupApp> {
   }
 
   /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
-  async #inspect(middleware: MiddlewareSet | undefined, config: MiddlewareConfig | undefined): Promise<Inspection> {
+  async #inspect(middleware: PreparedMiddleware | undefined, config: MiddlewareConfig | undefined): Promise<Inspection> {
     const { root, routesFolder, builder } = this.#options
     const found = readRouteFiles(routesFolder, {
       root,
@@ -178,7 +180,7 @@ export class Application<SetupApp> {
     for (const { file, records } of found.files) {
       for (const good of records) {
         const record = middleware === undefined ? { ...good.record, middleware: '' } : good.record
-        const built = await builder.build({ ...good, record }, middleware ?? { byName: new Map() })
+        const built = await builder.build({ ...good, record }, middleware ?? noMiddleware)
         routes.push({ ...built.route, record: good.record })
         if (built.problem === undefined) continue
         const problem = { file, index: good.index, name: good.record.name, error: built.problem }
@@ -186,7 +188,7 @@ export class Application<SetupApp> {
       }
     }
     const notes: ReloadProblem[] = [
-      ...(config?.warnings ?? []).map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
+      ...[...(config?.warnings ?? []), ...(middleware?.warnings ?? [])].map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
       ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
     ]
     const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }

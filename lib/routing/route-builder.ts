@@ -12,10 +12,10 @@ import type { Modules } from './modules.ts'
 import type { GoodRecord } from './record.ts'
 import type { Route } from './registry.ts'
 
-/** A route, and what is wrong with its action. */
+/** A route, and what is wrong with it. */
 export interface BuiltRoute {
   readonly route: Route<Chain>
-  /** Why the action cannot run now; undefined when it can. */
+  /** Why its action or one of its middleware cannot run now; undefined when they can. */
   readonly problem: string | undefined
   /** Whether the action is a module that is there and does not load, which time alone will not mend. */
   readonly broken: boolean
@@ -49,9 +49,15 @@ export function createRouteBuilder(options: {
       const target = compose(layers, runOf(resolved), reports)
       const { state, error, namespace, reference } = resolved
       const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
-      return { route: { record, pattern, system: false, target }, problem: error?.message, broken }
+      return { route: { record, pattern, system: false, target }, problem: error?.message ?? unready(names, middleware), broken }
     },
   }
+}
+
+/** What the settings lack that a route's middleware needs. */
+function unready(names: readonly string[], middleware: MiddlewareSet): string | undefined {
+  const name = names.find((each) => middleware.unready.has(each))
+  return name === undefined ? undefined : `middleware ${name} cannot work: ${middleware.unready.get(name)}`
 }
 
 /** What is ready is called directly; what was missing may become ready later. */

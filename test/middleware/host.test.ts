@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { BuiltInGroup } from '../../lib/middleware/built-in.ts'
+import type { MiddlewareConfig } from '../../lib/middleware/config-file.ts'
 import { MiddlewareHost } from '../../lib/middleware/host.ts'
+import { readSettings, settingsTable } from '../../lib/middleware/settings.ts'
 import { createModules } from '../../lib/routing/modules.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -12,15 +15,43 @@ function makeHost(t: Pick<TestContext, 'after'>, files: Files, teardownTimeoutMs
   const modules = createModules({ root: folder })
   const steps: string[] = []
   const problems: string[] = []
+  const own = fakeGroup('own', 'SVC_MwOwn')
+  const other = fakeGroup('other', 'SVC_MwOther')
   const host = new MiddlewareHost<string[]>({
     folder,
     modules,
-    builtIn: new Map([['SVC_MwOwn', () => {}]]),
+    builtIn: [own.group, other.group],
     app: steps,
     teardownTimeoutMs,
     onProblem: (message, error) => problems.push(`${message}: ${String(error)}`),
   })
-  return { host, modules, steps, problems, write: (more: Files) => writeFiles(folder, more) }
+  return { host, modules, steps, problems, own, other, write: (more: Files) => writeFiles(folder, more) }
+}
+
+/** A group with one setting, that tells what became of the settings that it read. */
+function fakeGroup(name: string, middlewareName: string) {
+  const table = settingsTable({ limit: { kind: 'integer', min: 1, max: 9, default: 5, meaning: 'A limit.' } })
+  const events: string[] = []
+  const group: BuiltInGroup = {
+    name,
+    table,
+    middleware: new Map([[middlewareName, (_ctx, next) => next()]]),
+    prepare: (given) => {
+      const { settings, warnings } = readSettings(name, table, given)
+      return {
+        warnings,
+        unready: settings.limit === 9 ? 'nine is too much' : undefined,
+        commit: () => events.push(`commit ${settings.limit}`),
+        abandon: () => events.push(`abandon ${settings.limit}`),
+      }
+    },
+  }
+  return { group, events }
+}
+
+/** The middleware configuration as it is read from the file. */
+function configOf(load: readonly string[], setup: Readonly<Record<string, unknown>> = {}): MiddlewareConfig {
+  return { file: '/app/config.json', load, setup, warnings: [] }
 }
 
 /** A module that tells when it is set up and torn down. */
@@ -31,7 +62,7 @@ function telling(name: string): string {
 
 /** Goes all the way, or gives up as a reload does. */
 async function take(host: ReturnType<typeof makeHost>['host'], files: readonly string[]): Promise<void> {
-  const prepared = await host.prepare(files)
+  const prepared = await host.prepare(configOf(files))
   try {
     await prepared.setUp()
     await prepared.commit()
@@ -49,8 +80,8 @@ describe('loading middleware', () => {
         export function setup() {}`,
       'old.cjs': 'module.exports = () => {}',
     })
-    const { byName } = await host.prepare(['sub/audit.mjs', 'old.cjs'])
-    assert.deepEqual([...byName.keys()], ['SVC_MwOwn', 'check', 'audit', 'old'])
+    const { byName } = await host.prepare(configOf(['sub/audit.mjs', 'old.cjs']))
+    assert.deepEqual([...byName.keys()], ['SVC_MwOwn', 'SVC_MwOther', 'check', 'audit', 'old'])
   })
 
   it('finds the exports of a CommonJS module as compilers and people write them', async (t) => {
@@ -62,8 +93,8 @@ describe('loading middleware', () => {
         module.exports = all`,
       'esm.mjs': 'export default { third: () => {} }',
     })
-    const prepared = await host.prepare(['compiled.cjs', 'whole.cjs', 'esm.mjs'])
-    assert.deepEqual([...prepared.byName.keys()].sort(), ['SVC_MwOwn', 'compiled', 'first', 'second'])
+    const prepared = await host.prepare(configOf(['compiled.cjs', 'whole.cjs', 'esm.mjs']))
+    assert.deepEqual([...prepared.byName.keys()].sort(), ['SVC_MwOther', 'SVC_MwOwn', 'compiled', 'first', 'second'])
     await prepared.setUp()
     assert.deepEqual(steps, ['set up'])
   })
@@ -84,13 +115,13 @@ describe('loading middleware', () => {
         return error.name === 'MiddlewareError' && error.file === 'a.mjs'
       })
       assert.deepEqual(steps, title.includes('setup') ? ['first up', 'first down'] : [])
-      assert.deepEqual([...host.current.byName.keys()], ['SVC_MwOwn'])
+      assert.deepEqual([...host.current.byName.keys()], ['SVC_MwOwn', 'SVC_MwOther'])
     })
   }
 
   it('runs no setup before it is asked to', async (t) => {
     const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
-    const { byName } = await host.prepare(['a.mjs'])
+    const { byName } = await host.prepare(configOf(['a.mjs']))
     assert.deepEqual([steps, byName.has('a')], [[], true])
   })
 })
@@ -102,7 +133,7 @@ describe('renewing middleware', () => {
     const before = host.current
     write({ 'b.mjs': `${telling('new b')} // longer` })
     await modules.refresh()
-    const prepared = await host.prepare(['a.mjs', 'b.mjs'])
+    const prepared = await host.prepare(configOf(['a.mjs', 'b.mjs']))
     assert.deepEqual(steps, ['a up', 'b up'])
     await prepared.setUp()
     assert.deepEqual(steps, ['a up', 'b up', 'new b up'])
@@ -122,7 +153,7 @@ describe('renewing middleware', () => {
     await take(host, ['a.mjs'])
     write({ 'b.mjs': telling('b2') })
     await modules.refresh()
-    const prepared = await host.prepare(['a.mjs', 'b.mjs'])
+    const prepared = await host.prepare(configOf(['a.mjs', 'b.mjs']))
     await prepared.setUp()
     await prepared.abandon()
     assert.deepEqual(steps, ['a up', 'b2 up', 'b2 down'])
@@ -133,7 +164,7 @@ describe('renewing middleware', () => {
     const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
     await take(host, ['a.mjs'])
     await take(host, [])
-    assert.deepEqual([steps, [...host.current.byName.keys()]], [['a up', 'a down'], ['SVC_MwOwn']])
+    assert.deepEqual([steps, [...host.current.byName.keys()]], [['a up', 'a down'], ['SVC_MwOwn', 'SVC_MwOther']])
   })
 
   it('reports a teardown that throws or hangs, and goes on with the others', async (t) => {
@@ -157,5 +188,45 @@ describe('renewing middleware', () => {
       'the teardown of middleware throws.mjs failed: Error: ouch',
       'the teardown of middleware hangs.mjs failed: Error: It has not ended within 0.02 s, and is waited for no longer',
     ])
+  })
+})
+
+describe('settings of built-in middleware', () => {
+  it('reads every group aside and takes all into use at the commit', async (t) => {
+    const { host, own, other } = makeHost(t, {})
+    const prepared = await host.prepare(configOf([], { own: { limit: 3, lmit: 4 } }))
+    assert.deepEqual(prepared.warnings, ['unknown key setup.own.lmit: did you mean limit?'])
+    assert.deepEqual([own.events, other.events], [[], []])
+    await prepared.setUp()
+    await prepared.commit()
+    assert.deepEqual([own.events, other.events], [['commit 3'], ['commit 5']])
+  })
+
+  it('drops the settings that were read when the set is given up', async (t) => {
+    const { host, own } = makeHost(t, {})
+    await (await host.prepare(configOf([], { own: { limit: 3 } }))).abandon()
+    assert.deepEqual(own.events, ['abandon 3'])
+  })
+
+  it('names the file and every wrong setting, and drops those of the other groups', async (t) => {
+    const { host, own, other } = makeHost(t, {})
+    const message = 'Cannot load /app/config.json: setup.other.limit must be 1 to 9: it is 10'
+    await assert.rejects(host.prepare(configOf([], { other: { limit: 10 } })), { name: 'MiddlewareError', message })
+    assert.deepEqual([own.events, other.events], [['abandon 5'], []])
+    const both = { own: [], other: { limit: '4' } }
+    await assert.rejects(host.prepare(configOf([], both)), {
+      message:
+        'Cannot load /app/config.json: setup.own must be an object with limit; ' +
+        'setup.other.limit must be 1 to 9: it is "4" (write 4, without quotes)',
+    })
+  })
+
+  it('says which middleware cannot work with the settings', async (t) => {
+    const { host } = makeHost(t, {})
+    const prepared = await host.prepare(configOf([], { own: { limit: 9 } }))
+    assert.deepEqual([...prepared.unready], [['SVC_MwOwn', 'nine is too much']])
+    await prepared.setUp()
+    await prepared.commit()
+    assert.equal(host.current.unready.get('SVC_MwOwn'), 'nine is too much')
   })
 })

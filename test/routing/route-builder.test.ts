@@ -19,6 +19,7 @@ function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
     ['outer', async (ctx, next) => (await next(), void ctx.replyOf(`outer(${textOf(ctx.reply)})`))],
     ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],
   ])
+  byName.set('keyless', (_ctx, next) => next())
   const build = (action: string, middleware = '') => {
     const parsed = parseRecord({ name: 'a', url: '/a', action, middleware }, {
       root,
@@ -26,7 +27,7 @@ function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
       middlewareNames: () => [],
     })
     if (!('record' in parsed)) return assert.fail(parsed.problems.join())
-    return builder.build(parsed, { byName })
+    return builder.build(parsed, { byName, unready: new Map([['keyless', 'it has no key']]) })
   }
   return { root, build, write: (more: Files) => writeFiles(root, more) }
 }
@@ -52,6 +53,12 @@ describe('building a route', () => {
     assert.deepEqual([problem, broken, route.system, route.record.middleware], [undefined, false, false, 'outer,inner'])
     assert.equal(textOf(await route.target(makeContext())), 'outer(inner(action))')
     assert.equal(textOf(await (await build('a.mjs@named')).route.target(makeContext())), 'named')
+  })
+
+  it('names the middleware that cannot work with the settings there are', async (t) => {
+    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => 1' })
+    const { problem, broken } = await build('a.mjs', 'outer, keyless')
+    assert.deepEqual([problem, broken], ['middleware keyless cannot work: it has no key', false])
   })
 
   it('answers with a view', async (t) => {
