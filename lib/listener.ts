@@ -16,6 +16,7 @@ import {
   type ConnectionCounts,
   type ConnectionOptions,
 } from './http/connections.ts'
+import { IncomingRequest } from './http/incoming-request.ts'
 import { createServer } from './http/node-http.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
@@ -87,7 +88,8 @@ export function createListener(requests: RequestServer, options: ListenerOptions
 }
 
 function makeServer(options: ListenerOptions): Server | TlsServer {
-  const limits: ServerOptions & { keepAliveTimeoutBuffer: number } = {
+  const limits: ServerOptions<typeof IncomingRequest> & { keepAliveTimeoutBuffer: number } = {
+    IncomingMessage: IncomingRequest,
     headersTimeout: options.headerTimeoutMs,
     requestTimeout: options.requestTimeoutMs,
     connectionsCheckingInterval: checkEveryMs,

@@ -76,8 +76,13 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
     active += 1
+    admit(ctx, targetIsPath, expect)
+    if (ctx.closed) return
     response.on('close', () => finish(ctx))
     if (response.socket === null) closeWithConnection(response, request.socket)
+  }
+
+  function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
       if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
@@ -133,6 +138,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       return fail(ctx, error)
     }
     release(ctx)
+    finishIfSent(ctx)
   }
 
   function fail(ctx: Context, thrown: unknown): void {
@@ -147,6 +153,12 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       response.destroy()
     }
     release(ctx)
+    finishIfSent(ctx)
+  }
+
+  /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
+  function finishIfSent(ctx: Context): void {
+    if (ctx.response.writableFinished) finish(ctx)
   }
 
   function release(ctx: Context): void {
