@@ -92,13 +92,14 @@ export function createApp(options: AppOptions = {}): App {
   const logs = openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
 
-  const { registry, views, application, runTimeRoutes } = buildApplication(loaded, log)
+  const appKey = chooseAppKey(config)
+  const { registry, views, application, runTimeRoutes, sessions, features } = buildApplication(loaded, appKey.key, log)
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
   const queueWaits = new Histogram()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
-    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope)],
+    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
     { bodyLimitBytes: config['server.body_limit_kb'] * 1024, clientAddress, makeRequestId: createRequestIds() },
   )
   const requests = createRequestServer({
@@ -132,7 +133,6 @@ export function createApp(options: AppOptions = {}): App {
     },
   })
 
-  const appKey = chooseAppKey(config)
   const panel = createPanel({
     config,
     configFile: options.configFile ?? loaded.file,
@@ -201,6 +201,7 @@ export function createApp(options: AppOptions = {}): App {
       panel.close()
       eventLoop.close()
       await application.stop()
+      await sessions.close()
     },
   })
 

@@ -18,6 +18,14 @@ import { createRouteBuilder } from './routing/route-builder.ts'
 import { RunTimeRoutes } from './routing/run-time-routes.ts'
 import { label } from './server.ts'
 import { version } from './version.ts'
+import { createCsrfGroup } from './csrf/group.ts'
+import { flashFeature } from './flash/feature.ts'
+import type { Feature } from './http/features.ts'
+import { createJwtGroup } from './jwt/group.ts'
+import { resourceIdFeature } from './resource-id/feature.ts'
+import { createResourceTokens } from './resource-id/token.ts'
+import { createSessionGroup, type SessionGroup } from './session/group.ts'
+import { createAuthGroup } from './session/is-auth.ts'
 import { createViews, type Views } from './views/cache.ts'
 
 /** What a middleware module's `setup(app)` is given. */
@@ -35,10 +43,20 @@ export interface ApplicationParts {
   readonly application: Application<SetupApp>
   /** Adds and removes single routes while the server runs. */
   readonly runTimeRoutes: RunTimeRoutes
+  readonly sessions: SessionGroup
+  /** What sessions, flash and tokens add to the context. */
+  readonly features: readonly Feature[]
 }
 
-/** Builds the parts. Nothing is read before `application.start()` or `inspect()`. */
-export function buildApplication(loaded: LoadedConfig, log: (module: string) => ModuleLogger): ApplicationParts {
+/**
+ * Builds the parts. Nothing is read before `application.start()` or `inspect()`.
+ * @param appKey the secret that signs tokens
+ */
+export function buildApplication(
+  loaded: LoadedConfig,
+  appKey: string,
+  log: (module: string) => ModuleLogger,
+): ApplicationParts {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const root = inFolder(config['paths.root'])
@@ -64,7 +82,19 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
       unawaited: (ctx, message) => unawaited.say(`${label(ctx)}: ${message}`),
     },
   })
-  const builtIn: readonly BuiltInGroup[] = []
+  const keys = [appKey, ...config.app_key_previous]
+  const now = Date.now
+  const { folder } = loaded
+  const sessions = createSessionGroup({ folder, log })
+  const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
+  const builtIn: readonly BuiltInGroup[] = [
+    sessions,
+    csrf,
+    createAuthGroup({ log }),
+    createJwtGroup({ folder, log, now }),
+  ]
+  const resourceTokens = createResourceTokens({ keys, now })
+  const features = [sessions.feature, flashFeature(log), csrf.feature, resourceIdFeature(resourceTokens)]
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
@@ -83,5 +113,5 @@ export function buildApplication(loaded: LoadedConfig, log: (module: string) => 
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current })
-  return { registry, views, application, runTimeRoutes }
+  return { registry, views, application, runTimeRoutes, sessions, features }
 }

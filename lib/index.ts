@@ -14,8 +14,12 @@
  */
 
 // What these add to the type of the context would be left out of the package's types otherwise.
+import './csrf/feature.ts'
+import './flash/feature.ts'
 import './log/feature.ts'
+import './resource-id/feature.ts'
 import './routing/feature.ts'
+import './session/feature.ts'
 import './views/feature.ts'
 
 /** Builds a server from a configuration. */
@@ -52,5 +56,8 @@ export type { Form, FormFile } from './http/form.ts'
 export type { CookieAttributes } from './http/cookie.ts'
 /** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
 export { HttpError } from './http/errors.ts'
+/** The session and a flash bag, as `ctx.session` and `ctx.flash(id)` have them. */
+export type { Session } from './session/session.ts'
+export type { FlashBag } from './flash/bag.ts'
 /** The log of a module, as `ctx.logger()` and `app.logger()` give it. */
 export type { Level, ModuleLogger } from './log/logger.ts'

@@ -14,6 +14,7 @@ import { HttpError } from '../http/errors.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { isLoopback, normalizeIp } from '../http/ip-address.ts'
 import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
+import { isPrefetch } from '../http/prefetch.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
@@ -102,8 +103,7 @@ function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => Origin
   if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {
     return 'This request changes the server and comes from another site'
   }
-  const purpose = `${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`
-  return /\bprefetch\b/i.test(purpose) ? 'This request changes the server and is a prefetch' : undefined
+  return isPrefetch(ctx) ? 'This request changes the server and is a prefetch' : undefined
 }
 
 function acceptsOnlyJson(ctx: Context): boolean {

@@ -7,6 +7,7 @@
  */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { chooseAppKey } from '../app-key.ts'
 import { buildApplication } from '../application.ts'
 import { readCertificates } from '../certificates.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
@@ -68,7 +69,7 @@ function problemsOfFiles(loaded: LoadedConfig): string[] {
 async function inspect(loaded: LoadedConfig): Promise<Found> {
   // No compiled views on disk: they would belong to whoever checks, and the server could not renew them.
   const config = { ...loaded.config, cache_disk: false }
-  const { application, views } = buildApplication({ ...loaded, config }, () => silentLogger)
+  const { application, views } = buildApplication({ ...loaded, config }, chooseAppKey(config).key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = [...found.problems, ...found.broken, ...found.incomplete].map(describe)

@@ -1,6 +1,7 @@
 /**
  * The word `routes`: prints the route table as a server with this configuration would have it.
  */
+import { chooseAppKey } from '../app-key.ts'
 import { buildApplication } from '../application.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
@@ -16,7 +17,8 @@ const columns = ['name', 'method', 'url', 'middleware', 'action'] as const
  */
 export async function printRoutes(load: () => LoadedConfig): Promise<number> {
   try {
-    const { application } = buildApplication(load(), () => silentLogger)
+    const loaded = load()
+    const { application } = buildApplication(loaded, chooseAppKey(loaded.config).key, () => silentLogger)
     const { routes, problems } = await application.inspect()
     const rows = [columns, ...routes.map(({ record }) => columns.map((column) => record[column] || '-'))]
     const widths = columns.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))

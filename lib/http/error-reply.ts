@@ -34,7 +34,8 @@ export function toHttpError(thrown: unknown): HttpError {
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
- * that never came are dropped; `Cache-Control: no-store` stays. So do cookies below 500, where the error is an answer
+ * that never came are dropped; `Cache-Control` that is `no-store` or
+ * `private` stays. So do cookies below 500, where the error is an answer
  * that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work that failed.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
@@ -63,7 +64,8 @@ const droppedFields = [
 
 function dropFields(outgoing: HeaderList, status: number): void {
   for (const name of droppedFields) outgoing.delete(name)
-  if (outgoing.get('Cache-Control') !== 'no-store') outgoing.delete('Cache-Control')
+  const caching = outgoing.get('Cache-Control')
+  if (caching !== 'no-store' && caching !== 'private') outgoing.delete('Cache-Control')
   if (status >= 500) outgoing.delete('Set-Cookie')
 }
 

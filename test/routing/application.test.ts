@@ -16,7 +16,7 @@ const action = 'export default () => "a"'
 function makeApplication(t: Pick<TestContext, 'after'>, files: Files) {
   const folder = temporaryFolder(t)
   writeFiles(folder, files)
-  const { application, registry } = buildApplication(parseConfig({}, folder), () => silentLogger)
+  const { application, registry } = buildApplication(parseConfig({}, folder), 'a key', () => silentLogger)
   t.after(() => application.stop())
   return {
     application,

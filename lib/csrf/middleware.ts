@@ -1,0 +1,68 @@
+/**
+ * The two CSRF middlewares. `SVC_MwCsrfCheck` takes signed tokens and needs no session; `SVC_MwCsrf` takes the token
+ * that lies in the session.
+ *
+ * Surprise: a refusal is a reply, not an error: it is the same JSON for a program and for a browser.
+ */
+import type { Context } from '../http/context.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Middleware, Next } from '../middleware/compose.ts'
+import type { CheckToken, CsrfCheck, CsrfOutcome } from './check.ts'
+import { csrfReasons, type CsrfReason } from './reason.ts'
+import { checkSessionToken, sessionToken } from './session-token.ts'
+import type { CsrfSettings } from './settings.ts'
+import type { CsrfTokens } from './token.ts'
+
+/** What both middlewares are made of. */
+export interface CsrfMiddlewareParts {
+  readonly check: CsrfCheck
+  readonly tokens: CsrfTokens
+  /** The settings now: a reload may change them. */
+  readonly settings: () => CsrfSettings
+  /** The requests on which `SVC_MwCsrf` ran: it adds them. */
+  readonly statefulRequests: WeakSet<Context>
+  /** The log of module `error`. */
+  readonly log: ModuleLogger
+}
+
+/** Makes `SVC_MwCsrfCheck`: stateless. */
+export function createStatelessMiddleware(parts: CsrfMiddlewareParts): Middleware {
+  const { tokens, settings } = parts
+  const checkToken: CheckToken = (token) => tokens.check(token, settings().lapse)
+  return (ctx, next) => guard(parts, ctx, next, checkToken)
+}
+
+/** Makes `SVC_MwCsrf`: stateful. On a GET it gives the session its token; without a session it answers 500. */
+export function createStatefulMiddleware(parts: CsrfMiddlewareParts): Middleware {
+  return (ctx, next) => {
+    const { session } = ctx
+    if (!session.isOpen) return refuseWithoutSession(parts.log, ctx)
+    parts.statefulRequests.add(ctx)
+    if (ctx.method === 'GET') sessionToken(session)
+    return guard(parts, ctx, next, (token) => checkSessionToken(session, token))
+  }
+}
+
+function guard(parts: CsrfMiddlewareParts, ctx: Context, next: Next, checkToken: CheckToken): void | Promise<void> {
+  const proceed = (outcome: CsrfOutcome): void | Promise<void> =>
+    outcome === 'ok' ? next() : refuse(parts, ctx, outcome)
+  const outcome = parts.check(ctx, parts.settings(), checkToken)
+  return outcome instanceof Promise ? outcome.then(proceed) : proceed(outcome)
+}
+
+function refuse({ log, settings }: CsrfMiddlewareParts, ctx: Context, reason: CsrfReason): void {
+  const { redirect } = settings()
+  log.warn(`${ctx.method} ${ctx.path} (${ctx.routeName}) was refused by the CSRF check: ${reason}`)
+  if (redirect === '') return void ctx.json({ error: 'csrf_invalid', reason }, 403)
+  // A browser may keep the cookie from another site's request: a new session would take the place of the user's own.
+  if (ctx.session.isOpen && (reason !== 'cross_site' || ctx.session.came)) ctx.flash('csrf').set('error', csrfReasons[reason])
+  ctx.redirect(redirect)
+}
+
+function refuseWithoutSession(log: ModuleLogger, ctx: Context): void {
+  log.error(
+    `${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ` +
+      `add SVC_MwSession before it to the middleware of route "${ctx.routeName}"`,
+  )
+  ctx.json({ error: 'csrf_requires_session' }, 500)
+}

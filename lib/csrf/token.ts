@@ -1,0 +1,64 @@
+/**
+ * Signed CSRF tokens: `<payload>.<signature>`. The payload is the base64url (RFC 4648 section 5, no padding) of
+ * `<nonce>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text. The key is derived from
+ * `app_key` (HKDF, RFC 5869) for this use alone, so that no resource-id token passes as a CSRF token.
+ *
+ * Surprise: nothing is kept and nothing is used up. A token stays valid until it is too old, for everybody: tabs and
+ * the back button keep working. That a request comes from this site is for `check.ts` to ask.
+ */
+import { createSecretKey, hkdfSync, randomUUID, type KeyObject } from 'node:crypto'
+import { createSigner, splitSigned } from '../tokens/signature.ts'
+
+/** What tokens are made with. */
+export interface CsrfTokenOptions {
+  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
+  readonly keys: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** What a token is found to be. */
+export type TokenVerdict = 'ok' | 'malformed' | 'expired' | 'signature'
+
+/** Makes and checks tokens. */
+export interface CsrfTokens {
+  /** A token that nobody has seen: 128 characters, nothing that HTML would escape. */
+  make(): string
+  /**
+   * Looks at a token. Its signature comes first: nothing in a payload is believed before. Never throws.
+   * @param lapseS the most seconds since it was made; 0: no end, and its time is not looked at
+   */
+  check(token: string, lapseS: number): TokenVerdict
+}
+
+/** How many seconds a clock that made a token may be ahead of this one. */
+const maxAheadSeconds = 300
+const textShape = /^[0-9a-f-]{36}\|([0-9]{1,12})$/
+
+/**
+ * Makes the tokens of a server.
+ * @throws RangeError when there is no key, or one is empty
+ */
+export function createCsrfTokens({ keys, now }: CsrfTokenOptions): CsrfTokens {
+  const signer = createSigner(keys, deriveKey)
+  return {
+    make() {
+      const payload = Buffer.from(`${randomUUID()}|${Math.floor(now() / 1000)}`).toString('base64url')
+      return `${payload}.${signer.sign(payload)}`
+    },
+    check(token, lapseS) {
+      const signed = splitSigned(token)
+      if (signed === undefined) return 'malformed'
+      if (!signer.verify(signed.text, signed.signature)) return 'signature'
+      const [, seconds] = textShape.exec(Buffer.from(signed.text, 'base64url').toString('latin1')) ?? []
+      if (seconds === undefined) return 'malformed'
+      if (lapseS === 0) return 'ok'
+      const ageSeconds = Math.floor(now() / 1000) - Number(seconds)
+      return ageSeconds > lapseS || ageSeconds < -maxAheadSeconds ? 'expired' : 'ok'
+    },
+  }
+}
+
+function deriveKey(key: string): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', 'svc csrf token', 32)))
+}

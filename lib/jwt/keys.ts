@@ -1,0 +1,119 @@
+/**
+ * The key of `SVC_MwJwt`: a text that is a PEM, a JSON Web Key (RFC 7517), or the secret itself.
+ *
+ * Surprise: what looks like a key of another kind is never taken for a secret, whatever form it has. An HMAC under a
+ * public key could be made by anyone (RFC 8725, section 2.1).
+ */
+import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { algorithms, type Algorithm, type KeyKind } from './algorithms.ts'
+import { decodeBase64url } from './base64url.ts'
+
+/** A key that fits every algorithm, or what is wrong: a text that follows the setting's name and holds no secret. */
+export type KeyReading =
+  | { readonly key: KeyObject; readonly warnings: readonly string[] }
+  | { readonly problem: string }
+
+const leastRsaBits = 2048
+const jwkTypes: Readonly<Record<KeyKind, string>> = { secret: 'oct', RSA: 'RSA', 'P-256': 'EC', Ed25519: 'OKP' }
+
+/**
+ * Reads a key.
+ * @param names the algorithms it is for; at least one, all of one kind
+ */
+export function readKey(text: string, names: readonly [Algorithm, ...Algorithm[]]): KeyReading {
+  const { kind } = algorithms[names[0]]
+  if (/-{4} ?BEGIN /.test(text)) return kind === 'secret' ? notSecret('a PEM') : readPem(text, kind)
+  if (text.trimStart().startsWith('{')) return readJwk(text, kind, names)
+  if (kind !== 'secret') return { problem: `must be a public key for ${names[0]}: it is neither a PEM nor a JWK` }
+  if (isBarePublicKey(text)) return notSecret('a public key')
+  return secretOf(Buffer.from(text), names)
+}
+
+function notSecret(form: string): KeyReading {
+  const advice = 'name the algorithm of that key in setup.jwt.algorithms'
+  return { problem: `must be a secret for an HMAC: it is ${form}; ${advice}` }
+}
+
+function readPem(text: string, kind: KeyKind): KeyReading {
+  const isPrivate = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)
+  return publicKeyOf(() => createPublicKey(text), 'PEM', kind, isPrivate)
+}
+
+function readJwk(text: string, kind: KeyKind, names: readonly Algorithm[]): KeyReading {
+  const jwk = parseJson(text)
+  if (jwk === undefined) return { problem: 'must be a JWK, since it begins with {: it is no valid JSON' }
+  if ('keys' in jwk) return { problem: 'must be one key: it is a set of keys; give one of its members' }
+  const { kty, use, alg, n, e, crv, x, y, k } = jwk
+  if (kty !== jwkTypes[kind]) return wrongJwk('kty', kty, jwkTypes[kind], names)
+  if (use !== undefined && use !== 'sig') return wrongJwk('use', use, 'sig', names)
+  const other = names.find((name) => alg !== undefined && name !== alg)
+  if (other !== undefined) return wrongJwk('alg', alg, other, names)
+  if (kind === 'secret') {
+    const secret = typeof k === 'string' ? decodeBase64url(k) : undefined
+    return secret === undefined ? { problem: 'must have its secret as base64url in k' } : secretOf(secret, names)
+  }
+  const members = kind === 'RSA' ? { kty, n, e } : kind === 'P-256' ? { kty, crv, x, y } : { kty, crv, x }
+  // Its members are checked by createPublicKey, which throws for what is no key.
+  return publicKeyOf(() => createPublicKey({ key: members as JsonWebKey, format: 'jwk' }), 'JWK', kind, 'd' in jwk)
+}
+
+function wrongJwk(member: string, found: unknown, wanted: string, names: readonly Algorithm[]): KeyReading {
+  const shown = typeof found === 'string' ? found.slice(0, 40) : `of type ${typeof found}`
+  return { problem: `must be a JWK with ${member} ${wanted} for ${names.join(', ')}: its ${member} is ${shown}` }
+}
+
+function secretOf(bytes: Buffer, names: readonly Algorithm[]): KeyReading {
+  if (bytes.length === 0) return { problem: 'must be a secret: it is empty' }
+  const name = names.find((one) => bytes.length < algorithms[one].secretBytes)
+  const warning =
+    name && `has ${bytes.length} bytes: ${name} wants at least ${algorithms[name].secretBytes} (RFC 7518, section 3.2)`
+  return { key: createSecretKey(bytes), warnings: warning === undefined ? [] : [warning] }
+}
+
+function publicKeyOf(make: () => KeyObject, form: string, kind: KeyKind, isPrivate: boolean): KeyReading {
+  let key: KeyObject
+  try {
+    key = make()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { problem: `must be a key that can be read, without a passphrase: this ${form} cannot (${reason})` }
+  }
+  const found = kindOf(key)
+  if (found !== kind) return { problem: `must be a key of kind ${kind}: it is of kind ${found}` }
+  const bits = key.asymmetricKeyDetails?.modulusLength
+  if (bits !== undefined && bits < leastRsaBits) {
+    return { problem: `must be an RSA key of at least ${leastRsaBits} bits (RFC 7518, section 3.3): it has ${bits}` }
+  }
+  const warning = 'is a private key: its public half is used; keep the private one with the issuer alone'
+  return { key, warnings: isPrivate ? [warning] : [] }
+}
+
+/** The kind of a public key; of one that no algorithm here takes, Node's name of its type. */
+function kindOf(key: KeyObject): string {
+  const type = key.asymmetricKeyType
+  if (type === 'rsa') return 'RSA'
+  if (type === 'ed25519') return 'Ed25519'
+  if (type !== 'ec') return String(type)
+  const curve = key.asymmetricKeyDetails?.namedCurve
+  return curve === 'prime256v1' ? 'P-256' : `EC ${String(curve)}`
+}
+
+/** Public keys are also handed about as the line of an SSH key, and as a PEM's base64 without the lines around it. */
+function isBarePublicKey(text: string): boolean {
+  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return true
+  if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return false
+  try {
+    createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' })
+    return true
+  } catch {
+    return false // no key, so a secret
+  }
+}
+
+function parseJson(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>> // it begins with {, so it is an object
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * `SVC_MwJwt`: lets a request pass that carries a token of the issuer as `Authorization: Bearer` (RFC 6750, section
+ * 2.1).
+ *
+ * Surprise: every refusal is JSON, also for a browser: these are routes for programs. What it says of a token is one of
+ * our own sentences and holds nothing of the token.
+ */
+import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Middleware } from '../middleware/compose.ts'
+import type { JsonObject } from './jws.ts'
+
+/** Reads a token: its claims, or why it is refused, in ASCII without quotes. Never throws. */
+export type JwtVerifier = (token: string) => { readonly claims: JsonObject } | { readonly problem: string }
+
+/**
+ * Makes the middleware. It throws HttpError 500 `jwt_requires_key` while there is no verifier.
+ * @param verifier the one in use; undefined when there is no key
+ * @param log is told of refusals, at DEBUG
+ */
+export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log: ModuleLogger): Middleware {
+  function refuse(ctx: Context, error: string, detail: string, challenge: string): void {
+    if (log.debugEnabled) log.debug(`${ctx.method} ${ctx.path}: SVC_MwJwt: ${detail}`)
+    ctx.setHeader('WWW-Authenticate', challenge)
+    ctx.json({ error, detail }, 401)
+  }
+
+  return (ctx, next) => {
+    const verify = verifier()
+    if (verify === undefined) throw keyMissing(ctx)
+    const fields = authorizationFields(ctx.request.rawHeaders)
+    const token = fields.length === 1 ? bearerToken(fields[0] as string) : undefined
+    if (fields.length < 2 && token === undefined) {
+      return refuse(ctx, 'unauthorized', 'Send a token: Authorization: Bearer <token>', 'Bearer')
+    }
+    const reading = token === undefined ? { problem: 'there is more than one Authorization field' } : verify(token)
+    if ('problem' in reading) {
+      const challenge = `Bearer error="invalid_token", error_description="${reading.problem}"`
+      return refuse(ctx, 'invalid_token', reading.problem, challenge)
+    }
+    ctx.state['jwt'] = reading.claims
+    return next()
+  }
+}
+
+/** Node keeps the first of several; a proxy may have looked at the last. */
+function authorizationFields(raw: readonly string[]): string[] {
+  const values: string[] = []
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string
+    if (name.length === 13 && name.toLowerCase() === 'authorization') values.push(raw[at + 1] as string)
+  }
+  return values
+}
+
+/** What follows the scheme, '' when nothing does; undefined for another scheme. */
+function bearerToken(field: string): string | undefined {
+  return /^bearer(?: +|$)(.*)$/i.exec(field)?.[1]
+}
+
+function keyMissing(ctx: Context): HttpError {
+  const message = `SVC_MwJwt on route "${ctx.routeName}" has no key: set key or key_file in setup.jwt`
+  return new HttpError(500, 'jwt_requires_key', `${message} of the middleware configuration`)
+}

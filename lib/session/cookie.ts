@@ -1,0 +1,47 @@
+/**
+ * The session cookie: its value is the id, which is a secret.
+ *
+ * Surprise: an answer has one session cookie, the last that was set; a session may be saved more than once (RFC 6265,
+ * section 4.1.1).
+ */
+import { randomBytes } from 'node:crypto'
+import type { Context } from '../http/context.ts'
+
+const idShape = /^[A-Za-z0-9_-]{43}$/
+
+/** A fresh id: 256 random bits in base64url. */
+export function newSessionId(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** The id that the request's cookie holds; undefined when there is none of the shape that ids have. */
+export function readSessionCookie(ctx: Context, name: string): string | undefined {
+  const value = ctx.cookies[name]
+  return value !== undefined && idShape.test(value) ? value : undefined
+}
+
+/** Sends the id. Without `maxAgeS` the cookie ends with the browser. */
+export function setSessionCookie(ctx: Context, name: string, id: string, maxAgeS: number | undefined): void {
+  dropEarlier(ctx, name)
+  ctx.setCookie(name, id, maxAgeS === undefined ? {} : { maxAge: maxAgeS })
+  keepPrivate(ctx)
+}
+
+/** Takes the cookie away from the client. */
+export function expireSessionCookie(ctx: Context, name: string): void {
+  dropEarlier(ctx, name)
+  ctx.setCookie(name, '', { maxAge: 0 })
+  keepPrivate(ctx)
+}
+
+/** Keeps the answer out of shared caches, unless the application has said what caches may do. */
+export function keepPrivate(ctx: Context): void {
+  if (ctx.outgoing.get('Cache-Control') === undefined) ctx.outgoing.set('Cache-Control', 'private')
+}
+
+function dropEarlier(ctx: Context, name: string): void {
+  const flat = ctx.outgoingIfAny?.flat ?? []
+  for (let at = flat.length - 2; at >= 0; at -= 2) {
+    if (flat[at] === 'Set-Cookie' && flat[at + 1]?.startsWith(`${name}=`)) flat.splice(at, 2)
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * How the keys of a session are the fields of a store, and values their texts.
+ *
+ * Surprise: the key `_flash` is no field. Each of its form ids is one, so that requests that run at the same time do
+ * not undo each other's form ids.
+ */
+
+/** The key that holds the flash messages: a hash of form id to bag. */
+export const flashKey = '_flash'
+
+const keyPrefix = 'key:'
+const flashPrefix = 'flash:'
+
+/** The field of a key, which is not `_flash`. */
+export function fieldOf(key: string): string {
+  return keyPrefix + key
+}
+
+/** The field of a form id in `_flash`. No key has the same. */
+export function flashFieldOf(formId: string): string {
+  return flashPrefix + formId
+}
+
+/** The form id of a field; undefined for the field of a key. */
+export function formIdOf(field: string): string | undefined {
+  return field.startsWith(flashPrefix) ? field.slice(flashPrefix.length) : undefined
+}
+
+/**
+ * The text of a value: JSON, as JSON has it (a Date becomes a text, NaN null).
+ * @param what for the message: which value it is
+ * @throws TypeError for what JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ */
+export function textOfValue(what: string, value: unknown): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new TypeError(`Cannot set ${what} in the session: JSON cannot hold the value: ${reason}`, { cause: error })
+  }
+  if (text !== undefined) return text
+  throw new TypeError(`Cannot set ${what} in the session: JSON cannot hold the value: it is ${typeof value}`)
+}
+
+/**
+ * The text of a bag of flash messages, an object.
+ * @throws TypeError for what is none, and as above
+ */
+export function textOfBag(formId: string, bag: unknown): string {
+  const what = `${flashKey} ${JSON.stringify(formId)}`
+  const text = textOfValue(what, bag)
+  if (text.startsWith('{')) return text
+  throw new TypeError(`Cannot set ${what} in the session: a bag is an object: it is ${text.slice(0, 40)}`)
+}

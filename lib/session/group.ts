@@ -1,0 +1,199 @@
+/**
+ * The settings of `setup.session`, and what sessions share under them: the store, its sweeping, `SVC_MwSession`.
+ *
+ * Surprise: a reload that leaves the store's settings as they are keeps the store. One that changes them opens another,
+ * and the sessions of the old one are not taken along.
+ */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Context } from '../http/context.ts'
+import type { Feature } from '../http/features.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
+import type { Middleware } from '../middleware/compose.ts'
+import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { sessionFeature } from './feature.ts'
+import { createFileStore } from './file-store.ts'
+import { createMemoryStore } from './memory-store.ts'
+import { runWithSession } from './middleware.ts'
+import type { SessionServices } from './session.ts'
+import type { SessionStore, StoreCounts } from './store.ts'
+
+export interface SessionGroupOptions {
+  /** What `path` is relative to: the folder of `svc.json`, absolute. */
+  readonly folder: string
+  /** The log of a module. */
+  readonly log: (module: string) => ModuleLogger
+}
+
+/** The sessions of one server. */
+export interface SessionGroup extends BuiltInGroup {
+  /** What adds `session` to the context. */
+  readonly feature: Feature
+  /** What the store in use counted. */
+  readonly counts: StoreCounts
+  /** Closes the store. To be called once no request runs. */
+  close(): Promise<void>
+}
+
+const name = 'session'
+const cookieName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/
+
+const table = settingsTable({
+  cookie: {
+    kind: 'string',
+    default: 'SVCSID',
+    check: (text) => (cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'),
+    meaning: 'The name of the session cookie.',
+  },
+  ttl_s: {
+    kind: 'integer',
+    min: 0,
+    max: 31_536_000,
+    default: 3600,
+    meaning: 'Seconds that a session lives unused. 0: its cookie ends with the browser, and it lives a day unused.',
+  },
+  sweep_every: {
+    kind: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 60,
+    meaning: 'After so many saves the store is swept of sessions that have expired.',
+  },
+  max: {
+    kind: 'integer',
+    min: 1,
+    max: 10_000_000,
+    default: 100_000,
+    meaning: 'The most sessions in the store `memory`. At that number the one that was not used for longest goes.',
+  },
+  store: {
+    kind: 'choice',
+    choices: ['memory', 'file'],
+    default: 'memory',
+    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each.',
+  },
+  path: {
+    kind: 'string',
+    default: '',
+    check: (text) => (/[\u0000-\u001f\u007f]/.test(text) ? 'must be a path without control characters' : undefined),
+    meaning: 'The folder of the store `file`, which is of this server alone; relative to the folder of `svc.json`.',
+  },
+})
+
+type Settings = SettingsOf<typeof table>
+
+/** What the server runs with now. */
+interface InUse {
+  readonly settings: Settings
+  readonly store: SessionStore
+}
+
+/** Makes the group, with the default settings until the first `commit`. */
+export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
+  const { folder } = options
+  const log = options.log('error')
+  const requestLog = options.log('worker_http')
+  const warn = (message: string): void => log.warn(message)
+  const defaults = readSettings(name, table, undefined).settings
+  let inUse: InUse = { settings: defaults, store: openStore(defaults, folder, warn) }
+  let saves = 0
+
+  const services: SessionServices = {
+    get cookie() {
+      return inUse.settings.cookie
+    },
+    get ttlS() {
+      return inUse.settings.ttl_s
+    },
+    get store() {
+      return inUse.store
+    },
+    saved: () => {
+      saves += 1
+      if (saves % inUse.settings.sweep_every === 0) attempt('sweep the sessions', () => inUse.store.sweep())
+    },
+    lost: (ctx) => {
+      if (requestLog.debugEnabled) requestLog.debug(`${lineOf(ctx)}: the session was gone when it was to be saved`)
+    },
+  }
+
+  /** Runs what no request waits for. Resolves when it is done; a failure is logged. */
+  async function attempt(what: string, work: () => unknown): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      log.error(`Cannot ${what}`, error)
+    }
+  }
+
+  function prepare(given: unknown): PreparedSettings {
+    const { settings, warnings } = readSettings(name, table, given)
+    checkPath(settings, folder)
+    const before = inUse
+    const keeps = placeOf(settings, folder) === placeOf(before.settings, folder)
+    const store = keeps ? before.store : openStore(settings, folder, warn)
+    return {
+      warnings: settings.store === 'memory' && settings.path !== '' ? [...warnings, unusedPath] : warnings,
+      unready: undefined,
+      commit: () => {
+        inUse = { settings, store }
+        if (!keeps) void attempt('close the session store', () => before.store.close())
+      },
+      abandon: () => {
+        if (!keeps) void attempt('close the session store', () => store.close())
+      },
+    }
+  }
+
+  return {
+    name,
+    table,
+    middleware: new Map<string, Middleware>([['SVC_MwSession', runWithSession]]),
+    prepare,
+    feature: sessionFeature(services),
+    get counts() {
+      return inUse.store.counts
+    },
+    close: () => attempt('close the session store', () => inUse.store.close()),
+  }
+}
+
+const unusedPath = 'setup.session.path is not used: setup.session.store is "memory"'
+
+function openStore(settings: Settings, folder: string, warn: (message: string) => void): SessionStore {
+  if (settings.store === 'file') {
+    return createFileStore({ folder: resolve(folder, settings.path), onProblem: warn })
+  }
+  const { max } = settings
+  const onFull = (): void => {
+    warn(`${max} sessions are there, as many as setup.session.max allows: from now on the longest unused one goes`)
+  }
+  return createMemoryStore({ max, onFull })
+}
+
+/** A text that is the same for settings under which one store can be kept. */
+function placeOf(settings: Settings, folder: string): string {
+  return settings.store === 'file' ? `file ${resolve(folder, settings.path)}` : `memory ${settings.max}`
+}
+
+function checkPath({ store, path }: Settings, folder: string): void {
+  if (store !== 'file') return
+  if (path === '') throw new SettingsError(['setup.session.path must be a folder, since setup.session.store is "file"'])
+  const problem = folderProblem(resolve(folder, path))
+  if (problem !== undefined) throw new SettingsError([`setup.session.path must be a folder: ${problem}`])
+}
+
+/** Why a path cannot be used as a folder; a folder that is not there is made. */
+function folderProblem(path: string): string | undefined {
+  try {
+    return statSync(path).isDirectory() ? undefined : `${path} is none`
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException // node:fs throws Errors
+    return code === 'ENOENT' ? undefined : message
+  }
+}
+
+function lineOf(ctx: Context): string {
+  return `${ctx.method} ${ctx.path} (${ctx.routeName})`
+}

@@ -1,0 +1,81 @@
+/**
+ * `SVC_MwIsAuth`: lets only those pass who have signed in, that is, whose session names a user.
+ *
+ * Surprise: pages behind it are `no-store` unless they say otherwise, or the back button would show them after the
+ * sign-out, to whoever sits there then.
+ */
+import type { Context } from '../http/context.ts'
+import { wantsJson } from '../http/error-reply.ts'
+import { HttpError } from '../http/errors.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { BuiltInGroup } from '../middleware/built-in.ts'
+import type { Middleware } from '../middleware/compose.ts'
+import { checkRedirect } from '../middleware/redirect-target.ts'
+import { readSettings, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+
+/** What the group needs of the server. */
+export interface AuthGroupOptions {
+  readonly log: (module: string) => ModuleLogger
+}
+
+const table = settingsTable({
+  user_key: {
+    kind: 'string', default: '_auth_user', check: checkUserKey,
+    meaning: 'The key of the session that names the user. Absent, null, false or empty: nobody is signed in.',
+  },
+  redirect: {
+    kind: 'string', default: '/login', check: checkRedirect,
+    meaning: 'Where a client that is not signed in is sent: a path or an http(s) URL. A JSON client gets 401 instead.',
+  },
+})
+
+/** Makes the group `auth` with its middleware `SVC_MwIsAuth`. */
+export function createAuthGroup({ log }: AuthGroupOptions): BuiltInGroup {
+  const requestLog = log('worker_http')
+  let settings: SettingsOf<typeof table> = readSettings('auth', table, undefined).settings
+
+  const isAuth: Middleware = (ctx, next) => {
+    if (!ctx.session.isOpen) throw sessionMissing(ctx)
+    if (ctx.outgoingIfAny?.get('Cache-Control') === undefined) ctx.setHeader('Cache-Control', 'no-store')
+    const user = ctx.session.get(settings.user_key)
+    if (user === undefined || user === null || user === '' || user === false) {
+      if (requestLog.debugEnabled) requestLog.debug(`${ctx.method} ${ctx.path}: SVC_MwIsAuth: nobody is signed in`)
+      if (wantsJson(ctx)) throw unauthorized()
+      return void ctx.redirect(settings.redirect)
+    }
+    ctx.state['user'] = user
+    return next()
+  }
+
+  return {
+    name: 'auth',
+    table,
+    middleware: new Map([['SVC_MwIsAuth', isAuth]]),
+    prepare(given) {
+      const { settings: prepared, warnings } = readSettings('auth', table, given)
+      return {
+        warnings,
+        unready: undefined,
+        commit() {
+          settings = prepared
+        },
+        abandon() {},
+      }
+    },
+  }
+}
+
+function checkUserKey(text: string): string | undefined {
+  return text === '' ? 'must be a key of the session, not empty' : undefined
+}
+
+function sessionMissing(ctx: Context): HttpError {
+  const message = `SVC_MwIsAuth on route "${ctx.routeName}" has no session: put SVC_MwSession before it`
+  return new HttpError(500, 'auth_requires_session', message)
+}
+
+function unauthorized(): HttpError {
+  return new HttpError(401, 'unauthorized', 'Nobody is signed in: sign in first, and send the session cookie', {
+    headers: { 'WWW-Authenticate': 'Session' },
+  })
+}

@@ -1,0 +1,68 @@
+/**
+ * The contract of a session store: where the sessions of an application lie between requests.
+ *
+ * A session is a set of fields. A field's value is a text, which the store does not look into (`session.ts` writes
+ * JSON). An id is a secret: whoever knows it has the session. Every function may answer at once or with a promise.
+ *
+ * What holds for every store, however many processes and requests use it at the same time:
+ *
+ * 1. `read` gives a snapshot: what is merged later does not change what was given.
+ * 2. `merge` and `rename` change the named fields alone, as one step. Of two requests that change different fields both
+ *    changes are there afterwards, of two that change one field the later one's.
+ * 3. A step is done as a whole or not at all, also when the process is killed in the middle of it.
+ * 4. What was destroyed, has expired or was dropped does not come back: `merge` and `rename` of an id that is not there
+ *    change nothing and say so.
+ * 5. A session that was used within its time is there, unless a bound of the store was met. One that was not is not
+ *    given any more, whether it has been swept or not. To use it is to create, merge or rename it; to read it is not.
+ * 6. What fails rejects or throws, and leaves what was there before.
+ */
+import type { MaybePromise } from './maybe-promise.ts'
+
+/** Names and values of a session. */
+export type Fields = ReadonlyMap<string, string>
+
+/** What a request changed. A name is in one of both. */
+export interface FieldChanges {
+  readonly set: Fields
+  readonly removed: ReadonlySet<string>
+}
+
+/** A session as it was found. */
+export interface StoredSession {
+  readonly fields: Fields
+  /** Milliseconds until it expires unless it is used; above 0. */
+  readonly remainingMs: number
+}
+
+/** What a store counted since it was opened. */
+export interface StoreCounts {
+  /** Sessions that were dropped before their time, to keep a bound. */
+  readonly evicted: number
+  /** Sessions that were found damaged, and ignored. */
+  readonly damaged: number
+}
+
+/** A store. Times to live are in milliseconds, above 0. */
+export interface SessionStore {
+  /** The session with this id; undefined when there is none. */
+  read(id: string): MaybePromise<StoredSession | undefined>
+  /** Makes a session under an id that was never used. */
+  create(id: string, fields: Fields, ttlMs: number): MaybePromise<void>
+  /**
+   * Changes fields and begins the time to live anew; without changes it does that alone. False when there is no such
+   * session.
+   */
+  merge(id: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
+  /** Gives a session an id that was never used, and changes fields, as one step: the old id is gone. False as above. */
+  rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
+  /** Ends a session. One that is not there is no error. */
+  destroy(id: string): MaybePromise<void>
+  /**
+   * Removes what has expired, or as much of it as one go can take without being felt; what stays falls to later ones.
+   * Returns how many that were.
+   */
+  sweep(): MaybePromise<number>
+  /** Lets go of what the store holds open. Nothing is called afterwards. */
+  close(): MaybePromise<void>
+  readonly counts: StoreCounts
+}

@@ -1,0 +1,120 @@
+/** A real server with the features and middleware of forms, and routes of a test's own. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { createCsrfGroup, type CsrfGroup } from '../../lib/csrf/group.ts'
+import { flashFeature } from '../../lib/flash/feature.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
+import type { Context } from '../../lib/http/context.ts'
+import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
+import { createContextClass, type ContextParts } from '../../lib/http/features.ts'
+import { respond } from '../../lib/http/respond.ts'
+import type { ModuleLogger } from '../../lib/log/logger.ts'
+import { silentLogger } from '../../lib/log/silent.ts'
+import { compose, type Action, type Middleware } from '../../lib/middleware/compose.ts'
+import { resourceIdFeature } from '../../lib/resource-id/feature.ts'
+import { createResourceTokens } from '../../lib/resource-id/token.ts'
+import { sessionFeature } from '../../lib/session/feature.ts'
+import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { runWithSession } from '../../lib/session/middleware.ts'
+import type { Answer } from '../support/request.ts'
+
+/** What a test's server is made of. */
+export interface FormServerOptions {
+  /** The keys of tokens; `test` unless given. */
+  readonly keys?: readonly string[]
+  readonly trustedOrigins?: readonly string[]
+  /** `setup.csrf`. */
+  readonly settings?: unknown
+  /** By path: the names of the middleware, and the action. */
+  readonly routes: Readonly<Record<string, readonly [middleware: readonly string[], action: Action]>>
+}
+
+export interface FormServer {
+  readonly url: string
+  readonly group: CsrfGroup
+  /** The lines of the log so far: `error WARN text`. */
+  readonly lines: string[]
+  /** Whether the last chain answered without a promise. */
+  readonly wasSynchronous: () => boolean
+  readonly viewScope: ContextParts['viewScope']
+  /** A clock that a test may turn: milliseconds since 1970. */
+  readonly clock: { ms: number }
+}
+
+const bodyLimitBytes = 100_000
+
+/** Starts a server on a free port; it is closed when the test ends. */
+export async function serveForms(t: Pick<TestContext, 'after'>, options: FormServerOptions): Promise<FormServer> {
+  const { keys = ['test'], trustedOrigins = [], routes } = options
+  const lines: string[] = []
+  let synchronous = false
+  const clock = { ms: 1_700_000_000_000 }
+  const now = (): number => clock.ms
+  const log = (module: string): ModuleLogger => keepingLogger(module, lines)
+  const group = createCsrfGroup({ keys, trustedOrigins, log, now })
+  if (options.settings !== undefined) group.prepare(options.settings).commit()
+  const store = createMemoryStore({ max: 1000, onFull: () => {} })
+  const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {} }
+  const features = [
+    sessionFeature(session),
+    flashFeature(log),
+    group.feature,
+    resourceIdFeature(createResourceTokens({ keys, now })),
+  ]
+  const services = { bodyLimitBytes, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const { ContextClass, viewScope } = createContextClass(features, services)
+  const middleware = new Map<string, Middleware>([...group.middleware, ['SVC_MwSession', runWithSession]])
+  const refuseLate = (): never => {
+    throw new Error('a middleware did not wait for next()')
+  }
+  const chains = new Map(
+    Object.entries(routes).map(([path, [names, action]]) => {
+      const layers = names.map((name) => ({ name, run: middleware.get(name) as Middleware })) // a test names known ones
+      return [path, compose(layers, action, { late: refuseLate, unawaited: refuseLate })]
+    }),
+  )
+
+  const server = createServer((request, response) => {
+    const ctx = new ContextClass(request, response)
+    response.on('close', () => void ctx.close(response.writableFinished))
+    ctx.route = { name: `route of ${ctx.path}`, url: ctx.path, action: '', method: '*', middleware: '', scope: '' }
+    void answer(ctx)
+  })
+  async function answer(ctx: Context): Promise<void> {
+    try {
+      const chain = chains.get(ctx.path)
+      if (chain === undefined) throw new Error(`no route ${ctx.path}`)
+      const outcome = chain(ctx)
+      synchronous = !(outcome instanceof Promise)
+      respond(ctx, await outcome, true)
+    } catch (error) {
+      respond(ctx, errorReply(ctx, toHttpError(error), true), true)
+    }
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+  const { port } = server.address() as AddressInfo // a TCP server's address is never a text
+  return { url: `http://127.0.0.1:${port}`, group, lines, wasSynchronous: () => synchronous, viewScope, clock }
+}
+
+/** The cookie that an answer sets, as the next request sends it; undefined when it sets none. */
+export function cookieOf(answer: Answer): string | undefined {
+  return answer.headers['set-cookie']?.[0]?.split(';', 1)[0]
+}
+
+/** The value of an input's attribute `value`. */
+export function valueOf(html: string): string {
+  return /value="([^"]*)"/.exec(html)?.[1] ?? ''
+}
+
+function keepingLogger(module: string, lines: string[]): ModuleLogger {
+  const keep = (level: string) => (message: string) => void lines.push(`${module} ${level} ${message}`)
+  return Object.assign((): void => {}, { ...silentLogger, warn: keep('WARN'), error: keep('ERROR') })
+}

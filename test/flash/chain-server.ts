@@ -1,0 +1,121 @@
+/** A small server for the tests of middleware: sessions, flash, sign-in check and JWT, as an application joins them. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { flashFeature } from '../../lib/flash/feature.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
+import { Context } from '../../lib/http/context.ts'
+import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
+import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
+import { respond } from '../../lib/http/respond.ts'
+import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { silentLogger } from '../../lib/log/silent.ts'
+import type { ModuleLogger } from '../../lib/log/logger.ts'
+import type { PreparedSettings } from '../../lib/middleware/built-in.ts'
+import { compose, type Action } from '../../lib/middleware/compose.ts'
+import { createSessionGroup } from '../../lib/session/group.ts'
+import { createAuthGroup } from '../../lib/session/is-auth.ts'
+import { request, type Answer, type Question } from '../support/request.ts'
+
+/** Actions by `path`, or `path middleware,middleware`. */
+export type Actions = Readonly<Record<string, Action>>
+
+/** What a test may set up. */
+export interface ChainOptions {
+  /** The groups of `setup`. */
+  readonly setup?: Readonly<Record<string, unknown>>
+  /** Where a key file is. */
+  readonly folder?: string
+  /** Milliseconds since 1970, for tokens. */
+  readonly now?: () => number
+}
+
+/** A running server. */
+export interface ChainServer {
+  /** `LEVEL module message`, without INFO lines. */
+  readonly lines: readonly string[]
+  /** What a view sees besides its data. */
+  viewScope(ctx: Context): ViewScope
+  /** Reads settings of a group aside. */
+  prepare(group: string, given: unknown): PreparedSettings
+  /** Takes new settings of a group into use, as a reload does. */
+  configure(group: string, given: unknown): void
+  /** Sends a request without cookies. */
+  send(path: string, question?: Question): Promise<Answer>
+  /** A client that keeps the session cookie. */
+  client(): (path: string, question?: Question) => Promise<Answer>
+}
+
+/** Starts a server on a free port; it is closed when the test ends. The route of `/x` is named `x`. */
+export async function startChain(
+  t: Pick<TestContext, 'after'>,
+  actions: Actions,
+  { setup = {}, folder = '/', now = Date.now }: ChainOptions = {},
+): Promise<ChainServer> {
+  const lines: string[] = []
+  const log = (module: string): ModuleLogger => {
+    const write = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
+    return Object.assign(() => {}, silentLogger, { debug: write('DEBUG'), warn: write('WARN'), debugEnabled: true })
+  }
+  const sessions = createSessionGroup({ folder, log })
+  const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
+  const prepare = (name: string, given: unknown): PreparedSettings => {
+    const group = groups.find((one) => one.name === name)
+    if (group === undefined) throw new Error(`There is no group ${name}`)
+    return group.prepare(given)
+  }
+  const configure = (name: string, given: unknown): void => prepare(name, given).commit()
+  for (const [name, given] of Object.entries(setup)) configure(name, given)
+
+  const byName = new Map(groups.flatMap((group) => [...group.middleware]))
+  const services = { bodyLimitBytes: 1024, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const { ContextClass, viewScope } = createContextClass([sessions.feature, flashFeature(log)], services)
+  const reports = { late: () => {}, unawaited: () => {} }
+  const routes = Object.entries(actions).map(([key, action]) => {
+    const [path = '', middleware = ''] = key.split(' ')
+    const layers = middleware.split(',').flatMap((name) => {
+      const run = byName.get(name)
+      return run === undefined ? [] : [{ name, run }]
+    })
+    const record = { name: path.slice(1), url: path, action: 'a.mjs', method: '*', middleware, scope: '' }
+    return { path, record, chain: compose(layers, action, reports) }
+  })
+
+  async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const ctx: Context = new ContextClass(incoming, response)
+    try {
+      const route = routes.find(({ path }) => path === ctx.path)
+      ctx.route = route?.record
+      respond(ctx, await (route === undefined ? ctx.empty(404) : route.chain(ctx)), true)
+    } catch (thrown) {
+      const error = toHttpError(thrown)
+      lines.push(`ERROR ${error.code} ${error.message}`)
+      respond(ctx, errorReply(ctx, error, false), true)
+    }
+  }
+
+  const server = createServer((incoming, response) => void answer(incoming, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(async () => {
+    await new Promise((resolve) => server.close(resolve))
+    await sessions.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const send = (path: string, question?: Question): Promise<Answer> => request(url + path, question)
+  return {
+    lines,
+    viewScope,
+    prepare,
+    configure,
+    send,
+    client() {
+      let cookie = ''
+      return async (path, { headers = {}, ...question } = {}) => {
+        const answered = await send(path, { ...question, headers: cookie === '' ? headers : { ...headers, cookie } })
+        const given = answered.headers['set-cookie']?.[0]?.split(';')[0]
+        if (given !== undefined) cookie = given.endsWith('=') ? '' : given
+        return answered
+      }
+    },
+  }
+}

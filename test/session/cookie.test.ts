@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Action } from '../../lib/middleware/compose.ts'
+import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { exchange, parseAnswer } from '../support/raw.ts'
+import { request } from '../support/request.ts'
+import { idShape, sessionCookieOf, visit, type SessionServerOptions } from './session-server.ts'
+import { contents } from './store-values.ts'
+import { around } from './wrapped-store.ts'
+
+const minute = 60_000
+
+describe('the session cookie', () => {
+  it('comes once something was written, not before', async (t) => {
+    const { visitor, store } = await visit(t, {
+      read: ({ session }) => [session.get('a'), session.has('_flash')],
+      remove: ({ session }) => session.delete('a'),
+      write: ({ session }) => session.set('a', 1),
+    })
+    assert.equal((await visitor.ask('read')).headers['set-cookie'], undefined)
+    assert.equal((await visitor.ask('remove')).headers['set-cookie'], undefined)
+    const answer = await visitor.ask('write')
+    const { value = '', attributes } = sessionCookieOf(answer) ?? {}
+    assert.match(value, idShape)
+    assert.deepEqual(attributes, ['Max-Age=3600', 'Path=/', 'HttpOnly', 'SameSite=Lax'])
+    assert.equal(answer.headers['cache-control'], 'private')
+    assert.deepEqual(await contents(store, value), { 'key:a': '1' })
+  })
+
+  it('ends with the browser when ttl_s is 0, and is then sent once', async (t) => {
+    const write: Action = ({ session }) => session.set('a', 1)
+    const { visitor, store } = await visit(t, { write }, { ttlS: 0, cookie: 'own' })
+    const answer = await request(`${visitor.url}/write`)
+    const { value = '', attributes } = sessionCookieOf(answer, 'own') ?? {}
+    assert.deepEqual(attributes, ['Path=/', 'HttpOnly', 'SameSite=Lax'])
+    assert.equal(Math.round(((await store.read(value))?.remainingMs ?? 0) / 1000), 86_400)
+    const second = await request(`${visitor.url}/write`, { headers: { cookie: `own=${value}` } })
+    assert.equal(second.headers['set-cookie'], undefined)
+    assert.equal(second.headers['cache-control'], 'private')
+  })
+
+  it('leaves what the application says of caches, and other cookies', async (t) => {
+    const { visitor } = await visit(t, {
+      write: (ctx) => {
+        ctx.setHeader('Cache-Control', 'no-store')
+        ctx.setCookie('SVCSID2', 'x')
+        ctx.session.set('a', 1)
+      },
+      plain: () => 'x',
+      read: ({ session }) => session.get('a'),
+    })
+    assert.equal((await visitor.ask('plain')).headers['cache-control'], undefined)
+    const answer = await visitor.ask('write')
+    assert.equal(answer.headers['cache-control'], 'no-store')
+    assert.deepEqual(answer.headers['set-cookie']?.map((field) => field.split('=', 1)[0]), ['SVCSID2', 'SVCSID'])
+    assert.equal((await visitor.ask('read')).headers['cache-control'], 'private')
+  })
+
+  const ignored: Readonly<Record<string, string>> = {
+    empty: '',
+    short: 'A'.repeat(42),
+    long: 'A'.repeat(44),
+    'of another alphabet': `${'A'.repeat(42)}+`,
+    'of 8 KiB': 'A'.repeat(8192),
+    'with an encoded NUL': `${'A'.repeat(42)}%00`,
+    'that is a path': '../../../../../../../../../../../etc/passwd',
+    'with a line break': `${'A'.repeat(42)}%0A`,
+    'that is no UTF-8': `${'A'.repeat(42)}%ff`,
+    'that is quoted and short': '"AAAA"',
+  }
+  for (const [kind, value] of Object.entries(ignored)) {
+    it(`is ignored without asking the store: ${kind}`, async (t) => {
+      const asked: string[] = []
+      const write: Action = ({ session }) => session.set('a', 1)
+      const { visitor } = await visit(t, { write, read: () => 'x' }, noting(asked))
+      const headers = { cookie: `SVCSID=${value}` }
+      assert.equal((await request(`${visitor.url}/read`, { headers })).headers['set-cookie'], undefined)
+      const given = sessionCookieOf(await request(`${visitor.url}/write`, { headers }))?.value ?? ''
+      assert.match(given, idShape)
+      assert.notEqual(given, value)
+      assert.deepEqual(asked, ['create'])
+    })
+  }
+
+  it('with a NUL is refused by the HTTP parser', async (t) => {
+    const asked: string[] = []
+    const { visitor } = await visit(t, { read: () => 'x' }, noting(asked))
+    const bytes = `GET /read HTTP/1.1\r\nHost: h\r\nCookie: SVCSID=${'A'.repeat(42)}\u0000\r\n\r\n`
+    assert.equal(parseAnswer(await exchange(Number(new URL(visitor.url).port), bytes)).status, 400)
+    assert.deepEqual(asked, [])
+  })
+
+  it('of an unknown id is never adopted, nor taken away', async (t) => {
+    const { visitor, store } = await visit(t, { write: ({ session }) => session.set('a', 1), read: () => 'x' })
+    const unknown = 'A'.repeat(43)
+    visitor.id = unknown
+    const read = await visitor.ask('read')
+    assert.deepEqual([read.headers['set-cookie'], read.headers['cache-control']], [undefined, undefined])
+    await visitor.ask('write')
+    assert.notEqual(visitor.id, unknown)
+    assert.equal(await store.read(unknown), undefined)
+  })
+
+  it('that comes twice counts by its first', async (t) => {
+    const { visitor } = await visit(t, {
+      write: ({ session, query }) => session.set('a', query.get('a')),
+      read: ({ session }) => session.get('a', 'none'),
+    })
+    await visitor.ask('write?a=first')
+    const first = visitor.id
+    visitor.id = undefined
+    await visitor.ask('write?a=second')
+    const read = async (cookie: string) => (await request(`${visitor.url}/read`, { headers: { cookie } })).text
+    assert.equal(await read(`SVCSID=${first}; SVCSID=${visitor.id}`), 'first')
+    assert.equal(await read(`SVCSID=unknown; SVCSID=${first}`), 'none')
+  })
+})
+
+describe('the time to live', () => {
+  it('begins anew with each save, and with a read when less than nine tenths are left', async (t) => {
+    let nowMs = 0
+    const store = createMemoryStore({ max: 10, onFull: () => {}, now: () => nowMs })
+    const { visitor, saves } = await visit(
+      t,
+      { write: ({ session }) => session.set('a', 1), read: ({ session }) => session.get('a', 'none') },
+      { store, ttlS: 600 },
+    )
+    await visitor.ask('write')
+    nowMs += minute
+    const early = await visitor.ask('read')
+    assert.deepEqual([early.text, early.headers['set-cookie'], saves()], ['1', undefined, 1])
+    nowMs += 1
+    const late = await visitor.ask('read')
+    assert.deepEqual([late.text, sessionCookieOf(late)?.attributes[0], saves()], ['1', 'Max-Age=600', 2])
+    nowMs += 599_999
+    assert.equal(sessionCookieOf(await visitor.ask('write'))?.value, visitor.id)
+    nowMs += 599_999
+    assert.equal((await visitor.ask('read')).text, '1')
+    nowMs += 600_000
+    assert.equal((await visitor.ask('read')).text, 'none')
+  })
+})
+
+/** A store that notes what it is asked. */
+function noting(asked: string[]): SessionServerOptions {
+  const store = createMemoryStore({ max: 10, onFull: () => {} })
+  return { store: around(store, (call, work) => (asked.push(call), work())) }
+}

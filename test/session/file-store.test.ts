@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs'
+import * as promises from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+import { openFileStore, recording } from './file-store-support.ts'
+import { testSessionStore } from './store-conformance.ts'
+import { changes, contents, fields, id } from './store-values.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+testSessionStore('file', (t) => openFileStore(t))
+
+describe('the files of the file store', () => {
+  it('are not there before a session is', async (t) => {
+    const { store, folder } = openFileStore(t)
+    assert.equal(await store.read(id(1)), undefined)
+    assert.equal(await store.sweep(), 0)
+    await store.destroy(id(1))
+    await store.merge(id(1), changes({ a: '1' }), minute)
+    assert.equal(fs.existsSync(folder), false)
+  })
+
+  it('are readable by this user alone, and do not tell the id', async (t) => {
+    const { store, folder, fileOf } = openFileStore(t)
+    await store.create(id(1), fields({ a: '1' }), minute)
+    await store.merge(id(1), changes({ b: '2' }), minute)
+    assert.deepEqual(fs.readdirSync(folder), [fileOf(id(1)).slice(folder.length + 1)])
+    assert.equal(fs.statSync(fileOf(id(1))).mode & 0o777, 0o600)
+    assert.equal(fs.statSync(folder).mode & 0o777, 0o700)
+    assert.doesNotMatch(fs.readFileSync(fileOf(id(1)), 'utf8'), new RegExp(id(1)))
+  })
+
+  it('are there for the next process', async (t) => {
+    const { store, folder } = openFileStore(t)
+    await store.create(id(1), fields({ a: '1' }), minute)
+    await store.close()
+    const next = openFileStore(t, promises, folder)
+    assert.deepEqual(await contents(next.store, id(1)), { a: '1' })
+  })
+
+  it('come back into a folder that was removed', async (t) => {
+    const { store, folder } = openFileStore(t)
+    await store.create(id(1), fields({ a: '1' }), minute)
+    fs.rmSync(folder, { recursive: true })
+    assert.equal(await store.merge(id(1), changes({ b: '2' }), minute), false)
+    await store.create(id(2), fields({ a: '1' }), minute)
+    assert.deepEqual(await contents(store, id(2)), { a: '1' })
+  })
+
+  it('are not read by a sweep, nor written by a renewal', async (t) => {
+    const calls: string[] = []
+    const { store, advance } = openFileStore(t, recording(calls))
+    await store.create(id(1), fields({ a: '1' }), minute)
+    await store.create(id(2), fields({ a: '1' }), minute)
+    advance(minute / 2)
+    calls.length = 0
+    assert.equal(await store.merge(id(1), changes({}), minute), true)
+    assert.deepEqual(calls, ['lstat', 'utimes'])
+    advance(minute / 2)
+    calls.length = 0
+    assert.equal(await store.sweep(), 1)
+    assert.deepEqual(calls, ['opendir', 'lstat', 'lstat', 'unlink'])
+  })
+
+  it('that are left over from a kill are removed after an hour, others stay', async (t) => {
+    const { store, folder, fileOf, advance } = openFileStore(t)
+    await store.create(id(1), fields({ a: '1' }), 3 * hour)
+    const leftover = `${fileOf(id(1))}.0123456789ab.tmp`
+    const others = ['notes.txt', `${'0'.repeat(64)}.jsonx`, 'x.tmp']
+    for (const name of others) fs.writeFileSync(join(folder, name), '')
+    fs.writeFileSync(leftover, 'half')
+    fs.utimesSync(leftover, 2 ** 31, 2 ** 31) // killed after its time was set
+    advance(hour - minute)
+    assert.equal(await store.sweep(), 0)
+    assert.ok(fs.existsSync(leftover))
+    advance(2 * minute)
+    assert.equal(await store.sweep(), 0)
+    assert.equal(fs.existsSync(leftover), false)
+    assert.deepEqual(await contents(store, id(1)), { a: '1' })
+    assert.equal(fs.readdirSync(folder).length, 1 + others.length)
+  })
+
+  it('are swept once at a time, beside other work', async (t) => {
+    const calls: string[] = []
+    const { store, advance } = openFileStore(t, recording(calls))
+    for (let number = 0; number < 50; number++) await store.create(id(number), fields({}), minute)
+    advance(minute)
+    calls.length = 0
+    const sweeps = [store.sweep(), store.sweep()]
+    await store.create(id(100), fields({ a: '1' }), minute)
+    assert.deepEqual(await Promise.all(sweeps), [50, 50])
+    assert.equal(calls.filter((call) => call === 'opendir').length, 1)
+    assert.deepEqual(await contents(store, id(100)), { a: '1' })
+    assert.equal(await store.sweep(), 0)
+  })
+
+  it('are written to the end before the store is closed', async (t) => {
+    const { store, folder } = openFileStore(t)
+    const created = store.create(id(1), fields({ a: '1' }), minute)
+    const merged = store.merge(id(1), changes({ b: '2' }), minute)
+    await store.close()
+    const next = openFileStore(t, promises, folder)
+    assert.deepEqual(await contents(next.store, id(1)), { a: '1', b: '2' })
+    await Promise.all([created, merged])
+  })
+
+  it('end a sweep when the store is closed', async (t) => {
+    const { store, folder, advance } = openFileStore(t)
+    for (let number = 0; number < 100; number++) await store.create(id(number), fields({}), minute)
+    advance(minute)
+    const sweeping = store.sweep()
+    await store.close()
+    assert.equal((await Promise.resolve(sweeping)) + fs.readdirSync(folder).length, 100)
+    assert.ok(fs.readdirSync(folder).length > 0)
+  })
+})
+
+describe('a process that is killed', () => {
+  it('in the middle of a rename leaves the old id with what it had, and the new one to nobody', async (t) => {
+    const { store, folder } = openFileStore(t)
+    await store.create(id(1), fields({ a: '1' }), minute)
+    const killed = new Promise<void>((resolve) => {
+      const hanging = (): Promise<void> => new Promise(() => resolve())
+      const dying = openFileStore({ after: () => {} }, { ...promises, unlink: hanging }, folder)
+      void dying.store.rename(id(1), id(2), changes({ user: '7' }), minute)
+    })
+    await killed
+    assert.deepEqual(await contents(store, id(1)), { a: '1' })
+    assert.equal(await store.rename(id(1), id(3), changes({ user: '8' }), minute), true)
+    assert.equal(await store.read(id(1)), undefined)
+  })
+
+  it('leaves every session whole', async (t) => {
+    const folder = join(temporaryFolder(t), 'sessions')
+    const program = fileURLToPath(new URL('write-sessions.ts', import.meta.url))
+    for (let round = 0; round < 3; round++) {
+      const child = spawn(process.execPath, [...process.execArgv.filter(isLoader), program, folder], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      let lines = 0
+      child.stdout.on('data', (text: Buffer) => (lines += text.toString().split('\n').length - 1))
+      await until(() => lines > 20 + round * 7 || child.exitCode !== null)
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      assert.equal(child.signalCode, 'SIGKILL')
+
+      const { store, problems } = openFileStore(t, promises, folder)
+      const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
+      assert.ok(names.length >= 10)
+      for (const name of names) {
+        const { version, fields } = JSON.parse(fs.readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
+        assert.equal(version, 1)
+        const values = new Map(fields as [string, string][])
+        assert.equal(values.get('first'), values.get('last')) // both are written by each step
+        assert.equal(values.get('filling')?.length, 20_000)
+      }
+      await store.sweep()
+      assert.deepEqual(problems, [])
+      assert.equal(fs.readdirSync(folder).filter((name) => name.endsWith('.json')).length, names.length)
+    }
+  })
+})
+
+/** What loads TypeScript where Node does not. */
+function isLoader(argument: string, at: number, all: readonly string[]): boolean {
+  return argument.startsWith('--import') || all[at - 1] === '--import'
+}

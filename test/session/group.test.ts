@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { ModuleLogger } from '../../lib/log/logger.ts'
+import { silentLogger } from '../../lib/log/silent.ts'
+import type { Action } from '../../lib/middleware/compose.ts'
+import { SettingsError } from '../../lib/middleware/settings.ts'
+import { createSessionGroup } from '../../lib/session/group.ts'
+import { request } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+import { visit } from './session-server.ts'
+
+const actions: Readonly<Record<string, Action>> = {
+  write: ({ session }) => session.set('a', 1),
+  read: ({ session }) => session.get('a', 'none'),
+  late: async (ctx) => {
+    ctx.session.set('a', 2)
+    const { host, cookie = '' } = ctx.headers
+    await request(`http://${host}/destroy`, { headers: { cookie } })
+  },
+  destroy: ({ session }) => session.destroy(),
+}
+
+describe('the settings of sessions', () => {
+  const wrong: readonly [given: unknown, problem: RegExp][] = [
+    [{ cookie: '' }, /^setup\.session\.cookie must be a cookie name, a token of 1 to 256 characters: it is ""$/],
+    [{ cookie: 'a b' }, /^setup\.session\.cookie/],
+    [{ cookie: 'a'.repeat(257) }, /^setup\.session\.cookie/],
+    [{ ttl_s: -1 }, /^setup\.session\.ttl_s must be 0 to 31536000: it is -1$/],
+    [{ ttl_s: 31_536_001 }, /^setup\.session\.ttl_s/],
+    [{ sweep_every: 0 }, /^setup\.session\.sweep_every must be 1 to 1000000/],
+    [{ max: 0 }, /^setup\.session\.max must be 1 to 10000000/],
+    [{ store: 'redis' }, /^setup\.session\.store must be memory or file/],
+    [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
+    [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
+    [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
+    [{ store: 'file', path: 'file/below' }, /^setup\.session\.path must be a folder: ENOTDIR/],
+    [{ store: 'file', path: 'x'.repeat(5000) }, /^setup\.session\.path must be a folder: ENAMETOOLONG/],
+    [[], /^setup\.session must be an object with cookie, ttl_s, sweep_every, max, store, path$/],
+  ]
+  for (const [given, problem] of wrong) {
+    it(`are refused: ${JSON.stringify(given).slice(0, 60)}`, (t) => {
+      const { group, folder } = make(t)
+      fs.writeFileSync(join(folder, 'file'), '')
+      assert.throws(
+        () => group.prepare(given),
+        (error) => error instanceof SettingsError && problem.test(error.message),
+      )
+    })
+  }
+
+  it('are told of what is odd', (t) => {
+    const { group } = make(t)
+    const { warnings } = group.prepare({ path: 'sessions', ttls: 5 })
+    assert.deepEqual(warnings, [
+      'unknown key setup.session.ttls: did you mean ttl_s?',
+      'setup.session.path is not used: setup.session.store is "memory"',
+    ])
+    assert.deepEqual(group.prepare(undefined).warnings, [])
+  })
+
+  it('are the defaults until others are committed', async (t) => {
+    const { group } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    const before = await visitor.ask('write')
+    assert.match(before.headers['set-cookie']?.[0] ?? '', /^SVCSID=[\w-]{43}; Max-Age=3600;/)
+    const prepared = group.prepare({ cookie: '__own', ttl_s: 5 })
+    assert.match((await visitor.ask('write')).headers['set-cookie']?.[0] ?? '', /^SVCSID=/)
+    prepared.commit()
+    assert.match((await visitor.ask('write')).headers['set-cookie']?.[0] ?? '', /^__own=[\w-]{43}; Max-Age=5;/)
+    assert.deepEqual([...group.middleware.keys()], ['SVC_MwSession'])
+  })
+})
+
+describe('a reload', () => {
+  it('keeps the store as long as its own settings stay', async (t) => {
+    const { group } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    await visitor.ask('write')
+    group.prepare({ ttl_s: 60, sweep_every: 5, path: 'unused' }).commit()
+    assert.equal((await visitor.ask('read')).text, '1')
+    group.prepare({ max: 5 }).commit()
+    assert.equal((await visitor.ask('read')).text, 'none')
+  })
+
+  it('moves to files and back; files of the folder are found again', async (t) => {
+    const { group, folder } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    group.prepare({ store: 'file', path: 'a/../sessions' }).commit()
+    await visitor.ask('write')
+    assert.equal(fs.readdirSync(join(folder, 'sessions')).length, 1)
+    group.prepare({ store: 'file', path: join(folder, 'sessions'), max: 5 }).commit()
+    assert.equal((await visitor.ask('read')).text, '1')
+    group.prepare({}).commit()
+    assert.equal((await visitor.ask('read')).text, 'none')
+    group.prepare({ store: 'file', path: 'sessions' }).commit()
+    assert.equal((await visitor.ask('read')).text, '1')
+  })
+
+  it('that is abandoned changes nothing', async (t) => {
+    const { group, folder } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    await visitor.ask('write')
+    group.prepare({ store: 'file', path: 'sessions', cookie: 'other' }).abandon()
+    group.prepare({ ttl_s: 5 }).abandon()
+    assert.equal((await visitor.ask('read')).text, '1')
+    assert.equal(fs.existsSync(join(folder, 'sessions')), false)
+  })
+})
+
+describe('the store in use', () => {
+  it('is swept after so many saves; a sweep that fails is logged', async (t) => {
+    const { group, folder, lines } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    group.prepare({ store: 'file', path: 'sessions', sweep_every: 2 }).commit()
+    await visitor.ask('write')
+    const sessions = join(folder, 'sessions')
+    const file = join(sessions, fs.readdirSync(sessions)[0] as string)
+    fs.utimesSync(file, 1, 1)
+    visitor.id = undefined
+    await visitor.ask('write')
+    await until(() => !fs.existsSync(file))
+    assert.equal(fs.readdirSync(sessions).length, 1)
+
+    t.after(syncBuiltinESMExports)
+    t.mock.method(fs.promises, 'opendir', () => Promise.reject(new Error('refused by the test')))
+    syncBuiltinESMExports()
+    await visitor.ask('write')
+    await visitor.ask('write')
+    await until(() => lines.length > 0)
+    t.mock.restoreAll()
+    const reason = `Cannot sweep the sessions in ${sessions}: refused by the test; ${advice}`
+    assert.deepEqual(lines, [`error error: Cannot sweep the sessions: Error: ${reason}`])
+  })
+
+  it('says once that it is full, and counts', async (t) => {
+    const { group, lines } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    group.prepare({ max: 1 }).commit()
+    for (let round = 0; round < 3; round++) {
+      visitor.id = undefined
+      await visitor.ask('write')
+    }
+    assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 })
+    assert.deepEqual(lines, [
+      'error warn: 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
+    ])
+  })
+
+  it('tells of damaged files, and of sessions that were gone when they were to be saved', async (t) => {
+    const { group, folder, lines } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    group.prepare({ store: 'file', path: 'sessions' }).commit()
+    await visitor.ask('write')
+    await visitor.ask('late')
+    const gone = 'worker_http debug: GET /late (late): the session was gone when it was to be saved'
+    assert.deepEqual(lines.splice(0), [gone])
+
+    visitor.id = undefined
+    await visitor.ask('write')
+    const [name = ''] = fs.readdirSync(join(folder, 'sessions'))
+    const path = join(folder, 'sessions', name)
+    fs.writeFileSync(path, '{')
+    fs.utimesSync(path, 2 ** 31, 2 ** 31)
+    assert.equal((await visitor.ask('read')).text, 'none')
+    assert.deepEqual(lines, [`error warn: the session file ${path} is damaged and was ignored: it is no JSON object`])
+    assert.equal(group.counts.damaged, 1)
+  })
+
+  it('is closed with the group', async (t) => {
+    const { group } = make(t)
+    const { visitor } = await visit(t, actions, { group })
+    await visitor.ask('write')
+    await group.close()
+    assert.equal((await visitor.ask('read')).text, 'none')
+  })
+})
+
+const advice = 'the user that the server runs as must be able to write there, and the disk must have room'
+
+/** A group whose log lines are collected: module, level, message. */
+function make(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const lines: string[] = []
+  const log = (module: string): ModuleLogger =>
+    Object.assign((): void => {}, silentLogger, {
+      debug: (message: string) => lines.push(`${module} debug: ${message}`),
+      warn: (message: string) => lines.push(`${module} warn: ${message}`),
+      error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
+      debugEnabled: true,
+    })
+  return { group: createSessionGroup({ folder, log }), folder, lines }
+}

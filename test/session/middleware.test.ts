@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Context } from '../../lib/http/context.ts'
+import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { runWithSession } from '../../lib/session/middleware.ts'
+import { Session } from '../../lib/session/session.ts'
+import { fields, id } from './store-values.ts'
+
+/** A context whose session is in a store in memory, and as much more of it as a session looks at. */
+function makeContext(): Context {
+  const store = createMemoryStore({ max: 10, onFull: () => {} })
+  store.create(id(1), fields({ 'key:a': '1' }), 60_000)
+  const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost') }
+  const ctx = {
+    cookies: { SVCSID: id(1) },
+    outgoing: new Map([['Cache-Control', 'no-store']]),
+    outgoingIfAny: undefined,
+    response: { headersSent: false },
+    setCookie: () => {},
+  } as unknown as Context // a stand-in with the members that a session asks for
+  return Object.assign(ctx, { session: new Session(ctx, services) })
+}
+
+describe('SVC_MwSession', () => {
+  it('makes no promise where nobody is asynchronous', () => {
+    const ctx = makeContext()
+    const outcome = runWithSession(ctx, () => ctx.session.set('b', ctx.session.get('a')))
+    assert.equal(outcome, undefined)
+    assert.deepEqual([ctx.session.get('a'), ctx.session.get('b')], [1, 1])
+  })
+
+  it('throws at once what is thrown at once', () => {
+    const ctx = makeContext()
+    const error = new Error('broken')
+    assert.throws(
+      () =>
+        runWithSession(ctx, () => {
+          throw error
+        }),
+      error,
+    )
+  })
+
+  it('does nothing the second time', () => {
+    const ctx = makeContext()
+    const order: string[] = []
+    runWithSession(ctx, () => {
+      const inner = runWithSession(ctx, () => void order.push(String(ctx.session.get('a'))))
+      assert.equal(inner, undefined)
+      ctx.session.set('a', 2)
+    })
+    assert.deepEqual(order, ['1'])
+    assert.equal(ctx.session.get('a'), 2)
+  })
+})
