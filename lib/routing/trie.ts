@@ -8,22 +8,23 @@
  */
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
-import { Node } from './node.ts'
+import { candidate } from './literal-tree.ts'
+import { Node, standsAt } from './node.ts'
 import { decodeText, maxSegments } from './pattern.ts'
 import type { Pattern, Segment } from './pattern.ts'
+import { PlainPaths } from './plain-paths.ts'
 import { quote } from './quote.ts'
 import type { Match, Route } from './route.ts'
-import { TextTable } from './text-table.ts'
 
 const slashCode = 47
 
 /** A set of routes that is searched by method and path. */
 export class Trie<T> {
   readonly #root = new Node<T>('', 0)
-  /** The leaves of patterns without parameters, by canonical path. */
-  readonly #statics = new TextTable<Leaf<T>>()
+  /** The leaves of patterns without parameters. */
+  readonly #plain = new PlainPaths<Leaf<T>>()
   /** Where the parameters of the present find begin and end, two places each. It belongs to one find at a time. */
-  readonly #bounds = new Array<number>(2 * maxSegments).fill(0)
+  readonly #bounds = new Int32Array(2 * maxSegments)
 
   /**
    * Finds the route that answers.
@@ -31,7 +32,7 @@ export class Trie<T> {
    * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
-    const ready = this.#statics.get(path, 0, path.length)?.pick(method)
+    const ready = this.#plain.get(path)?.pick(method)
     if (ready !== undefined) return ready
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
@@ -62,16 +63,16 @@ export class Trie<T> {
     let node = this.#root
     for (const segment of route.pattern.segments) {
       if (segment.kind === 'rest') {
-        node.rest ??= new Leaf()
+        node.rest ??= new Leaf('')
         node.rest.add(route)
         return
       }
       node = childFor(node, segment)
     }
     if (node.leaf === undefined) {
-      node.leaf = new Leaf()
       const path = plainPath(route.pattern)
-      if (path !== undefined) this.#statics.add(path, node.leaf)
+      node.leaf = new Leaf(path ?? '')
+      if (path !== undefined) this.#plain.add(node.leaf)
     }
     node.leaf.add(route)
   }
@@ -79,40 +80,32 @@ export class Trie<T> {
   /** Takes a route out that is in. Nodes that lead nowhere then go too. */
   remove(route: Route<T>): void {
     const lastOne = prune(this.#root, route, 0)
-    const path = lastOne ? plainPath(route.pattern) : undefined
-    if (path !== undefined) this.#statics.remove(path)
+    const leaf = lastOne ? this.#plain.get(plainPath(route.pattern) ?? '') : undefined
+    if (leaf !== undefined) this.#plain.remove(leaf)
   }
 }
 
 /** Walks on from a node; the next segment begins at `begin`, and past the end of the path there is none. */
-function walk<T>(bounds: number[], from: Node<T>, method: string, path: string, begin: number): Match<T> | undefined {
+function walk<T>(bounds: Int32Array, from: Node<T>, method: string, path: string, begin: number): Match<T> | undefined {
   let node = from
   let start = begin
   while (start < path.length) {
-    const { onlyWay } = node
-    if (onlyWay !== undefined) {
-      const end = start + onlyWay.text.length
-      if (end < path.length ? path.charCodeAt(end) !== slashCode : end > path.length) return undefined
-      if (!path.startsWith(onlyWay.text, start)) return undefined
-      node = onlyWay
-      start = end + 1
-      continue
-    }
-    const slash = path.indexOf('/', start)
-    const end = slash < 0 ? path.length : slash
-    if (end === start) return takeRest(bounds, node, method, path, start)
-    const literal = node.literal(path, start, end)
-    const { parameter } = node
-    if (literal !== undefined) {
+    const { literals, parameter } = node
+    const literal = literals === undefined ? undefined : candidate(literals, path, start)
+    if (literal !== undefined && standsAt(literal.codes, path, start)) {
+      const next = start + literal.codes.length + 1
       if (parameter === undefined && node.rest === undefined) {
         node = literal
-        start = end + 1
+        start = next
         continue
       }
-      const match = walk(bounds, literal, method, path, end + 1)
+      const match = walk(bounds, literal, method, path, next)
       if (match !== undefined) return match
     }
     if (parameter === undefined) return takeRest(bounds, node, method, path, start)
+    const slash = path.indexOf('/', start)
+    const end = slash < 0 ? path.length : slash
+    if (end === start) return takeRest(bounds, node, method, path, start)
     bounds[2 * node.parametersBefore] = start
     bounds[2 * node.parametersBefore + 1] = end
     if (node.rest !== undefined) {
@@ -127,7 +120,7 @@ function walk<T>(bounds: number[], from: Node<T>, method: string, path: string, 
 }
 
 function takeRest<T>(
-  bounds: readonly number[],
+  bounds: Int32Array,
   node: Node<T>,
   method: string,
   path: string,
@@ -140,9 +133,15 @@ function takeRest<T>(
   return { route: match.route, values }
 }
 
-function cut(path: string, bounds: readonly number[], count: number): string[] {
-  const values = new Array<string>(count)
-  for (let index = 0; index < count; index += 1) values[index] = path.slice(bounds[2 * index], bounds[2 * index + 1])
+function cut(path: string, bounds: Int32Array, count: number): string[] {
+  // Lists written out are made in one piece.
+  if (count === 1) return [path.slice(bounds[0], bounds[1])]
+  if (count === 2) return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3])]
+  if (count === 3) {
+    return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3]), path.slice(bounds[4], bounds[5])]
+  }
+  const values: string[] = []
+  for (let index = 0; index < count; index += 1) values.push(path.slice(bounds[2 * index], bounds[2 * index + 1]))
   return values
 }
 
@@ -207,7 +206,7 @@ function canonicalLiteral(text: string): string {
 
 function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
   const literal = canonicalLiteral(text)
-  return node.literal(literal, 0, literal.length)
+  return node.literal(literal, 0)
 }
 
 function decodeValue(value: string): string {
@@ -225,7 +224,7 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   const next = path.indexOf('/', start)
   const end = next < 0 ? path.length : next
   if (end === start) return
-  const child = node.literal(path, start, end)
+  const child = node.literal(path, start)
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
