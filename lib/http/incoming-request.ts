@@ -1,11 +1,16 @@
 /**
- * The request as `node:http` makes it, without the end of a stream that nobody reads.
+ * The request as `node:http` makes it, but for two things:
  *
- * Surprise: when an answer has been sent, Node reads what is left of the request's body and throws it away, and for that
- * sets the whole machinery of a stream going, up to its events `end` and `close`. Where the request came whole and
- * nothing of it lies unread, which is so for nearly all that have no body, there is nothing to throw away. That saves
- * a fifteenth of what a plain request costs. Node's own option for it, `optimizeEmptyRequests`, is not in version 20 and
- * makes a request look destroyed before its body has been asked for.
+ * 1. It has not the end of a stream that nobody reads. When an answer has been sent, Node reads what is left of the
+ *    request's body and throws it away, and for that sets the whole machinery of a stream going, up to its events `end`
+ *    and `close`. Where the request came whole and nothing of it lies unread, which is so for nearly all that have no
+ *    body, there is nothing to throw away. That saves a fifteenth of what a plain request costs. Node's own option for
+ *    it, `optimizeEmptyRequests`, is not in version 20 and makes a request look destroyed before its body is asked for.
+ * 2. Only WebSocket handshakes and CONNECT count as upgrades. Node takes any `Upgrade` field for one as soon as somebody
+ *    listens for them, `h2c` of some clients too, and those must be served as the plain requests that they are
+ *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9.
+ *
+ * Surprise: Node sets `upgrade` before it knows the header fields and asks for it once it does.
  */
 import type { IncomingMessage as Incoming } from 'node:http'
 import { IncomingMessage } from './node-http.ts'
@@ -15,11 +20,27 @@ interface DumpingMessage extends Incoming {
   _dump(): void
 }
 
+const dump = (IncomingMessage.prototype as DumpingMessage)._dump
+
 /** A request. Its events `end` and `close` come only where its body is read. */
 export class IncomingRequest extends IncomingMessage {
+  /** Whether the parser took this for an upgrade. */
+  upgradeAsked: unknown = false
+
+  /** Whether the connection is to become another one. */
+  get upgrade(): boolean {
+    return this.upgradeAsked === true && (this.method === 'CONNECT' || isWebSocket(this))
+  }
+
+  set upgrade(asked: unknown) {
+    this.upgradeAsked = asked
+  }
+
   _dump(): void {
     if (!this.complete || this.readableLength > 0) dump.call(this)
   }
 }
 
-const dump = (IncomingMessage.prototype as DumpingMessage)._dump
+function isWebSocket({ method, headers }: Incoming): boolean {
+  return method === 'GET' && /(?:^|[\s,])websocket(?:$|[\s,])/i.test(headers.upgrade ?? '')
+}
