@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { generateKeyPairSync } from 'node:crypto'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import fsPromises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { basename, join, posix } from 'node:path'
 import { describe, it, test, type TestContext } from 'node:test'
 import { createApp } from '../lib/app.ts'
 import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig, type LoadedConfig } from '../lib/config/load.ts'
+import { csrfReasons } from '../lib/csrf/reason.ts'
 import { errorCodes } from '../lib/http/errors.ts'
-import { startApplication, writeFiles } from './support/application.ts'
+import { startApplication, writeFiles, type Files, type TestApplication } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
-import { renderErrors, statusesOfConnection, usedCodes } from './support/errors-page.ts'
+import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from './support/errors-page.ts'
 import { headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from './support/markdown.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
 import { readSources, roomOf } from './support/sources.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
+import { until } from './support/until.ts'
 
 const pages = readPages()
 const quiet = { 'server.port': 0, 'log.console': false }
@@ -100,6 +105,15 @@ describe('the curl lines', () => {
     await runCurlLines(page, { 8080: url }, folder)
   })
 
+  it('of docs/security.md print what stands there', async (t) => {
+    const page = readPage('docs/security.md')
+    const { 'svc.json': config = '', ...files } = shownFiles(page)
+    const { url, folder, app } = await startApplication(t, files, JSON.parse(config) as Record<string, unknown>)
+    assert.deepEqual(app.warnings(), [])
+    assert.match((await request(`${url}/contact`)).text, /name="_csrf" value="[\w-]+\.[0-9a-f]{64}"/)
+    await runCurlLines(page, { 8080: url }, folder)
+  })
+
   it('are refused where the test could not run them as curl would', async () => {
     const place = { origin: 'http://127.0.0.1:1', folder: '.' }
     await assert.rejects(curl('wget http://localhost:8080/', place), /begins with curl/)
@@ -127,6 +141,48 @@ describe('docs/routes-and-actions.md', () => {
     assert.deepEqual(internal.filter((name) => !members.includes(name)), [])
   })
 
+  it('has a members application that works as a browser would go through it', async (t) => {
+    const { url, app } = await startApplication(t, shownFiles(page))
+    assert.deepEqual(app.warnings(), [])
+    const browser = createBrowser(url)
+    const signIn = (password: string): Promise<Answer> => browser.send('/login', { name: 'ann', password })
+    await browser.open('/login')
+    assert.equal((await signIn('wrong')).headers['location'], '/login')
+    assert.match(await browser.open('/login'), /<p>Name or password is wrong\.<\/p>[^]*name="name" value="ann"/)
+    assert.match(await browser.open('/login'), /<p><\/p>[^]*name="name" value=""/)
+    const before = browser.cookie
+    assert.equal((await signIn('correct-horse')).headers['location'], '/notes')
+    assert.notEqual(browser.cookie, before)
+
+    assert.match(await browser.open('/notes'), /<title>Notes of ann<\/title>[^]*value="Buy milk"/)
+    assert.equal((await browser.send('/notes', { text: 'Buy tea' })).headers['location'], '/notes')
+    assert.match(await browser.open('/notes'), /<p>Saved\.<\/p>[^]*value="Buy tea"/)
+    const headers = { 'x-csrf-token': browser.fields['_csrf'] ?? '', cookie: browser.cookie }
+    const counted = await request(`${url}/notes/count`, { method: 'POST', headers })
+    assert.equal(counted.text, '{"clicks":1}')
+    const [, signature = ''] = (browser.fields['_resource_id'] ?? '').split('.')
+    const forged = `${Buffer.from('8|1').toString('base64')}.${signature}`
+    assert.equal((await browser.send('/notes', { _resource_id: forged, text: 'x' })).headers['location'], '/notes')
+    assert.doesNotMatch(await browser.open('/notes'), /Saved/)
+
+    assert.equal((await browser.send('/logout', {})).headers['location'], '/login')
+    assert.equal((await request(`${url}/notes`, { headers: { cookie: headers.cookie } })).status, 302)
+  })
+
+  it('lists what sessions and flash bags can do', async (t) => {
+    const { url } = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
+      'a.mjs': `const names = (of) => Object.getOwnPropertyNames(Object.getPrototypeOf(of))
+        export default ({ session, flash }) => [names(session), names(flash('a'))]`,
+    })
+    const found = (await request(url)).json() as [string[], string[]]
+    const internal = ['constructor', 'isOpen', 'came', 'flashBag', 'setFlashBag', 'open', 'finish']
+    for (const [at, heading] of ['### Sessions', '### Flash messages'].entries()) {
+      const documented = new Set(tableBelow(page, heading).map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell))
+      assert.deepEqual([...documented].sort(), (found[at] ?? []).filter((name) => !internal.includes(name)).sort())
+    }
+  })
+
   it('gives the routes of its matching table their names', async (t) => {
     const files = { ...shownFiles(page), 'users.mjs': '', 'greeting.html': '' }
     const answer = 'export default ({ route }) => route.name; export const me = ({ route }) => route.name'
@@ -151,6 +207,28 @@ describe('docs/errors.md', () => {
   it('has a code for every HttpError of the server, and none that nobody uses', () => {
     const used = [...usedCodes().keys(), ...Object.keys(statusesOfConnection)]
     assert.deepEqual(used.sort(), Object.keys(errorCodes).sort())
+  })
+
+  it('is right about what is replied without being thrown: always as JSON', async (t) => {
+    const middleware = {
+      csrf_invalid: 'SVC_MwCsrfCheck',
+      csrf_requires_session: 'SVC_MwCsrf',
+      invalid_token: 'SVC_MwJwt',
+    }
+    const routes = Object.entries(middleware).map(([name, one]) => {
+      return { name, url: `/${name}`, action: 'a.mjs', middleware: one }
+    })
+    const { url } = await startApplication(t, {
+      'routes/a.json': routes,
+      'routes/middleware/config.json': { setup: { jwt: { key: 'x'.repeat(32) } } },
+      'a.mjs': 'export default () => 1',
+    })
+    for (const [code, status] of Object.entries(statusesOfReplies)) {
+      const headers = { accept: 'text/html', authorization: 'Bearer x' }
+      const answer = await request(`${url}/${code}`, { method: 'POST', headers })
+      assert.equal(answer.status, status, code)
+      assert.equal((answer.json() as { error: string }).error, code)
+    }
   })
 
   it('is right about what is answered on the connection', async (t) => {
@@ -195,6 +273,42 @@ describe('docs/architecture.md', () => {
   })
 })
 
+describe('docs/troubleshooting.md on the built-in middleware', () => {
+  const page = readPage('docs/troubleshooting.md')
+
+  it('explains every reason of a refused form', () => {
+    const reasons = tableBelow(page, '## Reasons of a refused form').map(([cell = '']) => cell.slice(1, -1))
+    assert.deepEqual(reasons, Object.keys(csrfReasons))
+  })
+
+  it('explains every warning of the settings, and none that is never given', async (t) => {
+    const { privateKey } = generateKeyPairSync('ed25519')
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' })
+    const given: readonly object[] = [
+      { session: { path: 'x', tll_s: 1 }, csrf: { x: 1 }, auth: { x: 1 }, jwt: { x: 1 } },
+      { jwt: { key: 'short' } },
+      { jwt: { algorithms: ['EdDSA'], key } },
+    ]
+    const warnings: string[] = []
+    for (const setup of given) {
+      const { app } = await startApplication(t, {
+        'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwJwt' }],
+        'routes/middleware/config.json': { setup },
+        'a.mjs': 'export default () => 1',
+      })
+      warnings.push(...app.warnings())
+    }
+    const rows = tableBelow(page, '### Of the built-in middleware').map(([text = '']) => patternOf(text))
+    compareWithRows(warnings, rows)
+  })
+
+  it('explains every line of the log, and none that is never written', async (t) => {
+    const lines = [...(await linesOfMiddleware(t)), ...(await linesOfStores(t))]
+    const rows = tableBelow(page, '## Lines of the built-in middleware')
+    compareWithRows(lines, rows.map(([level = '', text = '']) => patternOf(text, `${level} `)))
+  })
+})
+
 test('SECURITY.md and CHANGELOG.md know the version of package.json', () => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { version: string }
   assert.ok(readPage('CHANGELOG.md').prose.includes(`\n## [${version}]`))
@@ -226,4 +340,146 @@ async function askForMembers(t: TestContext): Promise<string[]> {
     'names.mjs': names,
   })
   return (await request(url)).json() as string[]
+}
+
+/** What a text of a table stands for; `...` is any text. */
+function patternOf(cell: string, before = ''): RegExp {
+  const parts = cell.slice(1, -1).split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  return new RegExp(`^${before}${parts.join('[^]*')}$`)
+}
+
+function compareWithRows(texts: readonly string[], rows: readonly RegExp[]): void {
+  assert.deepEqual(texts.filter((text) => !rows.some((row) => row.test(text))), [])
+  assert.deepEqual(rows.filter((row) => !texts.some((text) => row.test(text))), [])
+}
+
+/** The lines of WARN and ERROR of module `error`: level and message. */
+function problemsOf({ lines }: Pick<TestApplication, 'lines'>): string[] {
+  const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[error\] (.*)$/.exec(line))
+  return found.flatMap((match) => (match === null ? [] : [`${match[1]} ${match[2]}`]))
+}
+
+/** What the middleware and the helpers log when routes and actions use them wrongly in every way. */
+async function linesOfMiddleware(t: TestContext): Promise<string[]> {
+  const actions = {
+    check: ['SVC_MwCsrfCheck', '() => 1'],
+    stateful: ['SVC_MwCsrf', '() => 1'],
+    auth: ['SVC_MwIsAuth', '() => 1'],
+    jwt: ['SVC_MwJwt', '() => 1'],
+    session: ['', '({ session }) => session.get("a")'],
+    flash: ['', '({ flash }) => { flash("a").set("b", 1) }'],
+    late: ['SVC_MwSession', `(ctx) => {
+      ctx.response.writeHead(200)
+      ctx.response.flushHeaders()
+      ctx.session.set('a', 1)
+      return ctx.session.save()
+    }`],
+    value: ['SVC_MwSession', '({ session }) => { session.set("a", 1n) }'],
+    key: ['SVC_MwSession', '({ session }) => { session.set(7, 1) }'],
+    bag: ['SVC_MwSession', '({ flash }) => { flash("a").set("b", 1n) }'],
+    noId: ['SVC_MwSession', '({ flash }) => flash("")'],
+    render: ['', '({ resourceInput }) => resourceInput(undefined)'],
+    sign: ['', '({ resourceInput }) => resourceInput("\\ud800")'],
+  }
+  const entries = Object.entries(actions)
+  const routes = entries.map(([name, [middleware]]) => ({ name, url: `/${name}`, action: `a.mjs@${name}`, middleware }))
+  const application = await startApplication(t, {
+    'routes/a.json': routes,
+    'a.mjs': entries.map(([name, [, text]]) => `export const ${name} = ${text}\n`).join(''),
+  })
+  for (const name of Object.keys(actions)) {
+    await request(`${application.url}/${name}`, { method: 'POST' }).catch(() => {}) // One ends with its connection.
+  }
+  const secure = await startSessions(t, { cookie: '__Host-a' })
+  await request(`${secure.url}/set`)
+  return [...problemsOf(application), ...problemsOf(secure)]
+}
+
+/** What stores log when they are full, damaged, or cannot be read or written. */
+async function linesOfStores(t: TestContext): Promise<string[]> {
+  const full = await startSessions(t, { max: 1 })
+  for (let count = 0; count < 3; count += 1) await request(`${full.url}/set`)
+
+  const files = await startSessions(t, { store: 'file', path: 'sessions', sweep_every: 1 })
+  const begin = async (): Promise<Record<string, string>> => {
+    const { headers } = await request(`${files.url}/set`)
+    return { cookie: String(headers['set-cookie']).split(';', 1)[0] ?? '' }
+  }
+  const folder = join(files.folder, 'sessions')
+  const damaged = await begin()
+  for (const name of readdirSync(folder)) {
+    writeFileSync(join(folder, name), '{')
+    utimesSync(join(folder, name), new Date(), new Date(Date.now() + 3_600_000)) // the end of the session
+  }
+  await request(`${files.url}/get`, { headers: damaged })
+
+  const failing = async (call: 'opendir' | 'readFile' | 'unlink', work: () => Promise<unknown>): Promise<void> => {
+    const broken = t.mock.method(fsPromises, call, () => Promise.reject(new Error('no')))
+    syncBuiltinESMExports()
+    await work()
+    broken.mock.restore()
+    syncBuiltinESMExports()
+  }
+  const headers = await begin()
+  await failing('readFile', () => request(`${files.url}/get`, { headers }))
+  await failing('unlink', () => request(`${files.url}/destroy`, { headers }))
+  await failing('opendir', async () => {
+    await begin()
+    await until(() => problemsOf(files).some((line) => line.includes('Cannot sweep')))
+  })
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, '')
+  await request(`${files.url}/set`)
+  return [...problemsOf(full), ...problemsOf(files)]
+}
+
+async function startSessions(t: TestContext, session: object): Promise<TestApplication> {
+  const routes = ['set', 'get', 'destroy'].map((name) => {
+    return { name, url: `/${name}`, action: `a.mjs@${name}`, middleware: 'SVC_MwSession' }
+  })
+  const files: Files = {
+    'routes/a.json': routes,
+    'routes/middleware/config.json': { setup: { session } },
+    'a.mjs': `export const set = ({ session }) => { session.set('a', 1) }
+      export const get = ({ session }) => ({ a: session.get('a') })
+      export const destroy = ({ session }) => { session.destroy() }`,
+  }
+  return startApplication(t, files)
+}
+
+type Answer = Awaited<ReturnType<typeof request>>
+
+/** A browser as far as forms need one: it keeps the last cookie, and the hidden fields of the page that it shows. */
+function createBrowser(origin: string): {
+  readonly cookie: string
+  readonly fields: Record<string, string>
+  open(path: string): Promise<string>
+  send(path: string, fields: Record<string, string>): Promise<Answer>
+} {
+  let cookie = ''
+  let fields: Record<string, string> = {}
+  const keep = (answer: Answer): Answer => {
+    const [set] = answer.headers['set-cookie'] ?? []
+    if (set !== undefined) cookie = set.split(';', 1)[0] ?? ''
+    return answer
+  }
+  return {
+    get cookie() {
+      return cookie
+    },
+    get fields() {
+      return fields
+    },
+    async open(path) {
+      const { text } = keep(await request(origin + path, { headers: { cookie } }))
+      const inputs = text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
+      fields = Object.fromEntries([...inputs].map(([, name = '', value = '']) => [name, value]))
+      return text
+    },
+    async send(path, more) {
+      const body = new URLSearchParams({ ...fields, ...more }).toString()
+      const headers = { cookie, origin, 'content-type': 'application/x-www-form-urlencoded' }
+      return keep(await request(origin + path, { method: 'POST', headers, body }))
+    },
+  }
 }

@@ -1,17 +1,25 @@
 /**
- * Renders `docs/configuration.md` from the configuration table.
+ * Renders `docs/configuration.md` from the configuration table and the settings of the built-in middleware.
  *
  * Surprise: the prose of that page lives here. Change this file, then run `npm run docs`; a test holds the page to it.
+ * The server itself never loads this file, so it may import what stands above `lib/config/`.
  */
+import { createCsrfGroup } from '../csrf/group.ts'
+import { createJwtGroup } from '../jwt/group.ts'
+import { silentLogger } from '../log/silent.ts'
+import type { BuiltInGroup } from '../middleware/built-in.ts'
+import { createSessionGroup } from '../session/group.ts'
+import { createAuthGroup } from '../session/is-auth.ts'
 import type { Row } from './row.ts'
 import { configTable } from './table.ts'
 import { allowedValues } from './value.ts'
 
-const head = `<!-- Made by \`npm run docs\` from lib/config/documentation.ts and lib/config/table.ts. Change those. -->
+const head = `<!-- Made by \`npm run docs\` from lib/config/documentation.ts, lib/config/table.ts and the tables of
+the built-in middleware. Change those. -->
 # Configuration
 
 The server reads one file, \`svc.json\`. Without a file, or for a key that the file does not have, the defaults
-below hold.
+below hold. The built-in middleware has [settings](#settings-of-the-built-in-middleware) in a file of its own.
 
 ## Which file
 
@@ -92,6 +100,32 @@ const titles: Readonly<Record<string, string>> = {
   cache_disk: 'View cache',
 }
 
+const middlewareHead = `
+## Settings of the built-in middleware
+
+They are members of \`setup\` in \`config.json\` of the folder \`paths.middleware\`:
+
+\`\`\`json
+{ "load": [], "setup": { "session": { "ttl_s": 1800 }, "csrf": { "lapse": 3600 } } }
+\`\`\`
+
+What is not given has its default. Values are checked as those of \`svc.json\` are: one that is wrong ends the start
+with status 78 and refuses a reload, a key that nobody knows is a warning. Unlike \`svc.json\` they are read anew by a
+reload (SIGHUP, \`/svc-routes/reload\`), and take effect all at once. What each middleware does is in
+[routes and actions](routes-and-actions.md#built-in-middleware).
+`
+
+const middlewareNotes: Readonly<Record<string, string>> = {
+  session:
+    'A reload that changes the store (`store`, its `path` or its `max`) begins with an empty one: everybody is\n' +
+    'signed out. A folder that is not there yet is made when the first session is saved.',
+  csrf: '`lapse` counts for signed tokens alone: a token in a session lasts as long as the session.',
+  auth: '',
+  jwt:
+    'Either `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. Messages never\n' +
+    'show the value of a key. A new one in the file counts from the next reload on.',
+}
+
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
 export function renderConfiguration(table: Readonly<Record<string, Row>> = configTable): string {
   const groups = new Map<string, string[]>()
@@ -99,9 +133,28 @@ export function renderConfiguration(table: Readonly<Record<string, Row>> = confi
     const title = titleOf(key)
     groups.set(title, [...(groups.get(title) ?? []), lineOf(key, row)])
   }
-  const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
   const sections = [...groups].map(([title, lines]) => `\n### ${title}\n\n${header}${lines.join('\n')}\n`)
-  return head + sections.join('')
+  return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('')
+}
+
+const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
+
+/** Every group, made for its table alone. */
+function builtInGroups(): BuiltInGroup[] {
+  const parts = { folder: '/', log: () => silentLogger, now: Date.now }
+  return [
+    createSessionGroup(parts),
+    createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
+    createAuthGroup(parts),
+    createJwtGroup(parts),
+  ]
+}
+
+function sectionOf({ name, table, middleware }: BuiltInGroup): string {
+  const names = [...middleware.keys()].map((each) => `\`${each}\``).join(' and ')
+  const lines = Object.entries(table).map(([key, row]) => lineOf(key, row))
+  const note = middlewareNotes[name] ? `\n${middlewareNotes[name]}\n` : ''
+  return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`
 }
 
 function titleOf(key: string): string {

@@ -55,7 +55,8 @@ function refuse({ log, settings }: CsrfMiddlewareParts, ctx: Context, reason: Cs
   log.warn(`${ctx.method} ${ctx.path} (${ctx.routeName}) was refused by the CSRF check: ${reason}`)
   if (redirect === '') return void ctx.json({ error: 'csrf_invalid', reason }, 403)
   // A browser may keep the cookie from another site's request: a new session would take the place of the user's own.
-  if (ctx.session.isOpen && (reason !== 'cross_site' || ctx.session.came)) ctx.flash('csrf').set('error', csrfReasons[reason])
+  const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'
+  if (ctx.session.isOpen && (ctx.session.came || !mayBeElsewhere)) ctx.flash('csrf').set('error', csrfReasons[reason])
   ctx.redirect(redirect)
 }
 

@@ -228,8 +228,10 @@ describe('a refusal', () => {
   it('begins no session for another site: it would take the place of the one that the browser kept back', async (t) => {
     const { url } = await serve(t, { settings: { redirect: '/flash' } })
     for (const path of ['/signed-session', '/session']) {
-      const answer = await request(`${url}${path}`, form(`_csrf=${token}`, otherSite))
-      assert.deepEqual([answer.status, answer.headers.location, cookieOf(answer)], [302, '/flash', undefined])
+      for (const [body, headers] of [[`_csrf=${token}`, otherSite], ['_csrf=wrong', { Origin: 'null' }]] as const) {
+        const answer = await request(`${url}${path}`, form(body, headers))
+        assert.deepEqual([answer.status, answer.headers.location, cookieOf(answer)], [302, '/flash', undefined])
+      }
     }
   })
 

@@ -119,7 +119,7 @@ function readCookies(path: string): string {
 }
 
 function addHeader(call: Call, field: string): void {
-  const [name = '', value = ''] = field.split(/: */, 2)
+  const [name = '', value = ''] = field.split(/: *(.*)/s, 2)
   call.headers[name.toLowerCase()] = value
 }
 

@@ -6,6 +6,13 @@ import { readSources } from './sources.ts'
 /** Codes whose requests end before they are one: the connection answers, always with the page, which names no code. */
 export const statusesOfConnection: Partial<Record<ErrorCode, number>> = { request_timeout: 408, header_too_large: 431 }
 
+/** Codes that are replied and not thrown: always JSON. */
+export const statusesOfReplies: Partial<Record<ErrorCode, number>> = {
+  csrf_invalid: 403,
+  csrf_requires_session: 500,
+  invalid_token: 401,
+}
+
 type Exit = keyof typeof exitStatus
 
 const meanings: Record<Exit, string> = {
@@ -17,10 +24,13 @@ const meanings: Record<Exit, string> = {
   config: 'The configuration, the middleware or a route file is wrong; for `check`, anything at all.',
 }
 
-/** Every code that `new HttpError` is called with in the server, with its statuses in order. */
+/** Every code that the server throws in a `new HttpError` or replies with, with its statuses in order. */
 export function usedCodes(): Map<string, number[]> {
   const used = new Map<string, number[]>()
   for (const { file, text } of readSources()) {
+    for (const [code, status] of Object.entries(statusesOfReplies)) {
+      if (file !== 'http/errors.ts' && text.includes(`'${code}'`)) used.set(code, [status])
+    }
     for (const [call, status = '', code] of text.matchAll(/new HttpError\(\s*([^,]+),\s*(?:'(\w+)')?/g)) {
       if (code === undefined && file === 'http/context.ts' && call === 'new HttpError(status, ') continue // ctx.fail
       if (code === undefined || !/^\d{3}$/.test(status)) throw new Error(`${file}: ${call}: write literals`)
@@ -61,11 +71,20 @@ when the status is below 500. From 500 on the client is told nothing but the cod
 under module \`error\`, with its stack. With \`app.env\` \`dev\` a 500 shows its stack to the client as well.
 
 An error drops the header fields that described the reply that never came, such as \`Content-Type\`, \`Cache-Control\`,
-\`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and \`Cache-Control: no-store\`. Cookies
-that were set before stay below 500; from 500 on they are dropped, since they belong to work that failed.
+\`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and a \`Cache-Control\` that is \`no-store\`
+or \`private\`. Cookies that were set before stay below 500; from 500 on they are dropped, since they belong to work that
+failed.
 
 An action or middleware throws such an error with \`ctx.fail(status, code, message)\`, under a code of its own
 (\`snake_case\`). Anything else that is thrown is 500 \`internal_error\`.
+
+The refusals of \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` are JSON for every client. That of a CSRF check has a
+\`reason\` in place of \`detail\`; what each means is in
+[troubleshooting](troubleshooting.md#reasons-of-a-refused-form). With \`setup.csrf.redirect\` it is a redirect, 302.
+
+\`\`\`json
+{ "error": "csrf_invalid", "reason": "expired" }
+\`\`\`
 
 Some requests are refused on the connection, before there is a request: a malformed one (400), one that comes too slowly
 (408), a header section that is too large (431), an extension of a chunk that is too large (413), CONNECT (405).
