@@ -1,28 +1,31 @@
-import { addNotice, allNotices } from './notices.js'
+import { noticeForm, typed } from './form.js'
+import { addNotice, textProblem } from './notices.js'
 import { readPicture } from './picture.js'
 
-/** POST /notices : checks the form, then adds the notice, or shows the form again with what was typed. */
-export default async ({ readForm, view, redirect, log }) => {
+/** POST /notices : checks the form, then adds the notice, or has the form shown again with what was typed. */
+export default async ({ state, readForm, flash, redirect, log }) => {
   const form = await readForm()
-  // A browser counts a line end as one character against maxlength, and then sends two.
-  const text = form.get('text')?.trim().replaceAll('\r\n', '\n') ?? ''
-  const input = { author: form.get('author')?.trim() ?? '', text }
-  const problems = check(input)
+  const text = typed(form, 'text')
   const file = form.files.find(({ name }) => name === 'picture')
   const picture = file && (await readPicture(file))
-  if (file && !picture) problems.push('The picture must be a PNG, JPEG, GIF or WebP file.')
-  if (problems.length > 0) return view('routes/board/home.html', { notices: allNotices(), input, problems }, 422)
+  const errors = check(text, file, picture)
+  if (Object.keys(errors).length > 0) {
+    flash(noticeForm('new')).set({ errors, input: { text } })
+    return redirect('/', 303)
+  }
 
-  const notice = addNotice({ ...input, picture })
-  log(`notice ${notice.id} by ${notice.author}`)
+  const { id, name } = state.user
+  const notice = addNotice({ author: name, owner: id, text, picture })
+  log(`notice ${notice.id} by ${name}`)
+  flash('board').set({ type: 'success', message: 'Your notice is up.' })
   return redirect('/', 303)
 }
 
-function check({ author, text }) {
-  const problems = []
-  if (author === '') problems.push('Who are you? The name is missing.')
-  if (author.length > 40) problems.push('The name may have 40 characters.')
-  if (text === '') problems.push('The notice is empty.')
-  if (text.length > 1000) problems.push(`The notice may have 1000 characters: it has ${text.length}.`)
-  return problems
+function check(text, file, picture) {
+  const errors = {}
+  const problem = textProblem(text)
+  if (problem) errors.text = problem
+  if (file && !picture) errors.picture = 'The picture must be a PNG, JPEG, GIF or WebP file.'
+  else if (file && problem) errors.picture = 'Please choose the picture again.' // A browser keeps no file.
+  return errors
 }

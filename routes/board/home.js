@@ -1,14 +1,9 @@
-import { allNotices } from './notices.js'
+import { noticeForm, shownAgain } from './form.js'
+import { allNotices, mayChange } from './notices.js'
 
-/** GET / : the board with its form. */
-export default ({ view }) => view('routes/board/home.html', { notices: allNotices(), input: {}, problems: [] })
-
-/** GET /api/notices : the same as JSON. */
-export const list = ({ url }) =>
-  allNotices().map(({ id, author, text, picture, writtenAt }) => ({
-    id,
-    author,
-    text,
-    written_at: writtenAt.toISOString(),
-    picture: picture && url('board.picture', { id }),
-  }))
+/** GET / : the board, with the form for who is signed in. */
+export default ({ state, flash, view }) => {
+  // Nobody else sees the form, so nobody else's visit takes out what is kept for it.
+  const form = state.user ? shownAgain(flash(noticeForm('new'))) : {}
+  return view('routes/board/home.html', { ...form, notices: allNotices(), mayChange })
+}

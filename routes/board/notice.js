@@ -1,9 +1,9 @@
-import { findNotice } from './notices.js'
+import { findNotice, mayChange } from './notices.js'
 
 /** GET /notices/:id : one notice on a page of its own. */
 export default ({ params, view, fail }) => {
   const notice = findNotice(params.id) ?? fail(404, 'no_such_notice', `There is no notice ${params.id}.`)
-  return view('routes/board/notice.html', { notice })
+  return view('routes/board/notice.html', { notice, mayChange })
 }
 
 /** GET /pictures/:id : the picture of a notice. */

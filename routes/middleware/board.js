@@ -1,3 +1,4 @@
+import { noticeForm, typed } from '../board/form.js'
 import { dropBefore } from '../board/notices.js'
 
 const dayMs = 24 * 3600 * 1000
@@ -6,8 +7,29 @@ const dayMs = 24 * 3600 * 1000
 export function pageHeaders(ctx, next) {
   ctx.setHeader('Content-Security-Policy', "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'")
   ctx.setHeader('X-Content-Type-Options', 'nosniff')
+  // Pages name the user: after the sign-out the back button must not show them.
   ctx.setHeader('Cache-Control', 'no-store')
   return next()
+}
+
+/** Middleware `visitor`: tells who is signed in, if anybody is, where SVC_MwIsAuth would let nobody else pass. */
+export function visitor(ctx, next) {
+  ctx.state.user = ctx.session.get('_auth_user')
+  return next()
+}
+
+/** Middleware `keepTyped`, before SVC_MwCsrf: the text of a form that came after its session had ended is not lost. */
+export async function keepTyped({ headers, flash, readForm, UGetResource }, next) {
+  flash('csrf').clear() // An old refusal that nobody saw is not this one.
+  await next()
+  // What another site has sent is not what the user typed.
+  if (headers['sec-fetch-site'] !== 'same-origin' || !flash('csrf').has('error')) return
+  const text = typed(await readForm(), 'text')
+  if (text === '') return
+  const id = await UGetResource()
+  flash(noticeForm(id === '' ? 'new' : id)).set({ input: { text } })
+  const place = id === '' ? 'The form' : 'The page to edit the notice'
+  flash('board').set({ type: 'info', message: `Your text is kept. ${place} has it, once you are signed in.` })
 }
 
 /** Runs at the start: takes down notices after a day. What it returns runs at the stop. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startBoard } from '../support/board.ts'
 import { openPage } from '../support/browser.ts'
+import { path, send, signUp } from './board-person.ts'
 
 /** A picture of 8 by 8 red pixels. */
 const red =
@@ -14,34 +15,31 @@ test('a person puts up a notice with a picture and sees it on the board', async 
   const { url, folder } = await startBoard(t)
   await page.open(url)
   assert.match(await page.text('main'), /Nothing here yet/)
-  assert.notEqual(await page.evaluate('getComputedStyle(document.querySelector("form")).borderTopWidth'), '0px')
+  assert.notEqual(await page.evaluate('getComputedStyle(document.querySelector(".panel")).borderTopWidth'), '0px')
 
+  await signUp(page, url, 'Ann')
   const picture = join(folder, 'red.png')
   writeFileSync(picture, red, 'base64')
-  await page.type('[name=author]', 'Ann')
-  await page.type('[name=text]', 'Look at <b>this</b>')
   await page.choose('[name=picture]', [picture])
-  await page.follow('form button')
+  await send(page, { text: 'Look at <b>this</b>' })
 
   assert.equal(await page.evaluate('location.href'), `${url}/`)
-  assert.match(await page.text('article'), /^Look at <b>this<\/b>\s+Ann, /)
+  assert.match(await page.text('article'), /^Look at <b>this<\/b>\s+Ann,\s/)
   assert.equal(await page.evaluate('document.querySelector("article img").naturalWidth'), 8)
   assert.equal(await page.evaluate('document.querySelector("[name=text]").value'), '')
 
   await page.follow('article a')
-  assert.equal(await page.evaluate('location.pathname'), '/notices/1')
+  assert.equal(await path(page), '/notices/1')
   await page.follow('main > p a')
-  assert.equal(await page.evaluate('location.pathname'), '/')
+  assert.equal(await path(page), '/')
   assert.deepEqual(page.errors, [])
 })
 
 test('a notice without a picture, in several lines, is put up as it was typed', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t)
-  await page.open(url)
-  await page.type('[name=author]', 'Bob')
-  await page.type('[name=text]', 'One\nTwo')
-  await page.follow('form button')
+  await signUp(page, url, 'Bob')
+  await send(page, { text: 'One\nTwo' })
   assert.match(await page.text('article'), /^One\nTwo\n/)
   assert.deepEqual(page.errors, [])
 })
@@ -49,24 +47,26 @@ test('a notice without a picture, in several lines, is put up as it was typed', 
 test('a file that is no picture is refused with the form as it was filled in', async (t) => {
   const page = await openPage(t)
   const { url, folder } = await startBoard(t)
-  await page.open(url)
+  await signUp(page, url, 'Ann')
   writeFileSync(join(folder, 'text.png'), 'no picture')
-  await page.type('[name=author]', 'Ann')
-  await page.type('[name=text]', 'Kept')
   await page.choose('[name=picture]', [join(folder, 'text.png')])
-  await page.follow('form button')
-  assert.match(await page.text('[role=alert]'), /must be a PNG/)
+  await send(page, { text: 'Kept' })
+  assert.match(await page.text('form.panel'), /must be a PNG/)
   assert.equal(await page.evaluate('document.querySelector("[name=text]").value'), 'Kept')
-  await page.follow('form button')
+  await page.follow('form.panel button')
   assert.match(await page.text('article'), /Kept/)
 })
 
-test('neither the board nor the page of an error is wider than a small telephone', async (t) => {
+test('neither the pages of the board nor that of an error is wider than a small telephone', async (t) => {
   const page = await openPage(t)
   const { url } = await startBoard(t, { 'app.env': 'dev' })
   await page.look({ width: 360, height: 740, dark: false })
-  for (const path of ['/', `/${'long'.repeat(60)}`]) {
-    await page.open(url + path)
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, path)
+  const assertFits = async (address: string): Promise<void> => {
+    await page.open(url + address)
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, address)
   }
+  for (const address of ['/', '/sign-in', '/sign-up', `/${'long'.repeat(60)}`]) await assertFits(address)
+  await signUp(page, url, 'x'.repeat(40))
+  await send(page, { text: 'long'.repeat(60) })
+  for (const address of ['/', '/notices/1', '/notices/1/edit']) await assertFits(address)
 })

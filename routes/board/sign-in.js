@@ -1,0 +1,36 @@
+import { shownAgain, typed } from './form.js'
+import { findUser } from './users.js'
+
+/** GET /sign-in : the form. */
+export default ({ state, flash, view, redirect }) =>
+  state.user ? redirect('/', 303) : view('routes/board/sign-in.html', shownAgain(flash('sign-in')))
+
+/** POST /sign-in : the same answer to a wrong name and to a wrong password. A real application counts the tries too. */
+export const enter = async (ctx) => {
+  const { readForm, flash, redirect, log } = ctx
+  const form = await readForm()
+  const name = typed(form, 'name')
+  const user = await findUser(name, form.get('password') ?? '')
+  if (!user) {
+    flash('sign-in').set({ errors: { password: 'The name or the password is wrong.' }, input: { name } })
+    return redirect('/sign-in', 303)
+  }
+  log(`${user.name} signed in`)
+  return signIn(ctx, user, `Welcome back, ${user.name}.`)
+}
+
+/** POST /sign-out : the session ends with all that it held. What is set after that begins a new one. */
+export const leave = ({ session, flash, redirect }) => {
+  session.destroy()
+  flash('board').set({ type: 'success', message: 'You are signed out.' })
+  return redirect('/', 303)
+}
+
+/** Signs a user in, under a session id and a token that nobody can have known before. */
+export function signIn({ session, flash, redirect }, user, message) {
+  session.regenerate()
+  session.delete('_csrf_token')
+  session.set('_auth_user', user)
+  flash('board').set({ type: 'success', message })
+  return redirect('/', 303)
+}

@@ -1,0 +1,34 @@
+import { shownAgain, typed } from './form.js'
+import { signIn } from './sign-in.js'
+import { addUser, nameProblem } from './users.js'
+
+/** GET /sign-up : the form. */
+export default ({ state, flash, view, redirect }) =>
+  state.user ? redirect('/', 303) : view('routes/board/sign-up.html', shownAgain(flash('sign-up')))
+
+/** POST /sign-up : adds the user, who is signed in then; or shows the form again, without the passwords. */
+export const add = async (ctx) => {
+  const { readForm, flash, redirect, log } = ctx
+  const form = await readForm()
+  const name = typed(form, 'name')
+  const password = form.get('password') ?? ''
+  const errors = check(name, password, form.get('password2') ?? '')
+  const isValid = Object.keys(errors).length === 0
+  const user = isValid ? await addUser(name, password) : undefined
+  if (isValid && !user) errors.name = 'This name is taken.'
+  if (!user) {
+    flash('sign-up').set({ errors, input: { name } })
+    return redirect('/sign-up', 303)
+  }
+  log(`${name} signed up`)
+  return signIn(ctx, user, `Welcome, ${name}.`)
+}
+
+function check(name, password, password2) {
+  const errors = {}
+  const problem = nameProblem(name)
+  if (problem) errors.name = problem
+  if (password.length < 8) errors.password = 'The password must have at least 8 characters.'
+  else if (password2 !== password) errors.password2 = 'This is not the same password.'
+  return errors
+}

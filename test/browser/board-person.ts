@@ -1,0 +1,40 @@
+/** What a person does on the demo application in a browser, for the tests of this folder. */
+import type { Page } from '../support/browser.ts'
+
+export const password = 'long enough'
+
+/** Fills in the form of the page and sends it. */
+export async function send(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(fields)) {
+    await page.evaluate(`document.querySelector('form.panel [name=${name}]').value = ''`)
+    await page.type(`form.panel [name=${name}]`, text)
+  }
+  await page.follow('form.panel button')
+}
+
+/** Signs up, and is on the board then. */
+export async function signUp(page: Page, url: string, name: string): Promise<void> {
+  await page.open(`${url}/sign-up`)
+  await send(page, { name, password, password2: password })
+}
+
+/** Presses the back button. Resolves when the page has loaded, anew: one that the browser had kept would not load. */
+export async function goBack(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const button = document.createElement('button')
+    button.id = 'back'
+    button.onclick = () => history.back()
+    document.querySelector('main').append(button)
+  }`)
+  await page.follow('#back')
+}
+
+/** The paragraphs that tell what happened. */
+export async function messages(page: Page): Promise<unknown> {
+  return page.evaluate("[...document.querySelectorAll('.message')].map((element) => element.innerText)")
+}
+
+/** Where the page is. */
+export async function path(page: Page): Promise<unknown> {
+  return page.evaluate('location.pathname')
+}
