@@ -3,6 +3,7 @@
  *
  * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
  */
+import { createHash } from 'node:crypto'
 import { isError, textOf } from '../log/stack.ts'
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
@@ -34,9 +35,9 @@ export function toHttpError(thrown: unknown): HttpError {
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
- * that never came are dropped; `Cache-Control` that is `no-store` or
- * `private` stays. So do cookies below 500, where the error is an answer
- * that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work that failed.
+ * that never came are dropped; `Cache-Control` that is `no-store` or `private` stays. So do cookies below 500, where the
+ * error is an answer that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work
+ * that failed.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
 export function errorReply(ctx: Context, error: HttpError, reveal: boolean): BodyReply {
@@ -46,8 +47,15 @@ export function errorReply(ctx: Context, error: HttpError, reveal: boolean): Bod
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
+  ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
   return new BodyReply(htmlType, errorPage(error.status, detail))
 }
+
+const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }
+.stack { font: 0.9rem/1.5 ui-monospace, monospace }`
+/** The page's own: an application's would take its style away. */
+const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`
 
 const droppedFields = [
   'Content-Disposition',
@@ -72,8 +80,7 @@ function dropFields(outgoing: HeaderList, status: number): void {
 /** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */
 export function errorPage(status: number, detail: string | undefined): string {
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
-  const text = detail === undefined ? adviceFor(status) : `<pre>${escapeHtml(detail)}</pre>`
-  const font = status < 500 ? 'inherit' : '0.9rem/1.5 ui-monospace, monospace'
+  const text = detail === undefined ? adviceFor(status) : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -81,8 +88,7 @@ export function errorPage(status: number, detail: string | undefined): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font: ${font} }</style>
+<style>${style}</style>
 </head>
 <body>
 <h1>${title}</h1>

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { errorPage, toHttpError } from '../../lib/http/error-reply.ts'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -80,6 +81,9 @@ describe('the answer to an error', () => {
   it('is a page with nosniff, or JSON when the request is a program’s', async (t) => {
     const { url } = await serve(t, { '/': "(ctx) => ctx.fail(409, 'taken', 'the <name> is taken')", '/down': "(ctx) => ctx.fail(503, 'down', 'secret')" })
     const page = await request(url)
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page.text) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+    assert.equal(page.headers['content-security-policy'], `default-src 'none'; style-src 'sha256-${hash}'`)
     assert.deepEqual([page.status, page.headers['x-content-type-options']], [409, 'nosniff'])
     assert.match(page.text, /the &lt;name&gt; is taken/)
     for (const headers of [{ accept: 'text/html, application/json' }, { 'x-requested-with': 'xmlhttprequest' }]) {
