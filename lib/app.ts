@@ -93,10 +93,12 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = chooseAppKey(config)
-  const { registry, views, application, runTimeRoutes, sessions, features } = buildApplication(loaded, appKey.key, log)
+  const built = buildApplication(loaded, appKey.key, log)
+  const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
   const queueWaits = new Histogram()
+  const restQueueWaits = new Histogram()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
@@ -111,6 +113,13 @@ export function createApp(options: AppOptions = {}): App {
       alertPercent: config['pool_http.alert_pct'],
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
       onAlert: (on) => log('pool_detector')[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}`),
+    },
+    restPool: {
+      workersSse: config['pool_rest.workers_sse'],
+      workersLongPoll: config['pool_rest.workers_longpoll'],
+      queueSize: config['pool_rest.queue_size'],
+      streamTimeoutMs: config['pool_rest.stream_timeout_s'] * 1000,
+      onWaited: (waitedMs) => restQueueWaits.record(waitedMs),
     },
     checkHost: createHostGuard(config['server.allowed_hosts']),
     staticFiles,
@@ -145,6 +154,11 @@ export function createApp(options: AppOptions = {}): App {
       activeRequests: () => requests.active,
       httpPool: requests.pool,
       queueWaits,
+      restPool: requests.restPool,
+      restQueueWaits,
+      webSockets,
+      events: () => events.status(),
+      sessions: () => sessions.counts,
       connections: () => listener.connections(),
       views,
       log: logs.general,
@@ -197,11 +211,12 @@ export function createApp(options: AppOptions = {}): App {
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
+    onDrain: () => void webSockets.stop(),
     finish: async () => {
       panel.close()
       eventLoop.close()
       await application.stop()
-      await sessions.close()
+      await Promise.all([sessions.close(), events.close()])
     },
   })
 
@@ -237,6 +252,8 @@ export function createApp(options: AppOptions = {}): App {
   return {
     config: withGroups(config),
     logger: log,
+    channel: events.channel,
+    queue: events.queue,
     control,
     start,
     stop: () => stop.begin(),

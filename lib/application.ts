@@ -20,6 +20,10 @@ import { label } from './server.ts'
 import { version } from './version.ts'
 import { createCsrfGroup } from './csrf/group.ts'
 import { flashFeature } from './flash/feature.ts'
+import { createEvents, type Events } from './events/events.ts'
+import { eventsFeature } from './events/feature.ts'
+import { holdFeature } from './events/hold.ts'
+import type { Context } from './http/context.ts'
 import type { Feature } from './http/features.ts'
 import { createJwtGroup } from './jwt/group.ts'
 import { resourceIdFeature } from './resource-id/feature.ts'
@@ -27,6 +31,8 @@ import { createResourceTokens } from './resource-id/token.ts'
 import { createSessionGroup, type SessionGroup } from './session/group.ts'
 import { createAuthGroup } from './session/is-auth.ts'
 import { createViews, type Views } from './views/cache.ts'
+import type { WebSocketHandlers } from './websocket/connection.ts'
+import { createWebSockets, type WebSockets } from './websocket/sockets.ts'
 
 /** What a middleware module's `setup(app)` is given. */
 export interface SetupApp {
@@ -34,6 +40,10 @@ export interface SetupApp {
   readonly config: GroupedConfig
   /** The log of a module; a name of the application's own always passes the trace filter. */
   logger(module: string): ModuleLogger
+  /** The channel with a name, as `ctx.channel` gives it. */
+  readonly channel: Events['channel']
+  /** The queue with a name, as `ctx.queue` gives it. */
+  readonly queue: Events['queue']
 }
 
 /** What a server serves, not yet loaded. */
@@ -44,7 +54,9 @@ export interface ApplicationParts {
   /** Adds and removes single routes while the server runs. */
   readonly runTimeRoutes: RunTimeRoutes
   readonly sessions: SessionGroup
-  /** What sessions, flash and tokens add to the context. */
+  readonly webSockets: WebSockets
+  readonly events: Events
+  /** What sessions, flash, tokens and events add to the context. */
   readonly features: readonly Feature[]
 }
 
@@ -74,6 +86,13 @@ export function buildApplication(
   })
   const routesFolder = inFolder(config['paths.routes'])
   const unawaited = new RateLimited((message) => log('error').warn(message), 1000)
+  const webSockets = createWebSockets({
+    workers: config['pool_ws.workers'],
+    maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
+    trustedOrigins: config['server.trusted_origins'],
+    log,
+  })
+  const events = createEvents({ log })
   const builder = createRouteBuilder({
     root,
     modules,
@@ -81,6 +100,8 @@ export function buildApplication(
       late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
       unawaited: (ctx, message) => unawaited.say(`${label(ctx)}: ${message}`),
     },
+    // Functions may be exported that take something else: whether they take these shows when they run.
+    acceptWebSocket: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<Context>),
   })
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
@@ -94,12 +115,12 @@ export function buildApplication(
     createJwtGroup({ folder, log, now }),
   ]
   const resourceTokens = createResourceTokens({ keys, now })
-  const features = [sessions.feature, flashFeature(log), csrf.feature, resourceIdFeature(resourceTokens)]
+  const features = [sessions.feature, flashFeature(log), csrf.feature, resourceIdFeature(resourceTokens), eventsFeature(events), holdFeature]
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
     builtIn,
-    app: { config: withGroups(config), logger: log },
+    app: { config: withGroups(config), logger: log, channel: events.channel, queue: events.queue },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })
@@ -113,5 +134,5 @@ export function buildApplication(
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current })
-  return { registry, views, application, runTimeRoutes, sessions, features }
+  return { registry, views, application, runTimeRoutes, sessions, webSockets, events, features }
 }

@@ -58,6 +58,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
   server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
   server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
   server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
+  server.on('upgrade', (request, socket, head) => {
+    requests.upgrade(request, socket as Socket, head) // On a listening socket it is one.
+  })
   const connections = guardConnections(server, options.connections)
   const sockets = trackSockets(server)
 

@@ -1,26 +1,30 @@
 /**
  * The way of a request, from top to bottom:
  *
- *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond -> access log
+ *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
  *
- * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers.
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers. A reply that
+ * waits goes to the REST pool, which comes back through one of the two.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { closeWithConnection } from './http/connections.ts'
+import type { Socket } from 'node:net'
+import { isAbortError } from './http/abort-error.ts'
+import { closeWithConnection, lastResponseOn } from './http/connections.ts'
 import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
-import { emptyReply, type Reply } from './http/reply.ts'
-import { respond } from './http/respond.ts'
+import { BodyReply, emptyReply, UpgradeReply, type Reply } from './http/reply.ts'
+import { respond, respondBody } from './http/respond.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
-import { isError } from './log/stack.ts'
 import type { Chain } from './middleware/compose.ts'
-import { Pool, type PoolOptions } from './pool/pool.ts'
+import { ParkedReply, type ParkedKind } from './pool/parked.ts'
+import { Pool, type PoolCounts, type PoolOptions } from './pool/pool.ts'
+import { RestPool, type RestPoolOptions } from './pool/rest-pool.ts'
 import { ordinaryMethods } from './routing/leaf.ts'
 import type { Registry } from './routing/registry.ts'
 
@@ -29,12 +33,14 @@ export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
   readonly pool: Omit<PoolOptions<Context>, 'start'>
+  /** What holds long polls and streams; `defaultRestPool` unless given. */
+  readonly restPool?: RestPoolOptions
   /** Throws HttpError for a request whose Host header this server does not answer to. */
   readonly checkHost: (ctx: Context) => void
   readonly staticFiles: StaticFiles | undefined
   readonly accessLog: AccessLog | undefined
-  /** Counts requests that have ended. */
-  readonly metrics: { record(request: Context): void }
+  /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
+  readonly metrics: { record(request: Context, timed: boolean): void }
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
   /** Whether a 500 shows its stack to the client. */
@@ -47,13 +53,24 @@ export type Expect = 'nothing' | 'continue' | 'unknown'
 export interface RequestServer {
   /** Serves one request. `expect`: what its Expect field asks for (RFC 9110, section 10.1.1). */
   readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
-  /** Makes every answer from now on the last on its connection. */
+  /** Serves a WebSocket handshake. `head`: what has arrived behind its header section. */
+  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+  /** Makes every answer from now on the last on its connection, and ends what is parked. */
   drain(): void
   /** Resolves once no request is being served. */
   idle(): Promise<void>
   /** Requests being served now, from the header section to the end of the answer and of the work on it. */
   readonly active: number
-  readonly pool: Pool<Context>
+  readonly pool: PoolCounts & { readonly alert: boolean }
+  readonly restPool: RestPool
+}
+
+/** As the configuration has it unless told otherwise. */
+const defaultRestPool: RestPoolOptions = {
+  workersSse: 1000,
+  workersLongPoll: 1000,
+  queueSize: 1000,
+  streamTimeoutMs: 3_600_000,
 }
 
 /** Seconds after which a client that met a full queue should try again. */
@@ -67,6 +84,20 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const responseLog = parts.log('response')
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
   const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
+  const restPool = new RestPool(
+    {
+      settle,
+      begin: (ctx, stream) => respond(ctx, stream, draining),
+      fail,
+      refuse: (ctx, kind) => fail(ctx, overloadedRest(ctx, kind)),
+      late: (ctx, error) => {
+        if (!isAbortError(error)) errorLog.error(`${label(ctx)}: failed after its wait had ended`, error)
+      },
+      label,
+      log: parts.log('worker_otros'),
+    },
+    parts.restPool ?? defaultRestPool,
+  )
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -80,6 +111,18 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (ctx.closed) return
     response.on('close', () => finish(ctx))
     if (response.socket === null) closeWithConnection(response, request.socket)
+  }
+
+  /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
+  function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const targetIsPath = toOriginForm(request)
+    const response = lastResponseOn(socket, request)
+    const ctx = new ContextClass(request, response)
+    ctx.upgrading = { socket, head }
+    ctx.lastOnConnection = true
+    active += 1
+    response.on('close', () => finish(ctx))
+    admit(ctx, targetIsPath, 'nothing')
   }
 
   function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
@@ -133,7 +176,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function settle(ctx: Context, reply: Reply): void {
     try {
-      respond(ctx, reply, draining)
+      if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
+      else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
+      else if (reply instanceof UpgradeReply) reply.takeOver()
+      else respond(ctx, reply, draining)
     } catch (error) {
       return fail(ctx, error)
     }
@@ -173,11 +219,13 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function finish(ctx: Context): void {
     if (ctx.closed) return
-    pool.forget(ctx)
+    if (pool.waiting > 0) pool.forget(ctx)
     ctx.close(ctx.response.writableFinished)?.catch((error: unknown) => {
       responseLog.error(`${label(ctx)}: an upload's temporary files could not be removed`, error)
     })
-    if (ctx.counted) parts.metrics.record(ctx)
+    const { parked } = ctx
+    if (parked !== undefined) restPool.left(parked)
+    if (ctx.counted) parts.metrics.record(ctx, parked === undefined)
     accessLog?.write(ctx)
     if (requestLog.debugEnabled) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
@@ -192,33 +240,40 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function report(ctx: Context, error: HttpError): void {
     const { cause = error } = error
-    const logged = error.status >= 500 && error.code !== 'overloaded' && !(ctx.left && isAbort(cause))
+    const logged = error.status >= 500 && error.code !== 'overloaded' && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(`${label(ctx)}: ${error.message}`, cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
 
   function overloaded(ctx: Context): HttpError {
-    refusals.say(`refused ${label(ctx)}: ${pool.busy} requests at work, ${pool.waiting} waiting`)
+    return refusal(ctx, `${pool.busy} requests at work, ${pool.waiting} waiting`)
+  }
+
+  function overloadedRest(ctx: Context, kind: ParkedKind): HttpError {
+    const what = kind === 'sse' ? 'streams' : 'long polls'
+    return refusal(ctx, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
+  }
+
+  function refusal(ctx: Context, state: string): HttpError {
+    refusals.say(`refused ${label(ctx)}: ${state}`)
     const headers = { 'Retry-After': retryAfterSeconds }
     return new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers })
   }
 
   return {
     handle,
+    upgrade,
     drain: () => {
       draining = true
+      restPool.stop()
     },
     idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
     get active() {
       return active
     },
     pool,
+    restPool,
   }
-}
-
-/** Whether work was given up because `ctx.signal` said that the client has left. */
-function isAbort(cause: unknown): boolean {
-  return isError(cause) && cause.name === 'AbortError'
 }
 
 function methodNotAllowed(ctx: Context, allow: string): HttpError {

@@ -20,6 +20,8 @@ export interface StopOptions {
   readonly timeoutMs: number
   readonly requests: RequestServer
   readonly listener: Listener
+  /** Called when nothing new is served any more: ends what would go on by itself. */
+  readonly onDrain: () => void
   /** What comes last, when no request runs any more. */
   readonly finish: () => Promise<void>
 }
@@ -51,6 +53,7 @@ export function createStop(options: StopOptions): Stop {
     const cutAt = performance.now() + answerMs
     if (listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
+    options.onDrain()
     const retire = setTimeout(() => listener.closeIdle(), retireAfterMs)
     const answered = Promise.all([listener.stopAccepting(), requests.idle()])
     if (!(await inTime(answered, cutAt))) {

@@ -5,13 +5,13 @@
  * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
  * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse as Response } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import { errorPage } from './error-reply.ts'
 import { linger } from './linger.ts'
-import { STATUS_CODES } from './node-http.ts'
+import { ServerResponse, STATUS_CODES } from './node-http.ts'
 import { htmlType } from './reply.ts'
 
 export interface ConnectionOptions {
@@ -33,7 +33,7 @@ const statusOfError: Readonly<Record<string, number>> = {
 /** What Node keeps in a socket; there is no documented way to it. */
 type HttpSocket = Socket & {
   /** The response in progress. */
-  readonly _httpMessage?: ServerResponse | null
+  readonly _httpMessage?: Response | null
   /** `incoming`: the request that is being read, or was read last. */
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null
 }
@@ -107,7 +107,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
  * Closes a response with its connection while it waits there behind another, which Node does not do before version 24.
  * To be called for a response without a socket.
  */
-export function closeWithConnection(response: ServerResponse, socket: Socket): void {
+export function closeWithConnection(response: Response, socket: Socket): void {
   const close = (): void => {
     response.destroy()
     response.emit('close')
@@ -115,6 +115,23 @@ export function closeWithConnection(response: ServerResponse, socket: Socket): v
   socket.setMaxListeners(0) // There is one for each request that waits.
   socket.once('close', close)
   response.once('socket', () => socket.off('close', close))
+}
+
+/**
+ * A response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends with the
+ * answer, unless the socket was detached before.
+ */
+export function lastResponseOn(socket: Socket, request: IncomingMessage): Response {
+  const response = new ServerResponse(request)
+  socket.on('error', () => socket.destroy())
+  response.assignSocket(socket)
+  response.on('finish', () => {
+    if (response.socket === null) return
+    response.detachSocket(socket)
+    response.emit('close') // Node's server does so for the responses that it makes.
+    socket.resume().destroySoon()
+  })
+  return response
 }
 
 /** Stops accepting without touching open connections: `http.Server.close()` would cut the idle ones at once. */

@@ -6,8 +6,10 @@
  * in `features.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { AccessEntry } from '../log/access-log.ts'
+import type { ParkedReply } from '../pool/parked.ts'
 import type { Match, RouteRecord } from '../routing/route.ts'
 import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
@@ -57,6 +59,10 @@ export class Context implements AccessEntry {
   counted = true
   /** Whether the route's middleware and action are at work. */
   running = false
+  /** What this request waits for or has waited for, after its middleware and action. */
+  parked: ParkedReply | undefined = undefined
+  /** Of a WebSocket handshake: the socket, and what has arrived behind the header section. */
+  upgrading: { readonly socket: Socket; readonly head: Buffer } | undefined = undefined
   /** Whether the response has ended or the client has left. */
   closed = false
   /** Whether the client left before its answer was complete. */
@@ -90,6 +96,7 @@ export class Context implements AccessEntry {
   #client: ClientInfo | undefined = undefined
   #madeId: string | undefined = undefined
   #abort: AbortController | undefined = undefined
+  #aborted = false
 
   /** Takes a request whose target is in origin form: `request.url` begins with '/'. */
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -196,11 +203,11 @@ export class Context implements AccessEntry {
     return (this.#state ??= Object.create(null) as Record<string, unknown>)
   }
 
-  /** Aborts when the client leaves before its answer is complete. */
+  /** Aborts when the client leaves before its answer is complete, and when a wait ends without what it waited for. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.left) this.#abort.abort()
+      if (this.left || this.#aborted) this.#abort.abort()
     }
     return this.#abort.signal
   }
@@ -328,6 +335,17 @@ export class Context implements AccessEntry {
   memo(index: number, make: (ctx: Context) => unknown): unknown {
     const made = (this.#made ??= [])
     return index in made ? made[index] : (made[index] = make(this))
+  }
+
+  /** Whether the client is known to have left, or the answer has ended: nothing that is written now arrives. */
+  get gone(): boolean {
+    return this.closed || !this.request.socket.writable
+  }
+
+  /** Aborts `signal`, though the client is there: its wait is over. */
+  abort(): void {
+    this.#aborted = true
+    this.#abort?.abort()
   }
 
   /**

@@ -22,6 +22,9 @@ export const errorCodes = {
   range_not_satisfiable: 'The Range header asks for bytes beyond the end of the file.',
   expectation_failed: 'The Expect header asks for something other than 100-continue.',
   header_too_large: 'The header section is larger than 16 KiB.',
+  bad_cursor: '`since` or `Last-Event-ID` is not one whole number from 0.',
+  bad_handshake: 'The WebSocket handshake is wrong; `detail` says what (RFC 6455, section 4.2.1).',
+  upgrade_required: 'The address serves WebSockets only, or the handshake asks for another version than 13.',
   csrf_invalid: 'The request would change something and its CSRF token does not count, or it says that it comes from '
     + 'another site; `reason` says which: `missing`, `malformed`, `expired`, `signature`, `mismatch`, `cross_site`.',
   csrf_requires_session: 'The route has `SVC_MwCsrf` and, before it, no `SVC_MwSession`.',
@@ -30,7 +33,8 @@ export const errorCodes = {
   invalid_token: 'The bearer token is malformed, signed with another key, expired or not yet valid.',
   jwt_requires_key: 'The route has `SVC_MwJwt`, and the middleware configuration has no key for it.',
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
-  overloaded: 'Every worker is busy and the queue is full; `Retry-After` says when to try again.',
+  overloaded: 'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '
+    + 'when to try again.',
 } as const
 
 /** A code of {@link errorCodes}. Applications may use codes of their own with `ctx.fail`. */

@@ -8,11 +8,14 @@
  *    it, `optimizeEmptyRequests`, is not in version 20 and makes a request look destroyed before its body is asked for.
  * 2. Only WebSocket handshakes and CONNECT count as upgrades. Node takes any `Upgrade` field for one as soon as somebody
  *    listens for them, `h2c` of some clients too, and those must be served as the plain requests that they are
- *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9.
+ *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9. A handshake that is
+ *    sent before the answers to earlier requests of its connection have left is served as a plain request too: those
+ *    answers still need the connection as it is.
  *
  * Surprise: Node sets `upgrade` before it knows the header fields and asks for it once it does.
  */
-import type { IncomingMessage as Incoming } from 'node:http'
+import type { IncomingMessage as Incoming, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { IncomingMessage } from './node-http.ts'
 
 /** Node calls `_dump` to throw away what is left of a body; it is not documented. A version without it loses nothing. */
@@ -22,6 +25,9 @@ interface DumpingMessage extends Incoming {
 
 const dump = (IncomingMessage.prototype as DumpingMessage)._dump
 
+/** What Node keeps in a socket, the response in progress; there is no documented way to it. */
+type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
+
 /** A request. Its events `end` and `close` come only where its body is read. */
 export class IncomingRequest extends IncomingMessage {
   /** Whether the parser took this for an upgrade. */
@@ -29,7 +35,7 @@ export class IncomingRequest extends IncomingMessage {
 
   /** Whether the connection is to become another one. */
   get upgrade(): boolean {
-    return this.upgradeAsked === true && (this.method === 'CONNECT' || isWebSocket(this))
+    return this.upgradeAsked === true && (this.method === 'CONNECT' || isHandshake(this))
   }
 
   set upgrade(asked: unknown) {
@@ -41,6 +47,7 @@ export class IncomingRequest extends IncomingMessage {
   }
 }
 
-function isWebSocket({ method, headers }: Incoming): boolean {
-  return method === 'GET' && /(?:^|[\s,])websocket(?:$|[\s,])/i.test(headers.upgrade ?? '')
+function isHandshake({ method, headers, socket }: Incoming): boolean {
+  if (method !== 'GET' || (socket as AnsweringSocket)._httpMessage) return false
+  return /(?:^|[\s,])websocket(?:$|[\s,])/i.test(headers.upgrade ?? '')
 }

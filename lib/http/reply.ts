@@ -5,6 +5,7 @@
  * still change them while the chain unwinds.
  */
 import type { ServerResponse } from 'node:http'
+import { ParkedReply } from '../pool/parked.ts'
 
 /** A reply whose bytes are known. */
 export class BodyReply {
@@ -41,8 +42,24 @@ export class StreamReply {
   }
 }
 
-/** What a chain comes back with. */
-export type Reply = BodyReply | StreamReply
+/** A reply that makes the connection another one, a WebSocket. */
+export class UpgradeReply {
+  /**
+   * Answers 101 and takes the socket over, once the chain has unwound. Throws HttpError, before anything is written,
+   * when it cannot be.
+   */
+  readonly takeOver: () => void
+
+  constructor(takeOver: () => void) {
+    this.takeOver = takeOver
+  }
+}
+
+/** A reply that can be written now. */
+export type ReadyReply = BodyReply | StreamReply
+
+/** What a chain comes back with: what to write, what is waited for, or another connection. */
+export type Reply = ReadyReply | ParkedReply | UpgradeReply
 
 export const htmlType = 'text/html; charset=utf-8'
 export const textType = 'text/plain; charset=utf-8'
@@ -59,6 +76,7 @@ export const emptyReply = new BodyReply('', '')
 export function toReply(value: unknown): Reply {
   if (typeof value === 'string') return new BodyReply(htmlType, value)
   if (value instanceof BodyReply || value instanceof StreamReply) return value
+  if (value instanceof ParkedReply || value instanceof UpgradeReply) return value
   if (value instanceof Uint8Array) return new BodyReply('application/octet-stream', value)
   return jsonReply(value)
 }

@@ -7,15 +7,22 @@
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
 import type { Context } from './context.ts'
 import { linger } from './linger.ts'
-import { emptyReply, type BodyReply, type Reply, type StreamReply } from './reply.ts'
+import { BodyReply, emptyReply, StreamReply, type Reply } from './reply.ts'
 
 /**
  * Writes the reply with the context's status, header fields and cookies.
  * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
- * @throws RangeError for a status that no reply can have, before anything is written
+ * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before anything is
+ *   written
  */
 export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): void {
-  if ('send' in reply) return respondStream(ctx, reply, lastOnConnection)
+  if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
+  if (reply instanceof StreamReply) return respondStream(ctx, reply, lastOnConnection)
+  throw new TypeError('A reply that waits or upgrades cannot be written: that is for the server to do')
+}
+
+/** As `respond`, for the reply that most requests have. */
+export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
   const headers = headersOf(ctx, lastOnConnection)

@@ -104,14 +104,22 @@ export class Metrics {
     this.#sampledAt = this.#startedAt
   }
 
-  /** Counts a request that has ended. On the way of every request: it makes no object but on a route's first. */
-  record(request: RequestRecord): void {
+  /**
+   * Counts a request that has ended. On the way of every request: it makes no object but on a route's first.
+   * @param timed false leaves its duration out of percentiles and histograms: it waited for an event, which says nothing
+   *   of the server
+   */
+  record(request: RequestRecord, timed = true): void {
     const { method, path, sentStatus, sentBytes, receivedBytes = 0, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
+    const route = this.#routes.of(routeName)
     this.#counts.add(sentStatus, receivedBytes, sentBytes)
-    this.#windowLatency.add(durationUs)
-    this.#intervalLatency.add(durationUs)
-    this.#routes.of(routeName).add(sentStatus, receivedBytes, sentBytes, durationUs)
+    route.count(sentStatus, receivedBytes, sentBytes)
+    if (timed) {
+      this.#windowLatency.add(durationUs)
+      this.#intervalLatency.add(durationUs)
+      route.time(durationUs)
+    }
     this.#recent.add(method, path, sentStatus, durationUs, routeName)
   }
 
@@ -153,7 +161,7 @@ export class Metrics {
     return {
       startedAtMs: this.#startedAtMs,
       uptimeSeconds: this.#secondsSince(this.#startedAt),
-      routes: this.#routes.all.map((route) => route.totals()).filter((route) => route.durations.count > 0),
+      routes: this.#routes.all.filter((route) => route.used).map((route) => route.totals()),
     }
   }
 

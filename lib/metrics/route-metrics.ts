@@ -51,8 +51,12 @@ export class RouteMetrics {
   }
 
   /** Counts a request. */
-  add(status: number, receivedBytes: number, sentBytes: number, durationUs: number): void {
+  count(status: number, receivedBytes: number, sentBytes: number): void {
     this.#counts.add(status, receivedBytes, sentBytes)
+  }
+
+  /** Counts how long a request took, in whole microseconds. */
+  time(durationUs: number): void {
     this.#durations.add(durationUs)
     this.#latency.add(durationUs)
   }
@@ -61,6 +65,11 @@ export class RouteMetrics {
     this.#latency.reset()
     this.#totalAtReset = this.#counts.total
     this.#errorsAtReset = this.#counts.errors
+  }
+
+  /** Whether there was a request. */
+  get used(): boolean {
+    return this.#counts.total > 0
   }
 
   /** Whether the window has a request. */

@@ -3,16 +3,27 @@
  * A worker is no thread but a permission; whoever was started gives it back with `leave()`.
  *
  * Surprise: `enter()` starts the item before it returns when a worker is free, so the plain case costs two comparisons.
+ *
+ * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
  */
 
 /** What became of an item that asked to enter. */
 export type Entry = 'started' | 'queued' | 'refused'
 
-export interface PoolOptions<T> {
-  /** The most items started at once, 1 and up. */
+/** What can be asked of a pool at any time. */
+export interface PoolCounts {
   readonly workers: number
-  /** The most items that wait, 0 and up. */
   readonly queueSize: number
+  readonly busy: number
+  readonly waiting: number
+  readonly refused: number
+}
+
+export interface PoolOptions<T> {
+  /** The most items started at once; with 0 none is ever started. */
+  readonly workers: number
+  /** The most items that wait, 0 and up; or places that are shared with other pools. */
+  readonly queueSize: number | QueuePlaces
   /** Called when an item gets its worker: within `enter()`, or within the `leave()` of another. It must not throw. */
   readonly start: (item: T) => void
   /** The share of busy workers, 1 to 100 percent, from which the pool is saturated. */
@@ -23,10 +34,23 @@ export interface PoolOptions<T> {
   readonly onAlert?: (saturated: boolean) => void
 }
 
+/** Places in a queue. */
+export class QueuePlaces {
+  readonly size: number
+  /** How many are taken now. Only pools change it. */
+  taken = 0
+
+  /** @throws RangeError when the size is no whole number from 0 */
+  constructor(size: number) {
+    if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`A pool's queue size is 0 or more: it is ${size}`)
+    this.size = size
+  }
+}
+
 /** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */
-export class Pool<T> {
+export class Pool<T> implements PoolCounts {
   readonly workers: number
-  readonly queueSize: number
+  readonly #places: QueuePlaces
   readonly #start: (item: T) => void
   readonly #alertAt: number
   readonly #onAlert: ((saturated: boolean) => void) | undefined
@@ -40,18 +64,21 @@ export class Pool<T> {
 
   /** @throws RangeError when workers or queueSize is out of range */
   constructor(options: PoolOptions<T>) {
-    if (!Number.isSafeInteger(options.workers) || options.workers < 1) {
-      throw new RangeError(`A pool needs at least 1 worker: workers is ${options.workers}`)
+    if (!Number.isSafeInteger(options.workers) || options.workers < 0) {
+      throw new RangeError(`A pool has 0 workers or more: workers is ${options.workers}`)
     }
-    if (!Number.isSafeInteger(options.queueSize) || options.queueSize < 0) {
-      throw new RangeError(`A pool's queue size is 0 or more: it is ${options.queueSize}`)
-    }
+    const { queueSize } = options
+    this.#places = typeof queueSize === 'number' ? new QueuePlaces(queueSize) : queueSize
     this.workers = options.workers
-    this.queueSize = options.queueSize
     this.#start = options.start
     this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
     this.#onWaited = options.onWaited
     this.#onAlert = options.onAlert
+  }
+
+  /** The most items that wait, in all pools that share the queue. */
+  get queueSize(): number {
+    return this.#places.size
   }
 
   /** Items that hold a worker now. */
@@ -82,7 +109,8 @@ export class Pool<T> {
       this.#start(item)
       return 'started'
     }
-    if (this.#queue.size < this.queueSize) {
+    if (this.#places.taken < this.#places.size) {
+      this.#places.taken += 1
       this.#queue.set(item, performance.now())
       return 'queued'
     }
@@ -97,7 +125,7 @@ export class Pool<T> {
     this.#handingOver = true
     for (const [next, since] of this.#queue) {
       if (this.#busy === this.workers) break
-      this.#queue.delete(next)
+      this.forget(next)
       this.#onWaited?.(performance.now() - since)
       this.#busy += 1
       this.#start(next)
@@ -108,7 +136,9 @@ export class Pool<T> {
 
   /** Takes a waiting item out of the queue. Returns false when it was not waiting. */
   forget(item: T): boolean {
-    return this.#queue.delete(item)
+    if (!this.#queue.delete(item)) return false
+    this.#places.taken -= 1
+    return true
   }
 
   #setAlert(saturated: boolean): void {

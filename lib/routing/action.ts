@@ -20,6 +20,9 @@ export interface ActionReference {
   readonly exportName: string
 }
 
+/** The handlers of a module that serves WebSockets; each may be missing. What they take is no matter here. */
+export type WebSocketExport = Readonly<Partial<Record<(typeof websocketHandlers)[number], (...args: never[]) => unknown>>>
+
 /** An action's function. What it returns is the reply, or the promise of one. */
 export type ActionFunction<Context = unknown> = (context: Context) => unknown
 
@@ -42,6 +45,8 @@ export interface ResolvedAction<Context = unknown> {
   readonly error: Error | undefined
   /** All exports of the module, once it is loaded. */
   readonly namespace: ModuleNamespace | undefined
+  /** What the module exports as `websocket`; undefined for a view, and where it exports none. */
+  readonly websocket: WebSocketExport | undefined
   /**
    * The module's own function when ready; so read this member anew for each request. Else one that throws an HttpError
    * 500 with the reason or, for a module file that was missing, looks for it first.
@@ -49,6 +54,7 @@ export interface ResolvedAction<Context = unknown> {
   readonly run: ActionFunction<Context>
 }
 
+const websocketHandlers = ['open', 'message', 'close'] as const
 const views = /\.html$/
 const modules = /\.[cm]?js$/
 const typeScriptModules = /\.[cm]?ts$/
@@ -109,7 +115,7 @@ function viewAction<Context>(
   found: boolean,
 ): ResolvedAction<Context> {
   const error = found ? undefined : new Error(`Cannot run ${reference.file}: there is no such file`)
-  return { reference, state: found ? 'ready' : 'missing', error, namespace: undefined, run }
+  return { reference, state: found ? 'ready' : 'missing', error, namespace: undefined, websocket: undefined, run }
 }
 
 class ModuleAction<Context> implements ResolvedAction<Context> {
@@ -117,6 +123,7 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
   state: 'ready' | 'missing' | 'failed' = 'missing'
   error: Error | undefined
   namespace: ModuleNamespace | undefined
+  websocket: WebSocketExport | undefined
   run: ActionFunction<Context>
   readonly #path: string
   readonly #modules: Modules
@@ -143,7 +150,14 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
       else this.#fail(error)
       return
     }
-    const exported = Object.hasOwn(this.namespace, exportName) ? this.namespace[exportName] : undefined
+    const websocket = exportOf(this.namespace, 'websocket')
+    const wrong = websocket === undefined ? undefined : websocketProblem(websocket)
+    if (wrong !== undefined) {
+      this.#fail(new TypeError(`Cannot run ${file}: its export "websocket" ${wrong}`))
+      return
+    }
+    this.websocket = websocket as WebSocketExport | undefined // It has just been looked at.
+    const exported = exportOf(this.namespace, exportName) ?? (exportName === 'default' && websocket && upgradeRequired)
     if (typeof exported !== 'function') {
       const found = `it is ${exported === null ? 'null' : typeof exported}`
       this.#fail(new TypeError(`Cannot run ${file}: its export "${exportName}" must be a function: ${found}`))
@@ -168,6 +182,28 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
     if (this.state === 'missing') throw internalError(this.error)
     return this.run(context)
   }
+}
+
+function exportOf(namespace: ModuleNamespace, name: string): unknown {
+  return Object.hasOwn(namespace, name) ? namespace[name] : undefined
+}
+
+/** What is wrong with an export `websocket`, to follow its name; undefined when nothing is. */
+function websocketProblem(value: unknown): string | undefined {
+  const names = websocketHandlers.join(', ')
+  if (typeof value !== 'object' || value === null) return `must be an object with the functions ${names}`
+  for (const [name, member] of Object.entries(value)) {
+    if (!websocketHandlers.some((known) => known === name)) return `has an unknown member ${name}: it may have ${names}`
+    if (typeof member !== 'function') return `must have a function ${name}: it is ${member === null ? 'null' : typeof member}`
+  }
+  return undefined
+}
+
+/** What answers plain requests to a module that serves nothing but WebSockets. */
+function upgradeRequired(): never {
+  throw new HttpError(426, 'upgrade_required', 'This address serves WebSockets only', {
+    headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
+  })
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -5,9 +5,10 @@
  * file that was missing serves once it is there.
  */
 import type { Context } from '../http/context.ts'
+import type { Reply } from '../http/reply.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../middleware/compose.ts'
 import type { MiddlewareSet } from '../middleware/host.ts'
-import { createActions, type ResolvedAction } from './action.ts'
+import { createActions, type ResolvedAction, type WebSocketExport } from './action.ts'
 import type { Modules } from './modules.ts'
 import type { GoodRecord } from './record.ts'
 import type { Route } from './registry.ts'
@@ -34,8 +35,10 @@ export function createRouteBuilder(options: {
   readonly root: string
   readonly modules: Modules
   readonly reports: ChainReports
+  /** Answers a handshake to a module that exports `websocket`. Throws HttpError for one that is refused. */
+  readonly acceptWebSocket: (ctx: Context, handlers: WebSocketExport) => Reply
 }): RouteBuilder {
-  const { root, modules, reports } = options
+  const { root, modules, reports, acceptWebSocket } = options
   const actions = createActions<Context>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
   return {
     async build({ record, pattern }, middleware) {
@@ -46,7 +49,7 @@ export function createRouteBuilder(options: {
         return { name, run }
       })
       const resolved = await actions.resolve(record.action)
-      const target = compose(layers, runOf(resolved), reports)
+      const target = compose(layers, runOf(resolved, acceptWebSocket), reports)
       const { state, error, namespace, reference } = resolved
       const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
       return { route: { record, pattern, system: false, target }, problem: error?.message ?? unready(names, middleware), broken }
@@ -60,7 +63,15 @@ function unready(names: readonly string[], middleware: MiddlewareSet): string | 
   return name === undefined ? undefined : `middleware ${name} cannot work: ${middleware.unready.get(name)}`
 }
 
-/** What is ready is called directly; what was missing may become ready later. */
-function runOf(resolved: ResolvedAction<Context>): Action {
-  return resolved.state === 'ready' ? resolved.run : (ctx) => resolved.run(ctx)
+/** What is ready and serves plain requests alone is called directly; what was missing may become ready later. */
+function runOf(
+  resolved: ResolvedAction<Context>,
+  acceptWebSocket: (ctx: Context, handlers: WebSocketExport) => Reply,
+): Action {
+  if (resolved.state === 'ready' && resolved.websocket === undefined) return resolved.run
+  return (ctx) => {
+    const { websocket } = resolved
+    const isHandshake = ctx.upgrading !== undefined && websocket !== undefined
+    return isHandshake ? acceptWebSocket(ctx, websocket) : resolved.run(ctx)
+  }
 }

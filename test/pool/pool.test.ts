@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Pool } from '../../lib/pool/pool.ts'
+import { Pool, QueuePlaces } from '../../lib/pool/pool.ts'
 import { Seeded } from '../support/seeded.ts'
 
 interface Alerts {
@@ -37,6 +37,26 @@ describe('a pool', () => {
     assert.deepEqual([pool.forget('b'), pool.forget('b'), pool.forget('a')], [true, false, false])
     pool.leave()
     assert.deepEqual(started, ['a', 'c'])
+  })
+
+  it('without workers starts nothing', () => {
+    const { pool, started } = makePool(0, 1)
+    assert.deepEqual([pool.enter('a'), pool.enter('b'), pool.forget('a'), pool.alert], ['queued', 'refused', true, false])
+    assert.deepEqual([started, pool.waiting], [[], 0])
+  })
+
+  it('shares the places of its queue with others, and nothing else', () => {
+    const places = new QueuePlaces(2)
+    const started: string[] = []
+    const make = () => new Pool<string>({ workers: 1, queueSize: places, start: (item) => started.push(item) })
+    const [first, second] = [make(), make()]
+    for (const pool of [first, second]) pool.enter('worker')
+    assert.deepEqual([first.enter('a'), second.enter('b'), first.enter('c'), second.enter('d')], ['queued', 'queued', 'refused', 'refused'])
+    assert.deepEqual([first.waiting, second.waiting, places.taken, first.queueSize, second.refused], [1, 1, 2, 2, 1])
+    first.leave()
+    assert.deepEqual([started, places.taken, first.busy], [['worker', 'worker', 'a'], 1, 1])
+    assert.deepEqual([second.forget('a'), second.forget('b'), places.taken], [false, true, 0])
+    assert.equal(first.enter('e'), 'queued')
   })
 
   it('works off a long queue of items that end at once', () => {
@@ -86,7 +106,7 @@ describe('a pool', () => {
   })
 
   it('refuses numbers out of range', () => {
-    for (const workers of [0, -1, 1.5, NaN]) assert.throws(() => makePool(workers, 0), /at least 1 worker: workers is/)
+    for (const workers of [-1, 1.5, NaN]) assert.throws(() => makePool(workers, 0), /0 workers or more: workers is/)
     for (const queueSize of [-1, 1.5, Infinity]) assert.throws(() => makePool(1, queueSize), /queue size is 0 or more: it is/)
   })
 

@@ -1,0 +1,54 @@
+/**
+ * What events add to the context: `channel(name)`, `queue(name)`, and the replies `longPoll` and `sse` that wait for
+ * them.
+ */
+import type { Context } from '../http/context.ts'
+import type { Feature } from '../http/features.ts'
+import type { ParkedReply } from '../pool/parked.ts'
+import type { Channel } from './channel.ts'
+import type { Events } from './events.ts'
+import { longPoll, type LongPollOptions } from './long-poll.ts'
+import type { Queue } from './queue.ts'
+import { sse, type SseOptions } from './sse.ts'
+import type { SourceOptions } from './source.ts'
+
+declare module '../http/context.ts' {
+  interface Context {
+    /**
+     * The channel with a name: each of its events goes to everybody.
+     * @throws TypeError for a name that is no string or empty, and for wrong options
+     * @throws Error when it is there with other options
+     */
+    readonly channel: (name: string, options?: SourceOptions) => Channel
+    /** The queue with a name: each of its events goes to one client. Throws as `channel` does. */
+    readonly queue: (name: string, options?: SourceOptions) => Queue
+    /**
+     * Replies when there is an event, or empty when the time is over.
+     * @throws TypeError for what is no source and for wrong options
+     * @throws HttpError 400 `bad_cursor` when the query's `since` is no whole number from 0
+     */
+    readonly longPoll: (source: Channel | Queue, options?: LongPollOptions) => ParkedReply
+    /**
+     * Replies with a stream of a channel's events (`text/event-stream`).
+     * @throws TypeError for what is no channel and for wrong options
+     * @throws HttpError 400 `bad_cursor` when `Last-Event-ID`, or else the query's `since`, is no whole number from 0
+     */
+    readonly sse: (channel: Channel, options?: SseOptions) => ParkedReply
+  }
+}
+
+/** Makes the feature for one server. */
+export function eventsFeature({ channel, queue }: Events): Feature {
+  const makeLongPoll = (ctx: Context) => (source: Channel | Queue, options?: LongPollOptions) =>
+    (ctx.reply = longPoll(ctx, source, options))
+  const makeSse = (ctx: Context) => (source: Channel, options?: SseOptions) => (ctx.reply = sse(ctx, source, options))
+  return {
+    name: 'events',
+    members: [
+      { name: 'channel', make: () => channel },
+      { name: 'queue', make: () => queue },
+      { name: 'longPoll', make: makeLongPoll },
+      { name: 'sse', make: makeSse },
+    ],
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Frames (RFC 6455, section 5.2): how their header section is read and written. What the server sends is not masked and
+ * not fragmented.
+ *
+ * Surprise: `readHeader` fills a header that is made once a connection. An object for each frame would be the largest
+ * part of what reading a short message costs.
+ */
+import { closeCodes, ProtocolError } from './close-code.ts'
+
+/** The kinds of frames (RFC 6455, section 11.8). */
+export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+
+/** The header of a frame that a client sent. */
+export class FrameHeader {
+  final = false
+  opcode = 0
+  /** The payload's bytes, 0 to 2^53 - 1; Infinity for more. */
+  length = 0
+  /** The mask as a little-endian number. */
+  key = 0
+  /** The bytes of the header itself, 6 to 14. */
+  size = 0
+}
+
+/** The most bytes of a header that is not masked. */
+export const maxHeaderBytes = 10
+/** The most bytes of a control frame's payload (RFC 6455, section 5.5). */
+export const maxControlBytes = 125
+
+/** Opcodes from here on are control frames. */
+export const firstControlOpcode = 8
+const maskBytes = 4
+
+/**
+ * Reads the header of a client's frame.
+ * @returns false when it is not there in whole
+ * @throws ProtocolError 1002 for reserved bits, an unknown opcode, a frame without a mask, a control frame that is
+ *   fragmented or too long, and a length that is not in its shortest form
+ */
+export function readHeader(bytes: Buffer, at: number, header: FrameHeader): boolean {
+  if (bytes.length - at < 2) return false
+  const first = bytes[at] as number
+  const second = bytes[at + 1] as number
+  const opcode = first & 0x0f
+  const short = second & 0x7f
+  if ((first & 0x70) !== 0) throw violation('A reserved bit is set')
+  if ((opcode > 2 && opcode < firstControlOpcode) || opcode > 10) throw violation(`Opcode ${opcode} is not known`)
+  if (second < 0x80) throw violation('The frame is not masked')
+  header.final = first >= 0x80
+  header.opcode = opcode
+  if (opcode >= firstControlOpcode) {
+    if (!header.final) throw violation('The control frame is fragmented')
+    if (short > maxControlBytes) throw violation('The control frame is too long')
+  }
+  const maskAt = at + (short < 126 ? 2 : short === 126 ? 4 : 10)
+  header.size = maskAt + maskBytes - at
+  if (bytes.length - at < header.size) return false
+  header.length = short < 126 ? short : short === 126 ? readLength16(bytes, at + 2) : readLength64(bytes, at + 2)
+  header.key = bytes.readInt32LE(maskAt)
+  return true
+}
+
+/** How many bytes the header of a frame with this payload takes when it is not masked: 2, 4 or 10. */
+export function headerSize(length: number): number {
+  return length < 126 ? 2 : length < 0x1_0000 ? 4 : 10
+}
+
+/** Writes the header of a whole, unmasked message or control frame. Returns where the payload begins. */
+export function writeHeader(target: Buffer, at: number, opcode: number, length: number): number {
+  target[at] = 0x80 | opcode
+  if (length < 126) {
+    target[at + 1] = length
+    return at + 2
+  }
+  if (length < 0x1_0000) {
+    target[at + 1] = 126
+    return target.writeUInt16BE(length, at + 2)
+  }
+  target[at + 1] = 127
+  target.writeUInt32BE(Math.floor(length / 0x1_0000_0000), at + 2)
+  return target.writeUInt32BE(length % 0x1_0000_0000, at + 6)
+}
+
+function readLength16(bytes: Buffer, at: number): number {
+  const length = bytes.readUInt16BE(at)
+  if (length < 126) throw violation('The length is not in its shortest form')
+  return length
+}
+
+function readLength64(bytes: Buffer, at: number): number {
+  const high = bytes.readUInt32BE(at)
+  const low = bytes.readUInt32BE(at + 4)
+  if (high >= 0x8000_0000) throw violation('The length has more than 63 bits')
+  if (high === 0 && low < 0x1_0000) throw violation('The length is not in its shortest form')
+  return high < 0x20_0000 ? high * 0x1_0000_0000 + low : Number.POSITIVE_INFINITY
+}
+
+function violation(message: string): ProtocolError {
+  return new ProtocolError(closeCodes.protocolError, message)
+}

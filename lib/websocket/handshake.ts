@@ -1,0 +1,74 @@
+/**
+ * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). No extension and no subprotocol is
+ * ever chosen. Where the request comes from (`Origin`) is for the caller to judge.
+ *
+ * Surprise: a handshake that announces a body is refused. The bytes behind its header section are frames, and a proxy
+ * that took them for a body would read the connection in another way than this server does.
+ */
+import { createHash } from 'node:crypto'
+import { HttpError } from '../http/errors.ts'
+
+/** What is read of a request; a Context has it all. */
+export interface HandshakeRequest {
+  readonly method: string
+  /** `1.0` or `1.1`. */
+  readonly httpVersion: string
+  /** A header field by its lower-case name; one that was sent more than once with its values joined by commas. */
+  header(name: string): string | undefined
+}
+
+/** A handshake that was accepted. */
+export interface Handshake {
+  /** The value of Sec-WebSocket-Accept. */
+  readonly accept: string
+}
+
+/** The only version there is (RFC 6455, section 4.1). */
+const version = '13'
+/** What is joined to the key (RFC 6455, section 1.3). */
+const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+/** 16 bytes in base64. */
+const keyPattern = /^[A-Za-z0-9+/]{22}==$/
+
+/** Whether a request asks for a WebSocket: its `Upgrade` field names `websocket`. Any other upgrade is not ours. */
+export function asksForWebSocket(request: Pick<HandshakeRequest, 'header'>): boolean {
+  return hasToken(request.header('upgrade'), 'websocket')
+}
+
+/**
+ * Checks a handshake (RFC 6455, section 4.2.1).
+ * @throws HttpError 400 `bad_handshake`; 426 `upgrade_required`, with the header fields that go with it, for another
+ *   version of the protocol than 13
+ */
+export function checkHandshake(request: HandshakeRequest): Handshake {
+  if (request.method !== 'GET') throw bad(`The method must be GET: it is ${request.method}`)
+  if (request.httpVersion !== '1.1') throw bad(`The HTTP version must be 1.1: it is ${request.httpVersion}`)
+  if (!request.header('host')) throw bad('There is no Host')
+  if (!asksForWebSocket(request)) throw bad('Upgrade must name websocket')
+  if (!hasToken(request.header('connection'), 'upgrade')) throw bad('Connection must name Upgrade')
+  const length = request.header('content-length') ?? '0'
+  if (length !== '0' || request.header('transfer-encoding') !== undefined) throw bad('It must not have a body')
+  const given = request.header('sec-websocket-version')
+  if (given !== version) {
+    const headers = { 'Sec-WebSocket-Version': version, Upgrade: 'websocket' }
+    const message = `Sec-WebSocket-Version must be ${version}: it is ${given ?? 'missing'}`
+    throw new HttpError(426, 'upgrade_required', message, { headers })
+  }
+  const key = request.header('sec-websocket-key')
+  if (key === undefined || !keyPattern.test(key)) throw bad('Sec-WebSocket-Key must be 16 bytes in base64')
+  return { accept: acceptKey(key) }
+}
+
+/** The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, section 4.2.2). */
+export function acceptKey(key: string): string {
+  return createHash('sha1').update(key + guid).digest('base64')
+}
+
+/** Whether a field that is a list of tokens has this one, which is in lower case. */
+function hasToken(field: string | undefined, token: string): boolean {
+  return field !== undefined && field.split(',').some((entry) => entry.trim().toLowerCase() === token)
+}
+
+function bad(reason: string): HttpError {
+  return new HttpError(400, 'bad_handshake', `The WebSocket handshake is wrong: ${reason}`)
+}

@@ -1,0 +1,136 @@
+/**
+ * The WebSockets of one server: which handshakes are taken, how many connections there are at once, and their end.
+ *
+ * A handshake is a request like any other until its chain has unwound: middleware has run, the session is saved. Then
+ * the answer 101 leaves with the context's header fields, and the connection is the application's.
+ */
+import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import { createOriginCheck } from '../http/origin.ts'
+import { UpgradeReply } from '../http/reply.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { RateLimited } from '../log/rate-limited.ts'
+import { Pool, type PoolCounts } from '../pool/pool.ts'
+import { closeCodes } from './close-code.ts'
+import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
+import { checkHandshake, type Handshake } from './handshake.ts'
+import { Heartbeat } from './heartbeat.ts'
+
+export interface WebSocketsOptions {
+  /** The most connections at once, 1 and up. */
+  readonly workers: number
+  /** The most bytes of one message. */
+  readonly maxMessageBytes: number
+  /** `server.trusted_origins`. */
+  readonly trustedOrigins: readonly string[]
+  /** The log of a module. */
+  readonly log: (module: string) => ModuleLogger
+}
+
+/** The WebSockets of one server. */
+export interface WebSockets {
+  /**
+   * Takes a handshake for a module that exports `websocket`.
+   * @throws HttpError 400 or 426 for a wrong handshake, 403 for one from another site
+   */
+  accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
+  /** Closes every connection with 1001 and takes no more. Resolves when all are gone, within half a second. */
+  stop(): Promise<void>
+  readonly pool: PoolCounts
+  /** Connections cut because their peers did not read, since the start. */
+  readonly slow: number
+}
+
+/** Bytes that may wait for a peer that does not read: eight of the largest messages, and 1 MiB at least. */
+const bufferedMessages = 8
+const leastBufferedBytes = 2 ** 20
+/** How long peers have at a stop to answer the Close frame, in milliseconds. */
+const stopMs = 500
+
+/** Makes the WebSockets of a server. */
+export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log }: WebSocketsOptions): WebSockets {
+  const isFrom = createOriginCheck(trustedOrigins)
+  const socketLog = log('worker_ws')
+  const errorLog = log('error')
+  const refusals = new RateLimited(log('pool').warn, 1000)
+  const heartbeat = new Heartbeat()
+  const contexts = new Map<WebSocketConnection<Context>, Context>()
+  const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
+  const whenGone: (() => void)[] = []
+  let slow = 0
+  let stopping = false
+
+  const services: WebSocketServices<Context> = {
+    heartbeat,
+    maxMessageBytes,
+    maxBufferedBytes: Math.max(bufferedMessages * maxMessageBytes, leastBufferedBytes),
+    onError: (error, ws) => errorLog.error(`${nameOf(ws)}: a WebSocket handler failed`, error),
+    onProtocolError: (error, ws) => socketLog.info(`${nameOf(ws)}: closed with ${error.code}: ${error.message}`),
+    onSlow: (ws) => {
+      slow += 1
+      socketLog.warn(`${nameOf(ws)}: cut, since the client does not read what is sent`)
+    },
+    onClosed: (ws, code) => {
+      if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
+      contexts.get(ws)?.abort()
+      contexts.delete(ws)
+      pool.leave()
+      if (contexts.size === 0) for (const resolve of whenGone.splice(0)) resolve()
+    },
+  }
+
+  function nameOf(ws: WebSocketConnection<Context>): string {
+    const ctx = contexts.get(ws)
+    return ctx === undefined ? 'a WebSocket' : `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
+  }
+
+  function open(ctx: Context, { accept }: Handshake, handlers: WebSocketHandlers<Context>): void {
+    const { upgrading } = ctx
+    if (upgrading === undefined) throw new Error('This request is no handshake')
+    if (stopping) throw overloaded('The server is being stopped')
+    if (pool.enter(ctx) === 'refused') {
+      refusals.say(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`)
+      throw overloaded('As many WebSockets are open as may be')
+    }
+    ctx.outgoing.set('Upgrade', 'websocket')
+    ctx.outgoing.set('Connection', 'Upgrade')
+    ctx.outgoing.set('Sec-WebSocket-Accept', accept)
+    ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
+    ctx.response.detachSocket(upgrading.socket)
+    const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers)
+    contexts.set(ws, ctx)
+    if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: open`)
+    ws.start(upgrading.head, ctx)
+  }
+
+  return {
+    accept(ctx, handlers) {
+      const handshake = checkHandshake(ctx)
+      const scheme = ctx.secure ? 'https' : 'http'
+      const from = isFrom({ header: (name) => ctx.header(name), scheme, host: ctx.host })
+      if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
+        throw new HttpError(403, 'forbidden', 'This WebSocket is asked for by another site')
+      }
+      return new UpgradeReply(() => open(ctx, handshake, handlers))
+    },
+    async stop() {
+      stopping = true
+      if (contexts.size === 0) return
+      const gone = new Promise<void>((resolve) => whenGone.push(resolve))
+      heartbeat.closeAll(closeCodes.goingAway, 'The server is being stopped')
+      const late = setTimeout(() => {
+        for (const ws of contexts.keys()) ws.terminate()
+      }, stopMs)
+      await gone
+      clearTimeout(late)
+    },
+    pool,
+    get slow() {
+      return slow
+    },
+  }
+}
+
+function overloaded(message: string): HttpError {
+  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Broker } from '../../lib/events/broker.ts'
+import { until } from '../support/until.ts'
+
+/** The clocks that a broker under test runs on, in milliseconds. */
+export interface BrokerClocks {
+  readonly now: () => number
+  readonly wallNow: () => number
+}
+
+const limits = { maxEvents: 3, maxAgeMs: 1000 }
+const nothing = { events: [], gap: false }
+
+/** What holds for every broker, whatever it lies on. `make` gives an empty one. */
+export function describeBroker(name: string, make: (clocks: BrokerClocks) => Broker | Promise<Broker>): void {
+  async function begin() {
+    const clock = { time: 5000 }
+    const broker = await make({ now: () => clock.time, wallNow: () => 1_700_000_000_000 + clock.time })
+    const publish = (text: string, channel = 'c') => broker.publish(channel, text, limits)
+    const push = (text: string, queue = 'q') => broker.push(queue, text, limits)
+    const textsSince = async (since: number | undefined, channel = 'c') =>
+      (await broker.read(channel, since)).events.map((event) => event.text)
+    const take = async (queue = 'q') => (await broker.take(queue))?.text
+    return { broker, clock, publish, push, textsSince, take }
+  }
+
+  describe(`${name}: channels`, () => {
+    it('give ids that are safe integers and grow, and keep the events in order', async () => {
+      const { broker, publish, textsSince } = await begin()
+      const before = await broker.read('c', undefined)
+      assert.deepEqual([before.events, before.gap], [[], false])
+      const ids = [await publish('1'), await publish('2'), await publish('3')]
+      assert.deepEqual(ids, [...ids].sort((a, b) => a - b))
+      assert.ok(ids.every((id) => Number.isSafeInteger(id) && id > before.lastId))
+      assert.equal(new Set(ids).size, 3)
+      const { lastId, gap } = await broker.read('c', before.lastId)
+      assert.deepEqual({ lastId, gap }, { lastId: ids[2], gap: false })
+      assert.deepEqual(await textsSince(before.lastId), ['1', '2', '3'])
+      assert.deepEqual(await textsSince(ids[0]), ['2', '3'])
+      assert.deepEqual(await broker.read('c', ids[2]), { ...nothing, lastId: ids[2] })
+      assert.deepEqual(await broker.read('c', undefined), { ...nothing, lastId: ids[2] })
+    })
+
+    it('are told apart by name', async () => {
+      const { broker, publish, textsSince, take } = await begin()
+      const a = await publish('"a"', 'a')
+      assert.deepEqual(await textsSince(a - 1, 'a'), ['"a"'])
+      assert.deepEqual((await broker.read('b', undefined)).events, [])
+      assert.equal(await take('a'), undefined, 'a queue of the same name is another source')
+    })
+
+    it('say that there is a gap where an id is older than what is kept, or ahead of it', async () => {
+      const { broker, publish } = await begin()
+      const first = await publish('1')
+      for (const text of ['2', '3', '4']) await publish(text)
+      const gapAfter = async (since: number) => {
+        const { events, gap } = await broker.read('c', since)
+        return [gap, events.map((event) => event.text).join('')]
+      }
+      assert.deepEqual(await gapAfter(first), [false, '234'])
+      assert.deepEqual(await gapAfter(first - 1), [true, '234'])
+      assert.deepEqual(await gapAfter(0), [true, '234'])
+      assert.deepEqual(await gapAfter(first + 4), [true, '234'])
+      assert.deepEqual(await gapAfter(2 ** 60), [true, '234'])
+      assert.deepEqual(await gapAfter(Infinity), [true, '234'])
+    })
+
+    it('drop what is too old', async () => {
+      const { broker, clock, publish, textsSince } = await begin()
+      const first = await publish('1')
+      clock.time += 600
+      const second = await publish('2')
+      clock.time += 399
+      assert.deepEqual(await textsSince(first - 1), ['1', '2'])
+      clock.time += 1
+      assert.deepEqual(await textsSince(first), ['2'])
+      assert.equal((await broker.read('c', first - 1)).gap, true)
+      clock.time += 10_000
+      broker.sweep()
+      assert.deepEqual(await broker.read('c', second), { ...nothing, lastId: second })
+      assert.deepEqual(await broker.read('c', first), { events: [], lastId: second, gap: true })
+    })
+
+    it('tell a listener of each event from then on, once and in order, until it unsubscribes', async () => {
+      const { broker, publish } = await begin()
+      await publish('0')
+      const heard: string[] = []
+      const heardByOther: number[] = []
+      const unsubscribe = await broker.subscribe('c', (event) => heard.push(event.text))
+      await broker.subscribe('c', (event) => heardByOther.push(event.id))
+      await broker.subscribe('other', () => heard.push('other'))
+      const ids = [await publish('1'), await publish('2')]
+      await until(() => heard.length >= 2 && heardByOther.length >= 2)
+      unsubscribe()
+      unsubscribe()
+      ids.push(await publish('3'))
+      await until(() => heardByOther.length >= 3)
+      assert.deepEqual(heard, ['1', '2'])
+      assert.deepEqual(heardByOther, ids)
+    })
+  })
+
+  describe(`${name}: queues`, () => {
+    it('give each event once, the oldest first', async () => {
+      const { push, take } = await begin()
+      assert.equal(await take(), undefined)
+      for (const text of ['1', '2']) await push(text)
+      await push('x', 'other')
+      assert.deepEqual([await take(), await take(), await take()], ['1', '2', undefined])
+      assert.equal(await take('other'), 'x')
+    })
+
+    it('give again what was put back, before the others', async () => {
+      const { broker, push, take } = await begin()
+      for (const text of ['1', '2', '3']) await push(text)
+      const first = await broker.take('q')
+      const second = await broker.take('q')
+      assert.ok(first !== undefined && second !== undefined)
+      await broker.putBack('q', second)
+      await broker.putBack('q', first)
+      assert.deepEqual([await take(), await take(), await take(), await take()], ['1', '2', '3', undefined])
+      assert.equal(broker.dropped, 0)
+    })
+
+    it('drop the oldest when there are too many, and count it', async () => {
+      const { broker, push, take } = await begin()
+      for (const text of ['1', '2', '3', '4', '5']) await push(text)
+      assert.equal(broker.dropped, 2)
+      assert.deepEqual([await take(), await take(), await take(), await take()], ['3', '4', '5', undefined])
+    })
+
+    it('drop what is too old, put back or not, and count it', async () => {
+      const { broker, clock, push, take } = await begin()
+      await push('1')
+      const event = await broker.take('q')
+      assert.ok(event !== undefined)
+      clock.time += 500
+      await push('2')
+      clock.time += 500
+      await broker.putBack('q', event)
+      assert.equal(await take(), '2')
+      assert.equal(broker.dropped, 1)
+      await push('3')
+      clock.time += 1000
+      broker.sweep()
+      assert.equal(broker.dropped, 2)
+      assert.equal(await take(), undefined)
+    })
+
+    it('tell listeners that there may be something', async () => {
+      const { broker, push } = await begin()
+      let calls = 0
+      const unsubscribe = await broker.onAvailable('q', () => (calls += 1))
+      await push('1')
+      await until(() => calls > 0)
+      const event = await broker.take('q')
+      assert.ok(event !== undefined)
+      calls = 0
+      await broker.putBack('q', event)
+      await until(() => calls > 0)
+      unsubscribe()
+      unsubscribe()
+      calls = 0
+      let others = 0
+      await broker.onAvailable('q', () => (others += 1))
+      await push('2')
+      await until(() => others > 0)
+      assert.equal(calls, 0)
+    })
+
+    it('give nothing twice to many that take at once', async () => {
+      const { broker } = await begin()
+      const many = { maxEvents: 1000, maxAgeMs: 1000 }
+      for (let count = 0; count < 200; count++) await broker.push('q', String(count), many)
+      const taken = await Promise.all(Array.from({ length: 250 }, () => broker.take('q')))
+      const texts = taken.flatMap((event) => (event === undefined ? [] : [event.text]))
+      assert.equal(texts.length, 200)
+      assert.equal(new Set(texts).size, 200)
+    })
+  })
+
+  describe(`${name}: its end`, () => {
+    it('keeps names in use and lets go of those that nobody has used for long', async () => {
+      const { broker, clock, publish, push, take } = await begin()
+      const heard: string[] = []
+      await broker.subscribe('heard', (event) => heard.push(event.text))
+      await publish('1')
+      await push('1')
+      clock.time += 7_200_000
+      broker.sweep()
+      await publish('2', 'heard')
+      await until(() => heard.length === 1)
+      assert.equal(await take(), undefined)
+      await broker.close()
+    })
+  })
+}

@@ -1,0 +1,116 @@
+import type {
+  Broker,
+  ChannelEvent,
+  ChannelRead,
+  QueueEvent,
+  SourceLimits,
+  Unsubscribe,
+} from '../../lib/events/broker.ts'
+import type { SynchronousBroker } from '../../lib/events/local-broker.ts'
+
+/** One answer that is kept back. */
+export interface Gate {
+  /** Resolves when the work is done and its answer is kept back. */
+  readonly reached: Promise<void>
+  /** Lets the answer go. */
+  open(): void
+}
+
+/**
+ * A broker that lies elsewhere, as far as its callers can tell: each answer and each event comes a few turns later. Set
+ * `broken` and everything that is asked from then on fails.
+ */
+export class DelayedBroker implements Broker {
+  readonly #inner: SynchronousBroker
+  readonly #gates = new Map<keyof Broker, { reach: () => void; opened: Promise<void> }>()
+  broken = false
+
+  constructor(inner: SynchronousBroker) {
+    this.#inner = inner
+  }
+
+  /** Keeps back the answer to the next call of a function. */
+  hold(name: keyof Broker): Gate {
+    let reach = (): void => {}
+    let open = (): void => {}
+    const reached = new Promise<void>((resolve) => (reach = resolve))
+    const opened = new Promise<void>((resolve) => (open = resolve))
+    this.#gates.set(name, { reach, opened })
+    return { reached, open }
+  }
+
+  get dropped(): number {
+    return this.#inner.dropped
+  }
+
+  publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
+    return this.#later('publish', () => this.#inner.publish(channel, text, limits))
+  }
+
+  read(channel: string, since: number | undefined): Promise<ChannelRead> {
+    return this.#later('read', () => this.#inner.read(channel, since))
+  }
+
+  subscribe(channel: string, listener: (event: ChannelEvent) => void): Promise<Unsubscribe> {
+    let ended = false
+    const heard = (event: ChannelEvent): void => void turns().then(() => ended || listener(event))
+    return this.#later('subscribe', () => {
+      const unsubscribe = this.#inner.subscribe(channel, heard)
+      return () => {
+        ended = true
+        unsubscribe()
+      }
+    })
+  }
+
+  push(queue: string, text: string, limits: SourceLimits): Promise<void> {
+    return this.#later('push', () => this.#inner.push(queue, text, limits))
+  }
+
+  take(queue: string): Promise<QueueEvent | undefined> {
+    return this.#later('take', () => this.#inner.take(queue))
+  }
+
+  putBack(queue: string, event: QueueEvent): Promise<void> {
+    return this.#later('putBack', () => this.#inner.putBack(queue, event))
+  }
+
+  onAvailable(queue: string, listener: () => void): Promise<Unsubscribe> {
+    let ended = false
+    const heard = (): void => void turns().then(() => ended || listener())
+    return this.#later('onAvailable', () => {
+      const unsubscribe = this.#inner.onAvailable(queue, heard)
+      return () => {
+        ended = true
+        unsubscribe()
+      }
+    })
+  }
+
+  sweep(): void {
+    this.#inner.sweep()
+  }
+
+  async close(): Promise<void> {
+    await turns()
+    this.#inner.close()
+  }
+
+  /** The way there, the work, and the way back. */
+  async #later<T>(name: keyof Broker, work: () => T): Promise<T> {
+    await turns()
+    if (this.broken) throw new Error('the broker is not there')
+    const result = work()
+    const gate = this.#gates.get(name)
+    this.#gates.delete(name)
+    gate?.reach()
+    await gate?.opened
+    await turns()
+    return result
+  }
+}
+
+/** Three turns of the event loop. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+}

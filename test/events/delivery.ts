@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { Seeded } from '../support/seeded.ts'
+import { eventServer } from './event-server.ts'
+import { PollClient } from './poll-client.ts'
+
+/** What a run came to. */
+export interface Delivery {
+  /** How often a client left while it waited or was being answered. */
+  readonly left: number
+  /** How many events were answered and did not arrive; a channel's are asked for again. */
+  readonly lost: number
+}
+
+/**
+ * Publishes events in a channel and reads them by long polls with cursors, through clients that leave at random and
+ * come back. Fails when one misses an event, or has one twice or out of order.
+ */
+export async function deliverByChannel(
+  t: Pick<TestContext, 'after'>,
+  { events: total, clients: count, seed }: { events: number; clients: number; seed: number },
+): Promise<Delivery> {
+  const kept = 4000
+  const { events, port } = await eventServer(t, {
+    '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 0.5 }),
+  })
+  const channel = events.channel('c', { events: kept })
+  const start = channel.last_id as number
+  const random = new Seeded(seed)
+  /** How many events each client has. */
+  const seen = new Array<number>(count).fill(0)
+  let left = 0
+
+  async function read(client: number): Promise<void> {
+    const connection = new PollClient(port)
+    let since = start
+    for (let next = 0; next < total; seen[client] = next) {
+      const answer = connection.ask(`/poll?since=${since}`)
+      if (await leavesAtRandom(connection, random)) left += 1
+      const body = await answer
+      if (body === undefined) continue
+      const { events: list, last_id, gap } = JSON.parse(body) as {
+        events: { id: number; data: number }[]
+        last_id: number
+        gap?: true
+      }
+      assert.equal(gap, undefined, 'the publisher waits for the slowest')
+      for (const { id, data } of list) {
+        since += 1
+        // Not by `assert.equal`: there are 20 million.
+        if (id !== since || data !== next) assert.fail(`event ${data} with id ${id} came where ${next} was due`)
+        next += 1
+      }
+      assert.equal(last_id, since)
+    }
+    connection.leave(false)
+  }
+
+  async function publish(): Promise<void> {
+    for (let published = 0; published < total; ) {
+      const burst = Math.min(random.integer(400), total - published)
+      if (published + burst - Math.min(...seen) < kept) {
+        for (const end = published + burst; published < end; published++) channel.publish(published)
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  await Promise.all([publish(), ...seen.map((_, client) => read(client))])
+  assert.equal(events.status().published, total)
+  return { left, lost: events.status().delivered - total * count }
+}
+
+/**
+ * Pushes events to a queue and takes them by long polls, through clients that leave at random. Fails when an event
+ * arrives twice, is handed to a client known to have left, or is lost otherwise than with a client that left while it
+ * was on the wire.
+ */
+export async function deliverByQueue(
+  t: Pick<TestContext, 'after'>,
+  { events: total, clients: count, seed }: { events: number; clients: number; seed: number },
+): Promise<Delivery> {
+  /** By event: which question it was handed to. */
+  const handedTo = new Map<number, string>()
+  const { events, port } = await eventServer(t, {
+    '/take': (ctx) => {
+      const question = ctx.rawQuery
+      const end = ctx.response.end.bind(ctx.response) as (body: string) => typeof ctx.response
+      ctx.response.end = ((body: string) => {
+        const event = /"event":(\d+)/.exec(body)?.[1]
+        if (event !== undefined) {
+          assert.equal(ctx.gone, false, 'handed to a client known to have left')
+          assert.equal(handedTo.has(Number(event)), false, 'handed out twice')
+          handedTo.set(Number(event), question)
+        }
+        return end(body)
+      }) as typeof ctx.response.end
+      return ctx.longPoll(ctx.queue('q'), { timeout_s: 0.5 })
+    },
+  })
+  const queue = events.queue('q', { events: total })
+  const random = new Seeded(seed)
+  const received = new Set<number>()
+  /** Questions whose clients left before they had the whole answer. */
+  const abandoned = new Set<string>()
+
+  async function take(client: number): Promise<void> {
+    const connection = new PollClient(port)
+    for (let asked = 0; events.status().delivered < total; asked++) {
+      const question = `?client=${client}&asked=${asked}`
+      const answer = connection.ask(`/take${question}`)
+      await leavesAtRandom(connection, random)
+      const body = await answer
+      if (body === undefined) {
+        abandoned.add(question)
+        continue
+      }
+      const { event } = JSON.parse(body) as { event: number | null }
+      if (event === null) continue
+      assert.equal(received.has(event), false, 'received twice')
+      received.add(event)
+    }
+    connection.leave(false)
+  }
+
+  async function push(): Promise<void> {
+    for (let pushed = 0; pushed < total; ) {
+      const burst = Math.min(random.integer(100), total - pushed)
+      const waiting = pushed - events.status().delivered
+      // Often, not always, the queue runs empty and clients wait.
+      if (waiting === 0 || (waiting < 2000 && random.integer(4) > 0)) {
+        for (const end = pushed + burst; pushed < end; pushed++) queue.push(pushed)
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  await Promise.all([push(), ...Array.from({ length: count }, (_, client) => take(client))])
+  assert.deepEqual(events.status(), { published: total, delivered: total, dropped: 0, slow: 0 })
+  assert.equal(handedTo.size, total)
+  for (const [event, question] of handedTo) {
+    assert.ok(received.has(event) || abandoned.has(question), `event ${event} was lost, though its client stayed`)
+  }
+  return { left: abandoned.size, lost: total - received.size }
+}
+
+/** Lets a client leave, now, in a while, or in the midst of its answer: once in 25 times. */
+async function leavesAtRandom(client: PollClient, random: Seeded): Promise<boolean> {
+  const dice = random.integer(100)
+  if (dice >= 4) return false
+  if (dice === 3) client.leaveAtFirstBytes()
+  else {
+    for (let turn = 0; turn < dice * random.integer(5); turn++) await new Promise((resolve) => setImmediate(resolve))
+    client.leave(random.integer(2) === 0)
+  }
+  return true
+}

@@ -1,0 +1,78 @@
+import type { TestContext } from 'node:test'
+import { createEvents, type Events, type EventsOptions } from '../../lib/events/events.ts'
+import { eventsFeature } from '../../lib/events/feature.ts'
+import { createClientAddress } from '../../lib/http/client-address.ts'
+import type { Context } from '../../lib/http/context.ts'
+import { createContextClass } from '../../lib/http/features.ts'
+import { createListener } from '../../lib/listener.ts'
+import type { ModuleLogger } from '../../lib/log/logger.ts'
+import { silentLogger } from '../../lib/log/silent.ts'
+import { compose, type Chain } from '../../lib/middleware/compose.ts'
+import type { RestPoolOptions } from '../../lib/pool/rest-pool.ts'
+import { parsePattern } from '../../lib/routing/pattern.ts'
+import { Registry } from '../../lib/routing/registry.ts'
+import { createRequestServer, type RequestServer } from '../../lib/server.ts'
+
+/** A server with events and nothing else. */
+export interface EventServer {
+  readonly events: Events
+  readonly requests: RequestServer
+  readonly port: number
+  readonly url: string
+  /** What was logged as INFO, WARN or ERROR so far: module and message. */
+  readonly logged: readonly string[]
+}
+
+/** What the server is made of, besides its actions. */
+export interface EventServerOptions extends Partial<EventsOptions> {
+  readonly restPool?: Partial<RestPoolOptions>
+}
+
+/** Starts a server whose actions are given by path; it is closed when the test ends. */
+export async function eventServer(
+  t: Pick<TestContext, 'after'>,
+  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+  options: EventServerOptions = {},
+): Promise<EventServer> {
+  const logged: string[] = []
+  const log = (module: string): ModuleLogger => {
+    const write = (message: string, thrown?: unknown): void => {
+      logged.push(`${module}: ${message}${thrown === undefined ? '' : `: ${(thrown as Error).message}`}`)
+    }
+    return Object.assign(() => {}, silentLogger, { info: write, warn: write, error: write })
+  }
+  const events = createEvents({ log, ...options })
+  const registry = new Registry<Chain>()
+  const reports = { late: () => {}, unawaited: () => {} }
+  for (const [path, action] of Object.entries(actions)) {
+    const record = { name: path, url: path, action: 'test', method: '*', middleware: '', scope: '' }
+    registry.add({ record, pattern: parsePattern(path), system: false, target: compose([], action, reports) })
+  }
+  const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const requests = createRequestServer({
+    registry,
+    ContextClass: createContextClass([eventsFeature(events)], services).ContextClass,
+    pool: { workers: 100_000, queueSize: 0 },
+    restPool: { workersSse: 10_000, workersLongPoll: 10_000, queueSize: 1000, streamTimeoutMs: 0, ...options.restPool },
+    checkHost: () => {},
+    staticFiles: undefined,
+    accessLog: undefined,
+    metrics: { record: () => {} },
+    log,
+    reveal: true,
+  })
+  const listener = createListener(requests, {
+    headerTimeoutMs: 10_000,
+    requestTimeoutMs: 10_000,
+    keepAliveTimeoutMs: 10_000,
+    certificates: undefined,
+    log: silentLogger,
+    connections: { maxPerIp: 0, isTrusted: () => true, log: silentLogger },
+  })
+  const { port } = await listener.listen('127.0.0.1', 0)
+  t.after(async () => {
+    await Promise.all([listener.stopAccepting(), listener.closeAll()])
+    await events.close()
+  })
+  return { events, requests, port, url: `http://127.0.0.1:${port}`, logged }
+}

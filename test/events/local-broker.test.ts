@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { EventList } from '../../lib/events/event-list.ts'
+import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { Seeded } from '../support/seeded.ts'
+import { describeBroker } from './broker-conformance.ts'
+import { DelayedBroker } from './delayed-broker.ts'
+
+const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
+
+describeBroker('the local broker', createLocalBroker)
+describeBroker('a broker elsewhere', (clocks) => new DelayedBroker(createLocalBroker(clocks)))
+
+describe('the local broker', () => {
+  it('answers at once, and begins a channel with the time in microseconds', () => {
+    const broker = createLocalBroker({ wallNow: () => 1_700_000_000_123 })
+    assert.equal(broker.read('c', undefined).lastId, 1_700_000_000_123_000 - 1)
+    assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_000)
+    assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_001)
+  })
+
+  it('gives no id again after a restart, and tells old clients of the gap', () => {
+    const first = createLocalBroker({ wallNow: () => 1_700_000_000_000 })
+    let last = 0
+    for (let count = 0; count < 900; count++) last = first.publish('c', '1', limits)
+    const second = createLocalBroker({ wallNow: () => 1_700_000_000_001 })
+    assert.deepEqual(second.read('c', last), { events: [], lastId: 1_700_000_000_001_000 - 1, gap: true })
+    assert.ok(second.publish('c', '2', limits) > last)
+  })
+
+  it('gives no id again when a channel was let go of, though the calendar stands still', () => {
+    let time = 0
+    const broker = createLocalBroker({ now: () => time, wallNow: () => 1_700_000_000_000 })
+    let last = 0
+    for (let count = 0; count < 5000; count++) last = broker.publish('c', '1', limits)
+    time += 3_600_000
+    broker.sweep()
+    assert.deepEqual(broker.read('c', last), { events: [], lastId: last, gap: false }, 'cannot tell itself from new')
+    assert.equal(broker.publish('c', '2', limits), last + 1)
+  })
+
+  it('gives ids that double precision holds until the year 2255', () => {
+    const broker = createLocalBroker({ wallNow: () => Date.UTC(2255, 0, 1) })
+    assert.ok(Number.isSafeInteger(broker.publish('c', '1', limits)))
+  })
+
+  it('keeps no more than the limits allow, whatever is published', () => {
+    let time = 0
+    const broker = createLocalBroker({ now: () => time })
+    const bounds = { maxEvents: 10, maxAgeMs: 5 }
+    for (let count = 0; count < 1000; count++) {
+      time += 1
+      broker.publish('c', String(count), bounds)
+    }
+    assert.deepEqual(
+      broker.read('c', 0).events.map((event) => event.text),
+      ['995', '996', '997', '998', '999'],
+    )
+  })
+
+  it('forgets everything when it is closed', () => {
+    const broker = createLocalBroker()
+    broker.push('q', '1', limits)
+    broker.close()
+    assert.equal(broker.take('q'), undefined)
+  })
+})
+
+describe('a list of events', () => {
+  it('does what an array does, whatever is done to it', () => {
+    const random = new Seeded(5)
+    const list = new EventList<{ at: number }>()
+    let model: { at: number }[] = []
+    for (let step = 0; step < 20_000; step++) {
+      const event = { at: step }
+      const choice = random.integer(100)
+      // In waves, so that it grows long and gets empty again.
+      if (choice < (step % 4000 < 2000 ? 60 : 30)) model.push(event), list.push(event)
+      else if (choice < 70) model.unshift(event), list.unshift(event)
+      else if (choice < 99) assert.equal(list.shift(), model.shift())
+      else {
+        const maxEvents = random.integer(400) + 1
+        const dropped = list.trim({ maxEvents, maxAgeMs: Infinity }, step)
+        assert.equal(dropped, Math.max(0, model.length - maxEvents))
+        model = model.slice(dropped)
+      }
+      assert.equal(list.length, model.length)
+      const place = random.integer(model.length + 1)
+      if (place < model.length) assert.equal(list.at(place), model[place])
+      if (step % 100 === 0) assert.deepEqual(list.from(place), model.slice(place))
+    }
+  })
+})

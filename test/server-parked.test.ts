@@ -1,0 +1,571 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { Context } from '../lib/http/context.ts'
+import { HttpError } from '../lib/http/errors.ts'
+import { BodyReply, StreamReply, textType, type ReadyReply } from '../lib/http/reply.ts'
+import { ParkedReply, type EndReason, type ParkedKind } from '../lib/pool/parked.ts'
+import { Connection, requestText } from './support/connection.ts'
+import type { TestApplication } from './support/application.ts'
+import { parseAnswer, type RawAnswer } from './support/raw.ts'
+import { request } from './support/request.ts'
+import { serve } from './support/serve.ts'
+import { until } from './support/until.ts'
+
+const text = (body: string): BodyReply => new BodyReply(textType, body)
+
+/** Where test replies wait: one list, in order of arrival. */
+class Source {
+  readonly waiters = new Set<TestPoll>()
+  readonly log: string[] = []
+  /** What `ready` brings. */
+  ready: () => ReadyReply | undefined | Promise<ReadyReply | undefined> = () => undefined
+  onWaiting: (poll: TestPoll) => void = (poll) => void this.waiters.add(poll)
+  onStarted: (poll: TestPoll) => StreamReply | undefined = () => undefined
+
+  /** Gives an event to the first whose client is there. Returns how many were asked. */
+  give(event: string): number {
+    let asked = 0
+    for (const poll of this.waiters) {
+      asked += 1
+      this.waiters.delete(poll)
+      if (poll.take(text(event))) break
+    }
+    return asked
+  }
+}
+
+class TestPoll extends ParkedReply {
+  readonly kind: ParkedKind
+  readonly source: Source
+  readonly name: string
+
+  constructor(ctx: Context, source: Source) {
+    super(ctx, Number(ctx.query.get('ms') ?? Infinity))
+    this.kind = ctx.query.has('sse') ? 'sse' : 'longpoll'
+    this.source = source
+    this.name = ctx.params['name'] ?? ''
+  }
+
+  ready() {
+    return this.source.ready()
+  }
+
+  waiting(): void {
+    this.source.log.push(`waiting ${this.name}`)
+    this.source.onWaiting(this)
+  }
+
+  started(): StreamReply | undefined {
+    this.source.log.push(`started ${this.name}`)
+    return this.source.onStarted(this)
+  }
+
+  ended(reason: EndReason): ReadyReply | undefined {
+    this.source.log.push(`${reason} ${this.name}`)
+    this.source.waiters.delete(this)
+    if (!this.ctx.response.headersSent) return reason === 'left' ? undefined : text(`empty (${reason})`)
+    this.ctx.response.end()
+    return undefined
+  }
+
+  take(reply: ReadyReply | undefined): boolean {
+    return this.answer(reply)
+  }
+
+  break(error: unknown): void {
+    this.fail(error)
+  }
+}
+
+type Making = (ctx: Context, source: Source) => unknown
+
+/** An application whose `/poll/:name` parks a reply of a source; `?ms=` is its time, `?sse` makes it a stream. */
+async function serveParked(
+  t: TestContext,
+  config: Readonly<Record<string, unknown>> = {},
+  make: Making = (ctx, source) => new TestPoll(ctx, source),
+): Promise<TestApplication & { source: Source; polls: (...names: string[]) => Promise<Connection[]> }> {
+  const source = new Source()
+  const key = `parked-${process.pid}-${Math.random()}`
+  Reflect.set(globalThis, key, (ctx: Context) => make(ctx, source))
+  t.after(() => Reflect.deleteProperty(globalThis, key))
+  const action = `(ctx) => globalThis['${key}'](ctx)`
+  const app = await serve(t, { '/poll/:name': action, '/plain': '() => "plain"' }, config)
+  /** Opens a connection for each poll, and waits until each waits. */
+  const polls = async (...names: string[]): Promise<Connection[]> => {
+    const connections: Connection[] = []
+    for (const name of names) {
+      const connection = new Connection(t, app.port)
+      connections.push(connection)
+      await connection.send(requestText(`GET /poll/${name}`))
+      await until(() => source.log.includes(`waiting ${name.split('?')[0]}`))
+    }
+    return connections
+  }
+  return Object.assign(app, { source, polls })
+}
+
+const bodies = (answers: readonly RawAnswer[]): string[] => answers.map(({ body }) => body)
+const oneWorker = { 'pool_rest.workers_longpoll': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 1 }
+const debugLines = (lines: string[]): string[] =>
+  lines.filter((line) => line.includes('[worker_otros]')).map((line) => line.replace(/^.*\[worker_otros\] /, '').replace(/\d+ ms/, 'N ms'))
+
+/** A stream that writes `begin` and then what it is given. */
+const beginStream = (poll: TestPoll): StreamReply =>
+  new StreamReply(200, ['Content-Type', 'text/event-stream'], 0, (response) => void response.write(`begin ${poll.name}\n`))
+
+describe('a reply that waits', () => {
+  it('is answered by its event, and holds no HTTP worker meanwhile', async (t) => {
+    const { source, polls, url, lines, app } = await serveParked(t, { 'pool_http.workers': 1, 'pool_http.queue_size': 0 })
+    const [connection] = (await polls('a')) as [Connection]
+    assert.equal((await request(`${url}/plain`)).text, 'plain')
+    assert.equal(lines('access.log').length, 1)
+    source.give('event')
+    const [answer] = (await connection.answers(1)) as [RawAnswer]
+    assert.deepEqual([answer.status, answer.body], [200, 'event'])
+    await until(() => lines('access.log').length === 2)
+    assert.match(lines('access.log')[1] ?? '', /"GET \/poll\/a HTTP\/1\.1" 200$/)
+    assert.deepEqual(debugLines(lines()), ['GET /poll/a (r0): parked (longpoll, working)', 'GET /poll/a (r0): answered after N ms'])
+    assert.deepEqual(source.log, ['waiting a', 'started a'])
+    await app.stop()
+  })
+
+  it('needs no worker when its answer is there, also as a promise', async (t) => {
+    const { source, polls, url } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 0 })
+    await polls('held')
+    assert.equal((await request(`${url}/poll/refused`)).status, 503)
+    source.ready = () => text('there')
+    assert.equal((await request(`${url}/poll/b`)).text, 'there')
+    source.ready = () => Promise.resolve(text('there soon'))
+    assert.equal((await request(`${url}/poll/c`)).text, 'there soon')
+    source.ready = () => Promise.resolve(undefined)
+    assert.equal((await request(`${url}/poll/d`)).status, 503)
+    assert.deepEqual(source.log, ['waiting held', 'started held'])
+  })
+
+  it('waits in the queue without a worker, is answered there, and gets 503 when the queue is full', async (t) => {
+    const { source, polls, url, lines } = await serveParked(t, oneWorker)
+    const [first, second] = (await polls('first', 'second')) as [Connection, Connection]
+    const refused = await request(`${url}/poll/third`, { headers: { accept: 'application/json' } })
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
+    assert.deepEqual(refused.json(), { error: 'overloaded' })
+    const warning = 'refused GET /poll/third (r0): 1 long polls held, 1 of the REST pool waiting'
+    assert.ok(lines().some((line) => line.includes(`[WARN ] [pool] ${warning}`)))
+    for (const poll of [...source.waiters].reverse()) assert.equal(poll.take(text(`for ${poll.name}`)), true)
+    assert.deepEqual(bodies([...(await first.answers(1)), ...(await second.answers(1))]), ['for first', 'for second'])
+    assert.deepEqual(source.log, ['waiting first', 'started first', 'waiting second'])
+    source.waiters.clear()
+    await polls('fourth')
+    assert.equal(source.log.at(-1), 'started fourth')
+  })
+
+  it('gets its worker when one is free, in order of arrival', async (t) => {
+    const { source, polls, lines } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 2 })
+    await polls('first', 'second', 'third')
+    source.give('event')
+    assert.deepEqual(source.log.slice(-2), ['waiting third', 'started second'])
+    source.give('event')
+    assert.equal(source.log.at(-1), 'started third')
+    assert.ok(debugLines(lines()).includes('GET /poll/third (r0): parked (longpoll, queued)'))
+  })
+
+  it('of a stream and of a long poll have workers of their own, and one queue', async (t) => {
+    const { polls, url } = await serveParked(t, oneWorker)
+    await polls('poll', 'stream?sse', 'queued?sse')
+    assert.equal((await request(`${url}/poll/other`)).status, 503)
+  })
+
+  it('of a kind without workers is refused', async (t) => {
+    const { url } = await serveParked(t, { 'pool_rest.workers_sse': 0, 'app.env': 'dev' })
+    assert.equal((await request(`${url}/poll/a?sse`)).status, 503)
+    const status = (await request(`${url}/svc-status`)).json() as { pool_rest: { refused: number } }
+    assert.equal(status.pool_rest.refused, 1)
+  })
+
+  it('is answered empty when its time is over, in the queue as well', async (t) => {
+    const { source, url, lines } = await serveParked(t, oneWorker)
+    const answers = await Promise.all([request(`${url}/poll/a?ms=30`), request(`${url}/poll/b?ms=20`)])
+    assert.deepEqual(answers.map((answer) => answer.text), ['empty (deadline)', 'empty (deadline)'])
+    assert.equal(source.waiters.size, 0)
+    assert.ok(debugLines(lines()).includes('GET /poll/a (r0): timed out after N ms'))
+  })
+
+  it('that waits no time at all takes no worker', async (t) => {
+    const { source, polls, url } = await serveParked(t, { ...oneWorker, 'pool_rest.queue_size': 0 })
+    await polls('held')
+    assert.equal((await request(`${url}/poll/zero?ms=0`)).text, 'empty (deadline)')
+    assert.deepEqual(source.log, ['waiting held', 'started held', 'deadline zero'])
+  })
+
+  it('is counted, and stays out of the latencies', async (t) => {
+    const { source, url, app } = await serveParked(t, { 'app.env': 'dev' })
+    assert.equal((await request(`${url}/plain`)).text, 'plain')
+    assert.equal((await request(`${url}/poll/a?ms=150`)).text, 'empty (deadline)')
+    source.ready = () => text('there')
+    assert.equal((await request(`${url}/poll/b`)).text, 'there')
+    const status = (await request(`${url}/svc-status`)).json() as {
+      requests: { total: number; bytes_out: number }
+      latency_ms: { max: number }
+      routes: { name: string; count: number; max_ms: number }[]
+    }
+    const route = status.routes.find(({ name }) => name === 'r0')
+    assert.equal(route?.count, 2)
+    assert.ok(status.requests.total >= 3)
+    assert.ok(Math.max(route?.max_ms ?? Infinity, status.latency_ms.max) < 150, JSON.stringify(status.latency_ms))
+    const metrics = (await request(`${url}/svc-metrics`)).text
+    assert.match(metrics, /svc_http_requests_total\{route="r0",code="2xx"\} 2\n/)
+    assert.match(metrics, /svc_http_request_duration_seconds_count\{route="r0"\} 1\n/)
+    await app.stop()
+  })
+
+  it('answers a HEAD empty, and takes no event', async (t) => {
+    const { source, port } = await serveParked(t)
+    source.ready = () => assert.fail('asked for an event')
+    const connection = new Connection(t, port)
+    await connection.send(requestText('HEAD /poll/a', ['Connection: close']))
+    const { status, headers } = parseAnswer(await connection.closed())
+    assert.deepEqual([status, headers['content-length'], source.log], [200, '12', ['head a']])
+  })
+
+  it('keeps status, fields and cookies of its context', async (t) => {
+    const { source, polls } = await serveParked(t, {}, (ctx, waits) => {
+      ctx.status = 202
+      ctx.setHeader('X-Own', 'yes')
+      ctx.setCookie('c', 'v')
+      return new TestPoll(ctx, waits)
+    })
+    const [connection] = (await polls('a')) as [Connection]
+    source.give('event')
+    const [{ status, headers }] = (await connection.answers(1)) as [RawAnswer]
+    assert.deepEqual([status, headers['x-own'], headers['set-cookie']], [202, 'yes', 'c=v; Path=/; HttpOnly; SameSite=Lax'])
+  })
+})
+
+describe('a client that waits', () => {
+  it('frees its worker when it leaves, and the event goes to the next', async (t) => {
+    const signals: AbortSignal[] = []
+    const { source, polls, lines } = await serveParked(t, oneWorker, (ctx, waits) => {
+      signals.push(ctx.signal)
+      return new TestPoll(ctx, waits)
+    })
+    const [first, second] = (await polls('first', 'second')) as [Connection, Connection]
+    first.socket.destroy()
+    await until(() => source.log.includes('started second'))
+    assert.deepEqual(source.log.slice(-2), ['left first', 'started second'])
+    assert.deepEqual(signals.map(({ aborted }) => aborted), [true, false])
+    assert.equal(source.give('event'), 1)
+    assert.deepEqual(bodies(await second.answers(1)), ['event'])
+    assert.equal(signals[1]?.aborted, false)
+    await until(() => lines('access.log').length === 2)
+    assert.match(lines('access.log')[0] ?? '', /"GET \/poll\/first HTTP\/1\.1" 499$/)
+    assert.ok(debugLines(lines()).includes('GET /poll/first (r0): gone after N ms'))
+  })
+
+  it('is forgotten when it leaves in the queue', async (t) => {
+    const { source, polls, url } = await serveParked(t, oneWorker)
+    const [first, queued] = (await polls('first', 'queued')) as [Connection, Connection]
+    await queued.reset()
+    await until(() => source.log.includes('left queued'))
+    const [next] = (await polls('next')) as [Connection]
+    assert.equal((await request(`${url}/poll/fourth`)).status, 503)
+    for (const event of ['one', 'two']) assert.equal(source.give(event), 1)
+    assert.deepEqual(bodies([...(await first.answers(1)), ...(await next.answers(1))]), ['one', 'two'])
+  })
+
+  it('gets no event once it is known to have left, before the wait is told', async (t) => {
+    const { source, polls } = await serveParked(t)
+    const [, second] = (await polls('first', 'second')) as [Connection, Connection]
+    const [poll] = [...source.waiters] as [TestPoll]
+    poll.ctx.request.socket.destroy() // Its close is told in a later turn.
+    assert.equal(poll.isOver, true)
+    assert.equal(source.give('event'), 2)
+    assert.deepEqual(bodies(await second.answers(1)), ['event'])
+    await until(() => source.log.includes('left first'))
+  })
+
+  it('that has left before its reply waits is not asked for', async (t) => {
+    const { source, port } = await serveParked(t, {}, async (ctx, waits) => {
+      waits.log.push('asked')
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+      return new TestPoll(ctx, waits)
+    })
+    source.ready = () => assert.fail('asked for an event')
+    const connection = new Connection(t, port)
+    await connection.send(requestText('GET /poll/a'))
+    await until(() => source.log.length > 0)
+    await connection.reset()
+    await until(() => source.log.length > 1)
+    assert.deepEqual(source.log, ['asked', 'left a'])
+  })
+
+  it('may leave while its source is asked', async (t) => {
+    const { source, port } = await serveParked(t, oneWorker)
+    const asked: ((reply: ReadyReply | undefined) => void)[] = []
+    source.ready = () => new Promise((resolve) => asked.push(resolve))
+    for (const [name, late] of [['a', text('lost')], ['b', undefined]] as const) {
+      const connection = new Connection(t, port)
+      await connection.send(requestText(`GET /poll/${name}`))
+      await until(() => asked.length > 0)
+      await connection.reset()
+      await until(() => source.log.includes(`left ${name}`))
+      asked.pop()?.(late)
+    }
+    assert.deepEqual(source.log, ['left a', 'left b'])
+  })
+
+  it('may send bytes meanwhile, and a request behind it gets its answer after it', async (t) => {
+    const { source, polls } = await serveParked(t)
+    const [connection] = (await polls('a')) as [Connection]
+    await connection.send(requestText('GET /plain'))
+    await connection.send('GET /pl')
+    source.give('event')
+    await connection.send('ain HTTP/1.1\r\nHost: h\r\n\r\n')
+    assert.deepEqual(bodies(await connection.answers(3)), ['event', 'plain', 'plain'])
+  })
+
+  it('gets its answer although it sends what is no request, which is refused after it', async (t) => {
+    const { source, polls } = await serveParked(t)
+    const [connection] = (await polls('a')) as [Connection]
+    await connection.send('no request\r\n\r\n')
+    source.give('event')
+    const [event, refused] = (await connection.answers(2)) as [RawAnswer, RawAnswer]
+    assert.deepEqual([event.body, refused.status], ['event', 400])
+  })
+
+  it('may wait behind another of its own', async (t) => {
+    const { source, port } = await serveParked(t)
+    const connection = new Connection(t, port)
+    await connection.send(requestText('GET /poll/first') + requestText('GET /poll/second'))
+    await until(() => source.waiters.size === 2)
+    for (const poll of [...source.waiters].reverse()) poll.take(text(poll.name))
+    assert.deepEqual(bodies(await connection.answers(2)), ['first', 'second'])
+  })
+
+  it('may leave with several behind each other', async (t) => {
+    const { source, port } = await serveParked(t, oneWorker)
+    const connection = new Connection(t, port)
+    await connection.send(requestText('GET /poll/first') + requestText('GET /poll/second'))
+    await until(() => source.waiters.size === 2)
+    connection.socket.destroy()
+    await until(() => source.waiters.size === 0)
+    assert.deepEqual(source.log.filter((line) => line.startsWith('left')).sort(), ['left first', 'left second'])
+  })
+
+  it('of 10,000 polls from one address: what has a place waits, the rest gets 503, and every place is free afterwards', async (t) => {
+    // 500 connections of 20 polls each, one behind the other: a process may have few file descriptors.
+    const { source, port, app, url } = await serveParked(t, { 'log.level': 'info' })
+    const connections = Array.from({ length: 500 }, () => new Connection(t, port))
+    const twenty = requestText('GET /poll/a').repeat(20)
+    await Promise.all(connections.map((connection) => connection.send(twenty)))
+    await until(() => source.log.length === 3000)
+    const logged = (word: string): number => source.log.filter((line) => line.startsWith(word)).length
+    await until(() => source.waiters.size === 2000)
+    assert.deepEqual([logged('waiting'), logged('started')], [2000, 1000])
+    assert.equal((await request(`${url}/plain`)).text, 'plain')
+    for (const connection of connections) connection.socket.destroy()
+    await until(() => source.waiters.size === 0)
+    assert.equal(logged('left'), 2000)
+    const again = Array.from({ length: 2 }, () => request(`${url}/poll/b`))
+    await until(() => source.waiters.size === 2)
+    while (source.waiters.size > 0) source.give('event')
+    assert.deepEqual((await Promise.all(again)).map((answer) => answer.text), ['event', 'event'])
+    await app.stop()
+  })
+})
+
+describe('a stream', () => {
+  it('begins when it has its worker, goes on, and ends', async (t) => {
+    const { source, polls } = await serveParked(t, oneWorker)
+    source.onStarted = beginStream
+    const [first, queued] = (await polls('first?sse', 'queued?sse')) as [Connection, Connection]
+    await until(() => first.received.includes('begin first'))
+    assert.equal(queued.received, '')
+    const [poll] = [...source.waiters] as [TestPoll]
+    poll.ctx.response.end('last')
+    assert.equal(poll.take(undefined), true)
+    assert.equal(poll.take(undefined), false)
+    await until(() => first.received.endsWith('0\r\n\r\n') && queued.received.includes('begin queued'))
+    assert.match(first.received, /^HTTP\/1\.1 200 OK\r\nContent-Type: text\/event-stream\r\n[^]*begin first\n[^]*last/)
+  })
+
+  it('ends when its time is over, begun or not', async (t) => {
+    const { source, url } = await serveParked(t, oneWorker)
+    source.onStarted = beginStream
+    const answers = await Promise.all([request(`${url}/poll/a?sse&ms=40`), request(`${url}/poll/b?sse&ms=20`)])
+    assert.deepEqual(answers.map((answer) => answer.text), ['begin a\n', 'empty (deadline)'])
+  })
+
+  it('is cut when its time is over and its client does not read', async (t) => {
+    const { source, port, lines } = await serveParked(t)
+    source.onStarted = () => new StreamReply(200, [], 0, (response) => void response.write(Buffer.alloc(30_000_000)))
+    const connection = new Connection(t, port)
+    connection.socket.pause()
+    await connection.send(requestText('GET /poll/a?sse&ms=20'))
+    await until(() => lines('access.log').length === 1)
+    assert.deepEqual(source.log, ['waiting a', 'started a', 'deadline a'])
+  })
+
+  it('that fails after it has begun is cut', async (t) => {
+    const { source, polls, lines } = await serveParked(t)
+    source.onStarted = beginStream
+    const [connection] = (await polls('a?sse')) as [Connection]
+    await until(() => connection.received.includes('begin a'))
+    for (const poll of source.waiters) poll.break(new Error('broken stream'))
+    await connection.closed()
+    assert.ok(lines().some((line) => line.includes('[ERROR] [error] GET /poll/a (r0): broken stream')))
+  })
+
+  it('is answered 500 when it cannot begin', async (t) => {
+    const { source, url, lines } = await serveParked(t, oneWorker)
+    source.onStarted = () => new StreamReply(99, [], 0, () => {})
+    assert.equal((await request(`${url}/poll/a?sse`)).status, 500)
+    source.onStarted = () => {
+      throw new Error('cannot begin')
+    }
+    assert.equal((await request(`${url}/poll/b?sse`)).status, 500)
+    assert.ok(lines().some((line) => line.includes('cannot begin')))
+    source.onStarted = beginStream
+    assert.equal((await request(`${url}/poll/c?sse&ms=10`)).text, 'begin c\n')
+  })
+})
+
+describe('the errors of what waits', () => {
+  it('are answers, whether thrown at once or later', async (t) => {
+    const { source, url } = await serveParked(t, oneWorker)
+    const bad = (): never => {
+      throw new HttpError(400, 'bad_request', 'No such cursor')
+    }
+    source.ready = bad
+    assert.equal((await request(`${url}/poll/a`)).status, 400)
+    source.ready = () => Promise.reject(new HttpError(409, 'bad_request', 'Not now'))
+    assert.equal((await request(`${url}/poll/b`)).status, 409)
+    source.ready = () => undefined
+    source.onWaiting = bad
+    assert.equal((await request(`${url}/poll/c`)).status, 400)
+    source.onWaiting = (poll) => poll.break(new HttpError(410, 'gone', 'No more'))
+    assert.equal((await request(`${url}/poll/d`)).status, 410)
+    assert.equal(source.log.some((line) => line.startsWith('started')), false)
+  })
+
+  it('are answers at the end too', async (t) => {
+    const { url, lines } = await serveParked(t, {}, (ctx, waits) =>
+      Object.assign(new TestPoll(ctx, waits), {
+        ended: () => {
+          if (ctx.query.has('throws')) throw new Error('at the end')
+          return Promise.reject(new Error('after the end'))
+        },
+      }),
+    )
+    assert.equal((await request(`${url}/poll/a?ms=10&throws`)).status, 500)
+    assert.equal((await request(`${url}/poll/b?ms=10`)).status, 500)
+    for (const reason of ['at the end', 'after the end']) assert.ok(lines().some((line) => line.includes(reason)), reason)
+  })
+
+  it('are logged when the wait is over', async (t) => {
+    const { source, polls, lines } = await serveParked(t)
+    const [connection] = (await polls('a')) as [Connection]
+    const [poll] = [...source.waiters] as [TestPoll]
+    source.give('event')
+    await connection.answers(1)
+    poll.break(new Error('too late'))
+    assert.ok(lines().some((line) => line.includes('failed after its wait had ended')))
+    assert.equal(poll.take(text('twice')), false)
+  })
+
+  it('tell of a reply that is returned twice, or by another request', async (t) => {
+    let kept: ParkedReply | undefined
+    const { source, polls, url, lines } = await serveParked(t, {}, (ctx, waits) => (kept ??= new TestPoll(ctx, waits)))
+    await polls('first')
+    assert.equal((await request(`${url}/poll/second`)).status, 500)
+    assert.ok(lines().some((line) => line.includes('A reply that waits is for the request that it was made for')))
+    assert.equal(kept?.state, 'working')
+    source.give('event')
+  })
+
+  it('come from nobody before it is parked', async (t) => {
+    const { url } = await serveParked(t, {}, (ctx, waits) => {
+      const poll = new TestPoll(ctx, waits)
+      poll.break(new Error('nobody hears it'))
+      return String(poll.take(text('nor this')))
+    })
+    assert.equal((await request(`${url}/poll/a`)).text, 'false')
+  })
+})
+
+describe('the stop', () => {
+  it('answers 2,000 polls empty and ends streams, in well under a second', async (t) => {
+    const { source, port, app, lines } = await serveParked(t, { 'log.level': 'info', 'pool_rest.workers_longpoll': 1500 })
+    source.onStarted = (poll) => (poll.kind === 'sse' ? beginStream(poll) : undefined)
+    const connections = Array.from({ length: 2000 }, () => new Connection(t, port))
+    await Promise.all(connections.map((connection, at) => connection.send(requestText(`GET /poll/${at}${at < 100 ? '?sse' : ''}`))))
+    await until(() => source.waiters.size === 2000)
+    const before = performance.now()
+    const stopped = app.stop()
+    const answers = await Promise.all(connections.map((connection) => connection.closed()))
+    await stopped
+    const took = performance.now() - before
+    assert.ok(took < 1500, `${took} ms`) // Half a second of it is the time that idle connections get.
+    for (const [at, answer] of answers.entries()) {
+      if (at < 100) assert.match(answer, /begin \d+\n\r\n0\r\n\r\n$/)
+      else assert.match(answer, /\r\nConnection: close\r\n[^]*empty \(stop\)$/)
+    }
+    assert.equal(lines('access.log').length, 2000)
+    assert.equal(source.waiters.size, 0)
+  })
+
+  it('lets polls go on during the drain delay, and answers at once those that come after it', async (t) => {
+    const { source, polls, app, port } = await serveParked(t, { 'server.drain_delay_s': 1 })
+    const [held] = (await polls('held')) as [Connection]
+    const late = new Connection(t, port)
+    await late.send(requestText('GET /plain'))
+    await late.answers(1)
+    const stopped = app.stop()
+    const [second] = (await polls('second')) as [Connection]
+    source.give('event')
+    assert.deepEqual(bodies(await held.answers(1)), ['event'])
+    assert.equal(parseAnswer(await second.closed()).body, 'empty (stop)')
+    await late.send(requestText('GET /poll/late'))
+    const [, { body, headers }] = (await late.answers(2)) as [RawAnswer, RawAnswer]
+    assert.deepEqual([body, headers['connection']], ['empty (stop)', 'close'])
+    assert.equal(source.log.includes('waiting late'), false)
+    await stopped
+  })
+
+  it('aborts the signals of those that wait', async (t) => {
+    const signals: AbortSignal[] = []
+    const { polls, app } = await serveParked(t, {}, (ctx, waits) => {
+      if (ctx.params['name'] === 'asks') signals.push(ctx.signal)
+      const poll = new TestPoll(ctx, waits)
+      if (ctx.params['name'] === 'asks') return poll
+      return Object.assign(poll, {
+        ended: () => {
+          signals.push(ctx.signal)
+          return text('bye')
+        },
+      })
+    })
+    await polls('asks', 'asks-late')
+    await app.stop()
+    assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true])
+  })
+
+  it('waits neither for a source that is being asked nor for a client that does not read', async (t) => {
+    const { source, polls, port, app } = await serveParked(t)
+    source.onStarted = () => new StreamReply(200, [], 0, (response) => void response.write(Buffer.alloc(30_000_000)))
+    const [stream] = (await polls('stream?sse')) as [Connection]
+    stream.socket.pause()
+    let asked = false
+    source.ready = () => {
+      asked = true
+      return new Promise(() => {})
+    }
+    const asking = new Connection(t, port)
+    await asking.send(requestText('GET /poll/asking'))
+    await until(() => asked)
+    const before = performance.now()
+    await app.stop()
+    const took = performance.now() - before
+    assert.ok(took < 2000, `${took} ms`)
+    assert.equal(parseAnswer(await asking.closed()).body, 'empty (stop)')
+  })
+})

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { acceptKey, asksForWebSocket, checkHandshake, type HandshakeRequest } from '../../lib/websocket/handshake.ts'
+import { sampleKey } from './peer.ts'
+
+const fields: Readonly<Record<string, string>> = {
+  host: 'example.org',
+  upgrade: 'websocket',
+  connection: 'Upgrade',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': sampleKey,
+}
+
+/** A good handshake but for what is given; `undefined` takes a field out. */
+function handshake(changes: Readonly<Record<string, string | undefined>>): HandshakeRequest {
+  const { method = 'GET', httpVersion = '1.1', ...headers } = { ...fields, ...changes }
+  return { method, httpVersion, header: (name) => headers[name as keyof typeof headers] }
+}
+
+test('answers the sample of RFC 6455 as it says', () => {
+  assert.equal(acceptKey(sampleKey), 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
+})
+
+for (const changes of [
+  {},
+  { upgrade: 'WebSocket', connection: 'UPGRADE' },
+  { connection: 'keep-alive, Upgrade' },
+  { upgrade: 'h2c , websocket' },
+  { 'content-length': '0' },
+  { 'sec-websocket-extensions': 'permessage-deflate', 'sec-websocket-protocol': 'chat', origin: 'null' },
+]) {
+  test(`accepts a handshake with ${JSON.stringify(changes)}`, () => {
+    assert.deepEqual(checkHandshake(handshake(changes)), { accept: 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=' })
+  })
+}
+
+for (const [changes, message] of [
+  [{ method: 'POST' }, /method must be GET: it is POST/],
+  [{ method: 'get' }, /method must be GET/],
+  [{ httpVersion: '1.0' }, /version must be 1\.1: it is 1\.0/],
+  [{ host: undefined }, /no Host/],
+  [{ host: '' }, /no Host/],
+  [{ upgrade: undefined }, /Upgrade must name/],
+  [{ upgrade: 'h2c' }, /Upgrade must name/],
+  [{ upgrade: 'websocket/13' }, /Upgrade must name/],
+  [{ connection: undefined }, /Connection must name/],
+  [{ connection: 'close' }, /Connection must name/],
+  [{ 'content-length': '5' }, /body/],
+  [{ 'transfer-encoding': 'chunked' }, /body/],
+  [{ 'sec-websocket-key': undefined }, /16 bytes/],
+  [{ 'sec-websocket-key': '' }, /16 bytes/],
+  [{ 'sec-websocket-key': 'AAAA' }, /16 bytes/],
+  [{ 'sec-websocket-key': `${sampleKey}, ${sampleKey}` }, /16 bytes/],
+  [{ 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZTE=' }, /16 bytes/],
+  [{ 'sec-websocket-key': 'dGhlIHNhbXBsZS!ub25jZQ==' }, /16 bytes/],
+  [{ 'sec-websocket-key': ` ${sampleKey}` }, /16 bytes/],
+] as const) {
+  test(`refuses a handshake with ${JSON.stringify(changes)} as 400`, () => {
+    assert.throws(() => checkHandshake(handshake(changes)), { status: 400, code: 'bad_handshake', message })
+  })
+}
+
+for (const version of [undefined, '', '8', '14', '13, 13']) {
+  test(`refuses version ${version} as 426 and names its own`, () => {
+    assert.throws(() => checkHandshake(handshake({ 'sec-websocket-version': version })), {
+      status: 426,
+      code: 'upgrade_required',
+      headers: { 'Sec-WebSocket-Version': '13', Upgrade: 'websocket' },
+    })
+  })
+}
+
+test('knows an upgrade that is for a WebSocket', () => {
+  const rows = [['websocket', true], ['WEBSOCKET', true], ['h2c', false], [undefined, false]] as const
+  for (const [upgrade, asked] of rows) {
+    assert.equal(asksForWebSocket({ header: () => upgrade }), asked, upgrade)
+  }
+})

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MessageReader } from '../../lib/websocket/message-reader.ts'
+import { Seeded } from '../support/seeded.ts'
+import { clientFrame, closing, type FrameFields } from './frames.ts'
+import { cut, read } from './reading.ts'
+
+const limit = 100_000
+const bad = Buffer.from([0xff])
+
+function bytesOf(frames: readonly FrameFields[]): Buffer {
+  return Buffer.concat(frames.map(clientFrame))
+}
+
+for (const length of [0, 1, 125, 126, 127, 128, 65_535, 65_536]) {
+  for (const mask of [[0, 0, 0, 0], [1, 2, 3, 4], [255, 254, 253, 252]]) {
+    test(`reads messages of ${length} bytes under the mask ${mask.join('.')}, whole and in pieces`, () => {
+      const payload = Buffer.alloc(length, 'Grüße, ')
+      if (length === 0 || payload.toString().includes('\ufffd')) payload.fill('x')
+      const bytes = bytesOf([{ opcode: 2, payload, mask }, { opcode: 1, payload, mask }])
+      const expected = [`binary ${payload.toString('hex')}`, `text ${payload.toString()}`]
+      assert.deepEqual(read([bytes], limit), expected)
+      for (const place of [1, 2, 5, 6, 7, 8, 9, 13, 14, 15, 70, length, length + 8, length + 15]) {
+        assert.deepEqual(read(cut(bytes, [Math.min(place, bytes.length)]), limit), expected, `cut at ${place}`)
+      }
+    })
+  }
+}
+
+const sequences: readonly (readonly [string, readonly FrameFields[], readonly string[]])[] = [
+  ['two fragments', [{ opcode: 1, payload: 'Hel', final: false }, { opcode: 0, payload: 'lo' }], ['text Hello']],
+  [
+    'fragments with control frames between them',
+    [
+      { opcode: 2, payload: 'a', final: false },
+      { opcode: 9, payload: 'p' },
+      { opcode: 0, payload: 'b', final: false },
+      { opcode: 10 },
+      { opcode: 0, payload: 'c' },
+      { opcode: 1, payload: 'next' },
+    ],
+    ['9 70', '10 ', 'binary 616263', 'text next'],
+  ],
+  [
+    'empty fragments',
+    [{ opcode: 1, final: false }, { opcode: 0, final: false }, { opcode: 0, payload: 'x' }],
+    ['text x'],
+  ],
+  ['an empty message in fragments', [{ opcode: 1, final: false }, { opcode: 0 }], ['text ']],
+  [
+    'a character in two fragments',
+    [
+      { opcode: 1, payload: Buffer.from('f09f', 'hex'), final: false },
+      { opcode: 0, payload: Buffer.from('9880', 'hex') },
+    ],
+    ['text 😀'],
+  ],
+  ['a byte order mark', [{ opcode: 1, payload: '\ufeffx' }], ['text \ufeffx']],
+  [
+    'a close frame, and nothing behind it',
+    [{ opcode: 8, payload: closing(1000, 'bye') }, { opcode: 1, payload: 'late' }],
+    ['8 03e8627965', 'closed 1000'],
+  ],
+  ['a close frame without a code', [{ opcode: 8 }], ['8 ', 'closed 1005']],
+  ['a continuation of nothing', [{ opcode: 0, payload: 'x' }], ['failed 1002']],
+  ['a continuation behind a message', [{ opcode: 1, payload: 'a' }, { opcode: 0 }], ['text a', 'failed 1002']],
+  ['a message within another', [{ opcode: 1, final: false }, { opcode: 1, payload: 'b' }], ['failed 1002']],
+  ['a binary one within a text', [{ opcode: 1, final: false }, { opcode: 2, final: false }], ['failed 1002']],
+  [
+    'a frame that is not masked',
+    [{ opcode: 1, payload: 'a' }, { opcode: 1, payload: 'b', mask: undefined }],
+    ['text a', 'failed 1002'],
+  ],
+  ['a text that is not UTF-8', [{ opcode: 1, payload: bad }], ['failed 1007']],
+  ['a text that ends within a character', [{ opcode: 1, payload: Buffer.from([0xe2, 0x82]) }], ['failed 1007']],
+  [
+    'fragments that end within a character',
+    [{ opcode: 1, payload: 'a', final: false }, { opcode: 0, payload: Buffer.from([0xc3]) }],
+    ['failed 1007'],
+  ],
+  ['a bad first fragment, at once', [{ opcode: 1, payload: bad, final: false }], ['failed 1007']],
+  ['binary that is not UTF-8', [{ opcode: 2, payload: bad }], ['binary ff']],
+  ['a message at the limit', [{ opcode: 2, payload: 'x'.repeat(10) }], [`binary ${'78'.repeat(10)}`]],
+  ['a message past the limit', [{ opcode: 2, payload: 'x'.repeat(11) }], ['failed 1009']],
+  [
+    'fragments past the limit',
+    [{ opcode: 2, payload: '123456', final: false }, { opcode: 0, payload: '12345' }],
+    ['failed 1009'],
+  ],
+  ['control frames past the limit of messages', [{ opcode: 9, payload: 'x'.repeat(125) }], [`9 ${'78'.repeat(125)}`]],
+]
+
+for (const [what, frames, expected] of sequences) {
+  test(`reads ${what}, wherever it is cut in three`, () => {
+    const bytes = bytesOf(frames)
+    for (let first = 0; first <= bytes.length; first += 1) {
+      for (let second = first; second <= bytes.length; second += 1) {
+        assert.deepEqual(read(cut(bytes, [first, second]), 10), expected, `cut at ${first} and ${second}`)
+      }
+    }
+    assert.deepEqual(read(cut(bytes, [...bytes.keys()].slice(1)), 10), expected, 'byte by byte')
+  })
+}
+
+test('refuses a message past the limit by its header alone', () => {
+  for (const length of [11, 126, 65_536, 2 ** 40, 2n ** 62n]) {
+    const header = clientFrame({ opcode: 2, length: BigInt(length) })
+    assert.deepEqual(read([header], 10), ['failed 1009'], String(length))
+  }
+})
+
+test('finds the byte that spoils a text before the rest of its frame has come', () => {
+  const bytes = clientFrame({ opcode: 1, payload: Buffer.from('cebae1bdb9cf83cebcceb5f4908080656469746564', 'hex') })
+  const pieces = cut(bytes, [...bytes.keys()].slice(1))
+  let seen = 0
+  assert.deepEqual(read(pieces, limit, () => (seen += 1)), ['failed 1007'])
+  assert.equal(seen, 6 + 12, 'f4 may begin a character, f4 90 may not')
+})
+
+test('grows with what has arrived, not with what was announced', () => {
+  const maxMessageBytes = 16 << 20
+  const reader = new MessageReader(maxMessageBytes)
+  reader.push(clientFrame({ opcode: 2, length: maxMessageBytes }))
+  assert.equal(reader.next(), undefined)
+  assert.ok(reader.heldBytes < 100)
+  reader.push(Buffer.alloc(1000))
+  assert.equal(reader.next(), undefined)
+  assert.ok(reader.heldBytes <= 2000)
+  reader.clear()
+  assert.equal(reader.heldBytes, 0)
+})
+
+test('reads a frame of 16 MiB in the pieces of a socket', () => {
+  const payload = Buffer.alloc(16 << 20, '0123456789 abcdefghijklmnopqrstuvwxyz')
+  for (const opcode of [1, 2]) {
+    const bytes = clientFrame({ opcode, payload })
+    const reader = new MessageReader(payload.length)
+    let got: unknown
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      assert.equal(got, undefined)
+      reader.push(bytes.subarray(at, at + 65_536))
+      got = reader.next()
+      assert.ok(reader.heldBytes <= payload.length + 14)
+    }
+    assert.ok(opcode === 1 ? got === payload.toString() : payload.equals(got as Buffer))
+    assert.equal(reader.next(), undefined)
+    assert.equal(reader.heldBytes, 0)
+  }
+})
+
+test('reads a message of a hundred thousand fragments in linear time', () => {
+  const frames = Buffer.concat([
+    clientFrame({ opcode: 1, payload: 'x', final: false }),
+    ...Array.from({ length: 99_998 }, () => clientFrame({ opcode: 0, payload: 'x', final: false })),
+    clientFrame({ opcode: 0, payload: 'x' }),
+  ])
+  assert.deepEqual(read([frames], limit), [`text ${'x'.repeat(100_000)}`])
+})
+
+test('hands a long binary message out without a copy and a short one without what came with it', () => {
+  const frames = ['short', Buffer.alloc(5000, 'a')].map((payload) => clientFrame({ opcode: 2, payload }))
+  const chunk = Buffer.alloc(5019) // Of its own, not a part of a pool that others share.
+  Buffer.concat(frames).copy(chunk)
+  const reader = new MessageReader(limit)
+  reader.push(chunk)
+  const [short, long] = [reader.next() as Buffer, reader.next() as Buffer]
+  assert.equal(short.toString(), 'short')
+  assert.equal(short.buffer === chunk.buffer, false)
+  assert.ok(long.equals(Buffer.alloc(5000, 'a')))
+  assert.equal(long.buffer === chunk.buffer, true)
+})
+
+test('takes 100,000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
+  const random = new Seeded(20_240_917)
+  const maxMessageBytes = 64
+  const ends = new Map<string, number>()
+  for (let round = 0; round < 100_000; round += 1) {
+    const bytes = randomBytes(random)
+    const whole = read([bytes], maxMessageBytes)
+    const places = Array.from({ length: random.integer(6) }, () => random.integer(bytes.length + 1))
+    places.sort((a, b) => a - b)
+    const inPieces = read(cut(bytes, places), maxMessageBytes, (reader) => {
+      assert.ok(reader.heldBytes <= maxMessageBytes + 131, `${reader.heldBytes} bytes are held`)
+    })
+    assert.deepEqual(inPieces, whole, `${bytes.toString('hex')} cut at ${places.join()}`)
+    const end = whole.at(-1)?.split(' ', 2) ?? ['nothing']
+    const kind = end[0] === 'failed' ? end.join(' ') : (end[0] as string)
+    ends.set(kind, (ends.get(kind) ?? 0) + 1)
+  }
+  for (const kind of ['text', 'binary', '9', 'closed', 'failed 1002', 'failed 1007', 'failed 1009']) {
+    assert.ok((ends.get(kind) ?? 0) > 100, `${kind}: ${ends.get(kind) ?? 0}`)
+  }
+})
+
+/** Frames that mostly are right, with some bits changed and the end cut off now and then. */
+function randomBytes(random: Seeded): Buffer {
+  const frames: Buffer[] = []
+  let open = false
+  for (let count = 1 + random.integer(5); count > 0; count -= 1) {
+    const odd = random.integer(12) === 0
+    const control = random.integer(4) === 0
+    const opcode = odd ? random.integer(16) : control ? random.pick([8, 9, 9, 9, 10]) : open ? 0 : random.pick([1, 2])
+    const final = control || random.integer(2) === 0
+    if (!control) open = !final
+    const payload = opcode === 8 ? closing(random.pick([1000, 1001, 4000, 1006]), 'bye') : randomText(random)
+    frames.push(clientFrame({ opcode, final, payload, mask: [...random.bytes(4)] }))
+  }
+  const bytes = Buffer.concat(frames)
+  for (let flips = random.integer(3) === 0 ? 1 + random.integer(3) : 0; flips > 0; flips -= 1) {
+    const at = random.integer(bytes.length)
+    bytes[at] = (bytes[at] as number) ^ (1 << random.integer(8))
+  }
+  return random.integer(5) === 0 ? bytes.subarray(0, random.integer(bytes.length)) : bytes
+}
+
+function randomText(random: Seeded): Buffer {
+  const characters = Array.from({ length: random.integer(12) }, () => random.pick(['a', 'é', '€', '😀', '\u0000']))
+  const bytes = Buffer.from(characters.join(''))
+  return random.integer(6) === 0 ? bytes.subarray(0, random.integer(bytes.length + 1)) : bytes
+}
