@@ -16,6 +16,7 @@ import { version } from '../version.ts'
 import { createViews } from '../views/cache.ts'
 import { CredentialStore } from './credential-store.ts'
 import type { AdminPort, DryMatch } from './port.ts'
+import { createSessionTotals } from './session-totals.ts'
 import { noCounters, readCounters, readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
 import { createSystemRoutes } from './table.ts'
 
@@ -26,6 +27,7 @@ export interface PanelOptions {
   /** The `app_key` in use. */
   readonly appKey: string
   readonly registry: Registry<Chain>
+  /** The numbers of its `sessions` may begin anew: a reload can exchange the store. */
   readonly sources: StatusSources
   readonly logger: Logger
   readonly recentLines: RecentLines
@@ -50,10 +52,16 @@ const pagesFolder = fileURLToPath(new URL('../admin/pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
-  const { config, registry, sources, logger } = options
+  const { config, registry, logger } = options
+  const sources = { ...options.sources, sessions: createSessionTotals(options.sources.sessions) }
   const log = logger.module('server')
   const store = new CredentialStore({ config, file: options.configFile, appKey: options.appKey })
-  const history = createHistory({ sample: () => takeSample(sources) })
+  const history = createHistory({
+    sample: () => {
+      sources.sessions() // Looked at this often, little is missed of a store that is exchanged.
+      return takeSample(sources)
+    },
+  })
   const trace = new TimedTrace(logger.trace, (module, enabled) =>
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),
   )
@@ -92,6 +100,7 @@ export function createPanel(options: PanelOptions): Panel {
         sources.metrics.resetWindow()
         sources.eventLoop.reset()
         sources.queueWaits.reset()
+        sources.restQueueWaits.reset()
         countersAtStart = readCounters(sources)
       },
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),

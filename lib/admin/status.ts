@@ -5,12 +5,15 @@
  * Surprise: counters and timings are those of the bench window, gauges are those of this moment.
  */
 import type { Config } from '../config/table.ts'
+import type { EventStatus } from '../events/events.ts'
 import type { EventLoopSnapshot, EventLoopWatch } from '../metrics/event-loop.ts'
 import type { Histogram } from '../metrics/histogram.ts'
 import type { Sample } from '../metrics/history.ts'
 import type { Metrics, MetricsSnapshot } from '../metrics/metrics.ts'
 import type { PoolState, PrometheusInput } from '../metrics/prometheus.ts'
 import { round3 } from '../metrics/round.ts'
+import type { PoolCounts } from '../pool/pool.ts'
+import type { StoreCounts } from '../session/store.ts'
 import { serverName, version } from '../version.ts'
 
 /** Where the figures come from: what can be asked at any time. */
@@ -23,6 +26,13 @@ export interface StatusSources {
   readonly httpPool: HttpPool
   /** How long those that left the pool's queue for a worker had waited, in the bench window. */
   readonly queueWaits: Histogram
+  readonly restPool: RestPoolCounts
+  /** The same as `queueWaits`, of the pool of long polls and streams. */
+  readonly restQueueWaits: Histogram
+  readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
+  readonly events: () => EventStatus
+  /** Since the start: no number goes back here (`session-totals.ts`). */
+  readonly sessions: () => StoreCounts
   /** Open connections, and those refused by a limit since the start. */
   readonly connections: () => { readonly open: number; readonly refused: number }
   readonly views: { readonly hits: number; readonly misses: number }
@@ -33,13 +43,18 @@ export interface StatusSources {
 }
 
 /** The pool of the plain requests. */
-export interface HttpPool {
-  readonly workers: number
-  readonly queueSize: number
-  readonly busy: number
-  readonly waiting: number
-  readonly refused: number
+export interface HttpPool extends PoolCounts {
   readonly alert: boolean
+}
+
+/** The pool of the long polls and streams. */
+export interface RestPoolCounts {
+  readonly longpoll: PoolCounts
+  readonly sse: PoolCounts
+  /** Of both kinds, waiting now. */
+  readonly queue: number
+  /** Of both kinds, since the start. */
+  readonly refused: number
 }
 
 /** How many waited in a queue, and for how long, in milliseconds. */
@@ -60,6 +75,10 @@ export interface LineCounts {
 export interface PartCounters {
   readonly connections: { readonly refused: number }
   readonly pool_http: { readonly refused: number }
+  readonly pool_ws: { readonly refused: number; readonly slow: number }
+  readonly pool_rest: { readonly refused: number }
+  readonly events: EventStatus
+  readonly sessions: StoreCounts
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly access_log: LineCounts
@@ -86,8 +105,26 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
     readonly alert: boolean
     readonly waits: QueueWaits
   }
-  readonly pool_ws: { readonly workers: number; readonly active: number }
-  readonly pool_rest: Readonly<Record<'workers_sse' | 'sse' | 'workers_longpoll' | 'longpoll' | 'queue' | 'queue_size', number>>
+  readonly pool_ws: {
+    readonly workers: number
+    readonly active: number
+    readonly refused: number
+    /** Connections cut since their clients did not read. */
+    readonly slow: number
+  }
+  readonly pool_rest: {
+    readonly workers_sse: number
+    readonly sse: number
+    readonly workers_longpoll: number
+    readonly longpoll: number
+    /** Streams and long polls that wait for a worker. */
+    readonly queue: number
+    readonly queue_size: number
+    readonly refused: number
+    readonly waits: QueueWaits
+  }
+  readonly events: EventStatus
+  readonly sessions: StoreCounts
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly access_log: LineCounts
@@ -98,16 +135,27 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
 export const noCounters: PartCounters = {
   connections: { refused: 0 },
   pool_http: { refused: 0 },
+  pool_ws: { refused: 0, slow: 0 },
+  pool_rest: { refused: 0 },
+  events: { published: 0, delivered: 0, dropped: 0, slow: 0 },
+  sessions: { evicted: 0, damaged: 0 },
   views: { hits: 0, misses: 0 },
   log: { written: 0, lost: 0 },
   access_log: { written: 0, lost: 0 },
 }
 
 /** The counters as they stand now. */
-export function readCounters({ connections, httpPool, views, log, accessLog }: StatusSources): PartCounters {
+export function readCounters(sources: StatusSources): PartCounters {
+  const { httpPool, webSockets, restPool, views, log, accessLog } = sources
+  const { published, delivered, dropped, slow } = sources.events()
+  const { evicted, damaged } = sources.sessions()
   return {
-    connections: { refused: connections().refused },
+    connections: { refused: sources.connections().refused },
     pool_http: { refused: httpPool.refused },
+    pool_ws: { refused: webSockets.pool.refused, slow: webSockets.slow },
+    pool_rest: { refused: restPool.refused },
+    events: { published, delivered, dropped, slow },
+    sessions: { evicted, damaged },
     views: { hits: views.hits, misses: views.misses },
     log: { written: log.written, lost: log.lost },
     access_log: { written: accessLog.written, lost: accessLog.lost },
@@ -119,7 +167,7 @@ export function readCounters({ connections, httpPool, views, log, accessLog }: S
  * @param atStart the counters as they stood when the bench window began
  */
 export function readStatus(sources: StatusSources, atStart: PartCounters): Status {
-  const { config, httpPool } = sources
+  const { config, httpPool, restPool, webSockets } = sources
   const snapshot = sources.metrics.snapshot()
   const now = readCounters(sources)
   return {
@@ -129,7 +177,7 @@ export function readStatus(sources: StatusSources, atStart: PartCounters): Statu
     node: process.versions.node,
     ...snapshot,
     requests: { ...snapshot.requests, active: sources.activeRequests() },
-    connections: { active: sources.connections().open, refused: now.connections.refused - atStart.connections.refused },
+    connections: { active: sources.connections().open, ...added(now.connections, atStart.connections) },
     event_loop: sources.eventLoop.snapshot(),
     memory: memoryInMegabytes(),
     pool_http: {
@@ -137,38 +185,49 @@ export function readStatus(sources: StatusSources, atStart: PartCounters): Statu
       busy: httpPool.busy,
       queue: httpPool.waiting,
       queue_size: httpPool.queueSize,
-      refused: now.pool_http.refused - atStart.pool_http.refused,
+      ...added(now.pool_http, atStart.pool_http),
       alert: httpPool.alert,
       waits: waitsOf(sources.queueWaits),
     },
-    // This version has no streams: nothing is ever active in their pools.
-    pool_ws: { workers: config['pool_ws.workers'], active: 0 },
-    pool_rest: {
-      workers_sse: config['pool_rest.workers_sse'],
-      sse: 0,
-      workers_longpoll: config['pool_rest.workers_longpoll'],
-      longpoll: 0,
-      queue: 0,
-      queue_size: config['pool_rest.queue_size'],
+    pool_ws: {
+      workers: webSockets.pool.workers,
+      active: webSockets.pool.busy,
+      ...added(now.pool_ws, atStart.pool_ws),
     },
-    views: { hits: now.views.hits - atStart.views.hits, misses: now.views.misses - atStart.views.misses },
-    log: linesSince(now.log, atStart.log),
-    access_log: linesSince(now.access_log, atStart.access_log),
+    pool_rest: {
+      workers_sse: restPool.sse.workers,
+      sse: restPool.sse.busy,
+      workers_longpoll: restPool.longpoll.workers,
+      longpoll: restPool.longpoll.busy,
+      queue: restPool.queue,
+      queue_size: config['pool_rest.queue_size'],
+      ...added(now.pool_rest, atStart.pool_rest),
+      waits: waitsOf(sources.restQueueWaits),
+    },
+    events: added(now.events, atStart.events),
+    sessions: added(now.sessions, atStart.sessions),
+    views: added(now.views, atStart.views),
+    log: added(now.log, atStart.log),
+    access_log: added(now.access_log, atStart.access_log),
     warnings: sources.warnings(),
   }
 }
 
 /** The input of `renderPrometheus`. */
 export function readTotals(sources: StatusSources): PrometheusInput {
-  const { httpPool, log, accessLog, views } = sources
-  const { workers, busy, waiting, queueSize, refused } = httpPool
-  const pools: PoolState[] = [{ name: 'http', workers, busy, waiting, queueSize, refused }]
+  const { httpPool, restPool, webSockets, log, accessLog, views } = sources
+  const events = sources.events()
   return {
     version,
     nodeVersion: process.versions.node,
     requests: sources.metrics.totals(),
     activeRequests: sources.activeRequests(),
-    pools,
+    pools: [
+      poolState('http', httpPool),
+      poolState('ws', webSockets.pool),
+      poolState('sse', restPool.sse),
+      poolState('longpoll', restPool.longpoll),
+    ],
     connections: sources.connections(),
     eventLoop: sources.eventLoop.totals(),
     memory: process.memoryUsage(),
@@ -176,6 +235,9 @@ export function readTotals(sources: StatusSources): PrometheusInput {
       { name: 'general', written: log.written, lost: log.lost },
       { name: 'access', written: accessLog.written, lost: accessLog.lost },
     ],
+    events,
+    slowStreams: { sse: events.slow, ws: webSockets.slow },
+    sessions: sources.sessions(),
     viewCache: { hits: views.hits, misses: views.misses },
     warnings: sources.warnings().length,
   }
@@ -183,29 +245,35 @@ export function readTotals(sources: StatusSources): PrometheusInput {
 
 /** One sample for the charts: what happened since the last one. */
 export function takeSample(sources: StatusSources): Sample {
-  const { metrics, eventLoop, httpPool } = sources
+  const { metrics, eventLoop, httpPool, restPool, webSockets } = sources
   const memory = memoryInMegabytes()
   return {
     ...metrics.takeInterval(),
     ...eventLoop.takeInterval(),
     busy_http: httpPool.busy,
     queue_http: httpPool.waiting,
-    longpoll: 0,
-    sse: 0,
-    ws: 0,
+    longpoll: restPool.longpoll.busy,
+    sse: restPool.sse.busy,
+    ws: webSockets.pool.busy,
     rss_mb: memory.rss_mb,
     heap_mb: memory.heap_used_mb,
     connections: sources.connections().open,
   }
 }
 
-function linesSince(now: LineCounts, before: LineCounts): LineCounts {
-  return { written: now.written - before.written, lost: now.lost - before.lost }
+/** What was added to each counter of a group. */
+function added<Group extends { readonly [Name in keyof Group]: number }>(now: Group, before: Group): Group {
+  const names = Object.keys(now) as (keyof Group)[]
+  return Object.fromEntries(names.map((name) => [name, now[name] - before[name]])) as Group // it has the same names
 }
 
 function waitsOf(waits: Histogram): QueueWaits {
   const { count, maxMs } = waits
   return { count, p50_ms: round3(waits.percentile(50)), p99_ms: round3(waits.percentile(99)), max_ms: round3(maxMs) }
+}
+
+function poolState(name: string, { workers, busy, waiting, queueSize, refused }: PoolCounts): PoolState {
+  return { name, workers, busy, waiting, queueSize, refused }
 }
 
 function memoryInMegabytes(): Status['memory'] {

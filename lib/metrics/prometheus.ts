@@ -13,6 +13,7 @@ export interface PoolState {
   readonly workers: number
   readonly busy: number
   readonly waiting: number
+  /** Shared by `sse` and `longpoll`: each has all of it where the other takes none. */
   readonly queueSize: number
   readonly refused: number
 }
@@ -40,6 +41,10 @@ export interface PrometheusInput {
   /** In bytes, as `process.memoryUsage()` gives it. */
   readonly memory: Readonly<Record<'rss' | 'heapUsed' | 'heapTotal' | 'external', number>>
   readonly logs: readonly LogState[]
+  readonly events: Readonly<Record<'published' | 'delivered' | 'dropped', number>>
+  /** Clients that were cut since they did not read. */
+  readonly slowStreams: Readonly<Record<'sse' | 'ws', number>>
+  readonly sessions: Readonly<Record<'evicted' | 'damaged', number>>
   readonly viewCache: { readonly hits: number; readonly misses: number }
   /** How many warnings `/svc-status` shows now. */
   readonly warnings: number
@@ -47,7 +52,7 @@ export interface PrometheusInput {
 
 /** Renders the metrics in the text format 0.0.4; send them as `expositionType` of `exposition.ts`. */
 export function renderPrometheus(input: PrometheusInput): string {
-  const parts = [processFamilies, requestFamilies, poolFamilies, eventLoopFamilies, otherFamilies]
+  const parts = [processFamilies, requestFamilies, poolFamilies, eventLoopFamilies, eventFamilies, otherFamilies]
   return parts.map((render) => render(input)).join('')
 }
 
@@ -96,12 +101,13 @@ function requestFamilies({ requests, activeRequests }: PrometheusInput): string 
 function poolFamilies({ pools, connections }: PrometheusInput): string {
   const named = pools.map((pool) => [labels({ pool: pool.name }), pool] as const)
   const rows = (value: (pool: PoolState) => number): Row[] => named.map(([pool, state]) => [pool, value(state)])
+  const placesHelp = 'Places in the queue of a pool; sse and longpoll share theirs.'
   return [
     family('gauge', 'svc_pool_workers', 'Workers of a pool.', rows((pool) => pool.workers)),
     family('gauge', 'svc_pool_workers_busy', 'Workers of a pool that are at work.', rows((pool) => pool.busy)),
-    family('gauge', 'svc_pool_queue_size', 'Places in the queue of a pool.', rows((pool) => pool.queueSize)),
+    family('gauge', 'svc_pool_queue_size', placesHelp, rows((pool) => pool.queueSize)),
     family('gauge', 'svc_pool_queue_waiting', 'Requests in the queue of a pool.', rows((pool) => pool.waiting)),
-    family('counter', 'svc_pool_refused_total', 'Refused because the queue was full.', rows((pool) => pool.refused)),
+    family('counter', 'svc_pool_refused_total', 'Found no worker and no place to wait.', rows((pool) => pool.refused)),
     single('gauge', 'svc_connections_open', 'Open connections.', connections.open),
     single('counter', 'svc_connections_refused_total', 'Connections refused by a limit.', connections.refused),
   ].join('')
@@ -112,6 +118,18 @@ function eventLoopFamilies({ eventLoop }: PrometheusInput): string {
   return [
     histogram('svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.', [['', delay]]),
     single('counter', 'svc_event_loop_active_seconds_total', 'Time it did not wait.', activeSeconds),
+  ].join('')
+}
+
+function eventFamilies({ events, slowStreams, sessions }: PrometheusInput): string {
+  const slow = Object.entries(slowStreams).map(([kind, cut]): Row => [labels({ kind }), cut])
+  return [
+    single('counter', 'svc_events_published_total', 'Events published.', events.published),
+    single('counter', 'svc_events_delivered_total', 'Events handed out, once for each client.', events.delivered),
+    single('counter', 'svc_events_dropped_total', 'Events of queues that nobody took in time.', events.dropped),
+    family('counter', 'svc_streams_slow_total', 'Clients cut because they did not read.', slow),
+    single('counter', 'svc_sessions_evicted_total', 'Sessions dropped to keep a bound.', sessions.evicted),
+    single('counter', 'svc_sessions_damaged_total', 'Sessions found damaged, and ignored.', sessions.damaged),
   ].join('')
 }
 

@@ -21,20 +21,29 @@ function makeSources(t: { after(close: () => void): void }) {
   const figures = {
     connections: { open: 21, refused: 22 },
     httpPool: { workers: 31, queueSize: 32, busy: 33, waiting: 34, refused: 35, alert: true },
+    webSockets: { pool: { workers: 71, queueSize: 0, busy: 72, waiting: 73, refused: 74 }, slow: 75 },
+    restPool: {
+      longpoll: { workers: 81, queueSize: 88, busy: 82, waiting: 83, refused: 84 },
+      sse: { workers: 85, queueSize: 88, busy: 86, waiting: 87, refused: 89 },
+      queue: 90,
+      refused: 91,
+    },
+    events: { published: 101, delivered: 102, dropped: 103, slow: 104 },
+    sessions: { evicted: 111, damaged: 112 },
     views: { hits: 41, misses: 42 },
     log: { written: 51, lost: 52 },
     accessLog: { written: 61, lost: 62 },
   }
   const sources: StatusSources = {
-    config: parseConfig(
-      { pool_ws: { workers: 71 }, pool_rest: { workers_sse: 72, workers_longpoll: 73, queue_size: 74 } },
-      '/',
-    ).config,
+    config: parseConfig({ pool_rest: { queue_size: 88 } }, '/').config,
     metrics: new Metrics(),
     eventLoop,
     activeRequests: () => 11,
     queueWaits: new Histogram(),
+    restQueueWaits: new Histogram(),
     ...figures,
+    events: () => figures.events,
+    sessions: () => figures.sessions,
     connections: () => figures.connections,
     warnings: () => ['one', 'two'],
   }
@@ -44,6 +53,7 @@ function makeSources(t: { after(close: () => void): void }) {
 test('the status has each figure in its place', (t) => {
   const { sources, figures } = makeSources(t)
   sources.queueWaits.record(1.23456)
+  for (const waitedMs of [20, 20, 40]) sources.restQueueWaits.record(waitedMs)
   sources.metrics.record({
     method: 'GET',
     path: '/a',
@@ -67,15 +77,22 @@ test('the status has each figure in its place', (t) => {
   assert.deepEqual(pool, { workers: 31, busy: 33, queue: 34, queue_size: 32, refused: 35, alert: true })
   assert.equal(waits.count, 1)
   assert.ok(Math.abs(waits.max_ms - 1.235) < 0.01)
-  assert.deepEqual(status.pool_ws, { workers: 71, active: 0 })
-  assert.deepEqual(status.pool_rest, {
-    workers_sse: 72,
-    sse: 0,
-    workers_longpoll: 73,
-    longpoll: 0,
-    queue: 0,
-    queue_size: 74,
+  assert.deepEqual(status.pool_ws, { workers: 71, active: 72, refused: 74, slow: 75 })
+  const { waits: restWaits, ...restPool } = status.pool_rest
+  assert.deepEqual(restPool, {
+    workers_sse: 85,
+    sse: 86,
+    workers_longpoll: 81,
+    longpoll: 82,
+    queue: 90,
+    queue_size: 88,
+    refused: 91,
   })
+  assert.equal(restWaits.count, 3)
+  for (const [is, expected] of [[restWaits.p50_ms, 20], [restWaits.p99_ms, 40], [restWaits.max_ms, 40]] as const) {
+    assert.ok(Math.abs(is / expected - 1) < 0.031, `${is}`)
+  }
+  assert.deepEqual([status.events, status.sessions], [figures.events, figures.sessions])
   assert.deepEqual([status.views, status.log, status.access_log], [figures.views, figures.log, figures.accessLog])
   assert.deepEqual(
     [status.env, status.pid, status.node, status.warnings],
@@ -94,8 +111,18 @@ test('what was counted before the bench window is left out of the status, and ke
   figures.log.lost += 6
   figures.accessLog.written += 7
   figures.accessLog.lost += 8
-  const { connections, pool_http: pool, views, log, access_log: accessLog } = readStatus(sources, before)
+  figures.webSockets.pool.refused += 9
+  figures.webSockets.slow += 10
+  figures.restPool.refused += 11
+  figures.events = { published: 113, delivered: 115, dropped: 117, slow: 119 }
+  figures.sessions = { evicted: 127, damaged: 129 }
+  const status = readStatus(sources, before)
+  const { connections, pool_http: pool, views, log, access_log: accessLog } = status
   assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1 }, 2])
+  assert.deepEqual(status.pool_ws, { workers: 71, active: 72, refused: 9, slow: 10 })
+  assert.equal(status.pool_rest.refused, 11)
+  assert.deepEqual(status.events, { published: 12, delivered: 13, dropped: 14, slow: 15 })
+  assert.deepEqual(status.sessions, { evicted: 16, damaged: 17 })
   assert.deepEqual(
     [views, log, accessLog],
     [
@@ -109,6 +136,9 @@ test('what was counted before the bench window is left out of the status, and ke
     [totals.connections, totals.pools[0]?.refused, totals.viewCache],
     [{ open: 21, refused: 23 }, 37, { hits: 44, misses: 46 }],
   )
+  assert.deepEqual([totals.events.published, totals.pools[1]?.refused], [113, 83])
+  assert.deepEqual(totals.slowStreams, { sse: 119, ws: 85 })
+  assert.deepEqual(totals.sessions, { evicted: 127, damaged: 129 })
   assert.deepEqual(totals.logs, [
     { name: 'general', written: 56, lost: 58 },
     { name: 'access', written: 68, lost: 70 },
@@ -117,7 +147,14 @@ test('what was counted before the bench window is left out of the status, and ke
 
 test('the totals have each figure in its place', (t) => {
   const totals = readTotals(makeSources(t).sources)
-  assert.deepEqual(totals.pools, [{ name: 'http', workers: 31, busy: 33, waiting: 34, queueSize: 32, refused: 35 }])
+  assert.deepEqual(totals.pools, [
+    { name: 'http', workers: 31, busy: 33, waiting: 34, queueSize: 32, refused: 35 },
+    { name: 'ws', workers: 71, busy: 72, waiting: 73, queueSize: 0, refused: 74 },
+    { name: 'sse', workers: 85, busy: 86, waiting: 87, queueSize: 88, refused: 89 },
+    { name: 'longpoll', workers: 81, busy: 82, waiting: 83, queueSize: 88, refused: 84 },
+  ])
+  assert.deepEqual(totals.events, { published: 101, delivered: 102, dropped: 103, slow: 104 })
+  assert.deepEqual([totals.slowStreams, totals.sessions], [{ sse: 104, ws: 75 }, { evicted: 111, damaged: 112 }])
   assert.deepEqual([totals.activeRequests, totals.warnings, totals.nodeVersion], [11, 2, process.versions.node])
 })
 
@@ -131,7 +168,7 @@ test('a sample has all of its fields, and those of the interval begin anew', (t)
   )
   assert.deepEqual(
     [first.busy_http, first.queue_http, first.connections, first.ws, first.sse, first.longpoll],
-    [33, 34, 21, 0, 0, 0],
+    [33, 34, 21, 72, 86, 82],
   )
   assert.ok(first.requests > 0 && first.rss_mb > first.heap_mb)
   assert.equal(takeSample(sources).requests, 0)

@@ -97,6 +97,36 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('streams, events and sessions are told apart from plain requests, and what went wrong stands out', async (t) => {
+    const { page } = await start(t, (figures) => {
+      const { status } = figures
+      const waits = { count: 1234, p50_ms: 1, p99_ms: 98.7, max_ms: 100 }
+      figures.status = {
+        ...status,
+        pool_ws: { workers: 10, active: 3, refused: 21, slow: 2 },
+        pool_rest: { ...status.pool_rest, sse: 4, longpoll: 5, queue: 6, refused: 22, waits },
+        events: { published: 31, delivered: 12_345_678, dropped: 33, slow: 5 },
+        sessions: { evicted: 41, damaged: 0 },
+      }
+    })
+    const pairs = "[...document.querySelectorAll('#streams div')].map(({ children: [name, value] }) => "
+    assert.deepEqual(await page.evaluate(`${pairs} [name.textContent, value.textContent, value.dataset.state])`), [
+      ['Waited for a worker', '1,234', ''],
+      ['Wait p99 ms', '98.7', ''],
+      ['Polls and SSE refused', '22', 'odd'],
+      ['WebSockets refused', '21', 'odd'],
+      ['Slow clients cut', '7', 'odd'],
+      ['Events published', '31', ''],
+      ['Events delivered', '12,345,678', ''],
+      ['Events dropped', '33', 'odd'],
+      ['Sessions evicted', '41', 'odd'],
+      ['Sessions damaged', '0', ''],
+    ])
+    const uses = (await rowsOf(page, 'pools')).slice(2)
+    assert.deepEqual(uses, ['WebSockets||3 / 10', 'Long polls||5 / 100', 'SSE||4 / 100', 'Stream queue||6 / 1,000'])
+    assert.deepEqual(page.errors, [])
+  })
+
   test('a server without samples, requests and routes is drawn as such', async (t) => {
     const { page } = await start(t, (figures) => {
       figures.history = makeHistory([])
