@@ -231,7 +231,7 @@ describe('the logs of an app', () => {
     })
     assert.equal((await request(url)).status, 500)
     const said = lines().join('\n')
-    assert.match(said, /WARN .*GET \/ \(a\): a middleware returned before next\(\) was done: write `await next\(\)` in m/)
+    assert.match(said, /WARN .*GET \/ \(a\): middleware m returned before next\(\) was done: write `await next\(\)` in it/)
     assert.match(said, /ERROR.*GET \/ \(a\): ouch\n {4}Error: ouch/)
   })
 

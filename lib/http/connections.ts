@@ -95,7 +95,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
   server.on('connect', (_request, stream) => {
     const socket = stream as Socket
     // Node has let go of this socket: nobody else reads it or hears its errors.
-    socket.on('error', () => socket.destroy()).resume()
+    socket.on('error', () => socket.destroy()).on('end', () => socket.end()).resume()
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
     refuse(socket, 405)
   })
@@ -119,16 +119,21 @@ export function closeWithConnection(response: Response, socket: Socket): void {
 
 /**
  * A response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends with the
- * answer, unless the socket was detached before.
+ * answer, unless the socket was detached before; so it does when the client sends nothing more, as on any connection.
+ * @param head what has arrived behind the header section
  */
-export function lastResponseOn(socket: Socket, request: IncomingMessage): Response {
+export function lastResponseOn(socket: Socket, request: IncomingMessage, head: Buffer): Response {
   const response = new ServerResponse(request)
   socket.on('error', () => socket.destroy())
+  socket.once('end', () => {
+    if (response.socket !== null) socket.destroy()
+  })
   response.assignSocket(socket)
   response.on('finish', () => {
+    response.emit('close') // Node's server does so for the responses that it makes.
     if (response.socket === null) return
     response.detachSocket(socket)
-    response.emit('close') // Node's server does so for the responses that it makes.
+    if (head.length > 0 || socket.readableLength > 0) linger(socket)
     socket.resume().destroySoon()
   })
   return response

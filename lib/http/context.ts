@@ -71,6 +71,8 @@ export class Context implements AccessEntry {
   expectsContinue = false
   /** Whether the answer must be the last on its connection. */
   lastOnConnection = false
+  /** The name of a cookie that goes out with a 500 too, since what it stands for is done: a session has been saved. */
+  lastingCookie: string | undefined = undefined
   /** Whether the answer goes out as it is: a secret in a compressed page can be guessed from its length (BREACH). */
   neverCompressed = false
   /** The X-Request-Id that the client sent, where it is a valid one. */

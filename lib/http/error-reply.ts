@@ -37,11 +37,11 @@ export function toHttpError(thrown: unknown): HttpError {
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
  * that never came are dropped; `Cache-Control` that is `no-store` or `private` stays. So do cookies below 500, where the
  * error is an answer that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work
- * that failed.
+ * that failed, but for that of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
 export function errorReply(ctx: Context, error: HttpError, reveal: boolean): BodyReply {
-  if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status)
+  if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
@@ -70,11 +70,18 @@ const droppedFields = [
   'Location',
 ]
 
-function dropFields(outgoing: HeaderList, status: number): void {
+function dropFields(outgoing: HeaderList, status: number, lastingCookie: string | undefined): void {
   for (const name of droppedFields) outgoing.delete(name)
   const caching = outgoing.get('Cache-Control')
   if (caching !== 'no-store' && caching !== 'private') outgoing.delete('Cache-Control')
-  if (status >= 500) outgoing.delete('Set-Cookie')
+  if (status < 500) return
+  const { flat } = outgoing
+  const lasting = flat.filter((text, at) => at % 2 === 1 && isCookieOf(flat[at - 1], text, lastingCookie))
+  outgoing.set('Set-Cookie', lasting)
+}
+
+function isCookieOf(field: string | undefined, text: string, name: string | undefined): boolean {
+  return name !== undefined && field?.toLowerCase() === 'set-cookie' && text.startsWith(`${name}=`)
 }
 
 /** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */

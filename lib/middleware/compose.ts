@@ -6,7 +6,7 @@
  *
  * Surprise: nothing here is asynchronous by itself. A chain of synchronous functions is answered without a promise,
  * which is why `next()` returns `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`.
- * A middleware that does neither is told of in the log; the request is answered once everything below is done.
+ * A middleware that does neither is told of in the log; those before it and the answer wait for what is below it.
  */
 import type { Context } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
@@ -93,16 +93,27 @@ class Pass {
       return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
-    return layer.run(this.#ctx, () => {
+    const open: { below?: Promise<void> | undefined } = {}
+    const outcome = layer.run(this.#ctx, () => {
       if (called) throw new Error(`Middleware ${layer.name} called next() twice: the rest of the chain runs once`)
       called = true
       if (this.#finished) {
         const error = new Error(`Middleware ${layer.name} called next() after the request had been answered`)
         return this.#reports.late(this.#ctx, error)
       }
-      const outcome = this.enter(index + 1)
-      return isThenable(outcome) ? this.#watch(Promise.resolve(outcome)) : outcome
+      const below = this.enter(index + 1)
+      if (!isThenable(below)) return
+      open.below = this.#watch(Promise.resolve(below), () => (open.below = undefined))
+      return open.below
     })
+    if (open.below === undefined || outcome === open.below) return outcome
+    return Promise.resolve(outcome).then(() => open.below && this.#waitBelow(layer, open.below))
+  }
+
+  /** What stands before a layer that did not wait must do so: a session is saved when all below is done. */
+  #waitBelow({ name }: NamedMiddleware, below: Promise<void>): Promise<void> {
+    this.#reports.unawaited(this.#ctx, `middleware ${name} returned before next() was done: write \`await next()\` in it`)
+    return below
   }
 
   /**
@@ -130,11 +141,15 @@ class Pass {
     }).then(() => this.reply())
   }
 
-  #watch(outcome: Promise<void>): Promise<void> {
+  #watch(outcome: Promise<void>, settled: () => void): Promise<void> {
     this.#open += 1
     outcome.then(
-      () => this.#close(),
+      () => {
+        settled()
+        this.#close()
+      },
       (error: unknown) => {
+        settled()
         // The same error comes up through the layers: it is noted once.
         if (this.#failure?.error !== error) {
           this.#failure = { error, reply: this.#ctx.reply }

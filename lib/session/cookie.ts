@@ -23,6 +23,7 @@ export function readSessionCookie(ctx: Context, name: string): string | undefine
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser. */
 export function setSessionCookie(ctx: Context, name: string, id: string, maxAgeS: number | undefined): void {
   dropEarlier(ctx, name)
+  ctx.lastingCookie = name
   ctx.setCookie(name, id, maxAgeS === undefined ? {} : { maxAge: maxAgeS })
   keepPrivate(ctx)
 }
@@ -30,6 +31,7 @@ export function setSessionCookie(ctx: Context, name: string, id: string, maxAgeS
 /** Takes the cookie away from the client. */
 export function expireSessionCookie(ctx: Context, name: string): void {
   dropEarlier(ctx, name)
+  ctx.lastingCookie = name
   ctx.setCookie(name, '', { maxAge: 0 })
   keepPrivate(ctx)
 }

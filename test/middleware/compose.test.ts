@@ -163,6 +163,50 @@ describe('a failing chain', () => {
     }
     const chain = chainOf([forgetful, pass], action, undefined, (message) => said.push(message))
     assert.equal(await textOf(chain(makeContext())), 'at last')
+    assert.deepEqual(said, ['middleware layer0 returned before next() was done: write `await next()` in it'])
+  })
+
+  it('lets those before a middleware that did not wait go on only when all below it is done', async () => {
+    for (const forgetful of [(_ctx, next) => void next(), async (_ctx, next) => void next()] as Middleware[]) {
+      const steps: string[] = []
+      const said: string[] = []
+      const saving: Middleware = async (_ctx, next) => {
+        await next()
+        steps.push('saved')
+      }
+      const action = async (): Promise<string> => {
+        await soon()
+        steps.push('acted')
+        return 'done'
+      }
+      const chain = chainOf([saving, forgetful, saving], action, undefined, (message) => said.push(message))
+      assert.equal(await textOf(chain(makeContext())), 'done')
+      assert.deepEqual(steps, ['acted', 'saved', 'saved'])
+      assert.deepEqual(said, ['middleware layer1 returned before next() was done: write `await next()` in it'])
+    }
+  })
+
+  it('waits for what a middleware left behind that threw, where another one has answered', async () => {
+    const said: string[] = []
+    const steps: string[] = []
+    const catching: Middleware = async (ctx, next) => {
+      try {
+        await next()
+      } catch {
+        ctx.replyOf('caught')
+      }
+    }
+    const throwing: Middleware = (_ctx, next) => {
+      void next()
+      throw new Error('too early')
+    }
+    const action = async (): Promise<void> => {
+      await soon()
+      steps.push('acted')
+    }
+    const chain = chainOf([catching, throwing], action, undefined, (message) => said.push(message))
+    await chain(makeContext())
+    assert.deepEqual(steps, ['acted'])
     assert.deepEqual(said, ['a middleware returned before next() was done: write `await next()` in layer0, layer1'])
   })
 
