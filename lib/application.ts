@@ -22,7 +22,6 @@ import { createCsrfGroup } from './csrf/group.ts'
 import { flashFeature } from './flash/feature.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { eventsFeature } from './events/feature.ts'
-import { holdFeature } from './events/hold.ts'
 import type { Context } from './http/context.ts'
 import type { Feature } from './http/features.ts'
 import { createJwtGroup } from './jwt/group.ts'
@@ -115,7 +114,13 @@ export function buildApplication(
     createJwtGroup({ folder, log, now }),
   ]
   const resourceTokens = createResourceTokens({ keys, now })
-  const features = [sessions.feature, flashFeature(log), csrf.feature, resourceIdFeature(resourceTokens), eventsFeature(events), holdFeature]
+  const features = [
+    sessions.feature,
+    flashFeature(log),
+    csrf.feature,
+    resourceIdFeature(resourceTokens),
+    eventsFeature(events),
+  ]
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,

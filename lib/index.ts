@@ -15,6 +15,7 @@
 
 // What these add to the type of the context would be left out of the package's types otherwise.
 import './csrf/feature.ts'
+import './events/feature.ts'
 import './flash/feature.ts'
 import './log/feature.ts'
 import './resource-id/feature.ts'
@@ -59,5 +60,10 @@ export { HttpError } from './http/errors.ts'
 /** The session and a flash bag, as `ctx.session` and `ctx.flash(id)` have them. */
 export type { Session } from './session/session.ts'
 export type { FlashBag } from './flash/bag.ts'
+/** Channels and queues, as `ctx.channel(name)` and `ctx.queue(name)` have them. */
+export type { Channel } from './events/channel.ts'
+export type { Queue } from './events/queue.ts'
+/** What a module exports as `websocket`, and the connection that its functions are given. */
+export type { WebSocketConnection, WebSocketHandlers } from './websocket/connection.ts'
 /** The log of a module, as `ctx.logger()` and `app.logger()` give it. */
 export type { Level, ModuleLogger } from './log/logger.ts'

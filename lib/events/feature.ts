@@ -1,12 +1,13 @@
 /**
- * What events add to the context: `channel(name)`, `queue(name)`, and the replies `longPoll` and `sse` that wait for
- * them.
+ * What events add to the context: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for them,
+ * and `hold` for waits of the application's own.
  */
 import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { ParkedReply } from '../pool/parked.ts'
 import type { Channel } from './channel.ts'
 import type { Events } from './events.ts'
+import { hold, type HeldWork, type HoldOptions } from './hold.ts'
 import { longPoll, type LongPollOptions } from './long-poll.ts'
 import type { Queue } from './queue.ts'
 import { sse, type SseOptions } from './sse.ts'
@@ -34,6 +35,13 @@ declare module '../http/context.ts' {
      * @throws HttpError 400 `bad_cursor` when `Last-Event-ID`, or else the query's `since`, is no whole number from 0
      */
     readonly sse: (channel: Channel, options?: SseOptions) => ParkedReply
+    /**
+     * Replies with what work of the application's own comes back with. When the time is over or the server stops, the
+     * signal aborts; what the work comes back with by the next turn of the event loop is the answer, else it is an
+     * empty 204. When the client leaves, the signal aborts and nothing is answered.
+     * @throws TypeError when the work is no function, or `timeout_s` no number from 0
+     */
+    readonly hold: (work: HeldWork, options?: HoldOptions) => ParkedReply
   }
 }
 
@@ -42,6 +50,7 @@ export function eventsFeature({ channel, queue }: Events): Feature {
   const makeLongPoll = (ctx: Context) => (source: Channel | Queue, options?: LongPollOptions) =>
     (ctx.reply = longPoll(ctx, source, options))
   const makeSse = (ctx: Context) => (source: Channel, options?: SseOptions) => (ctx.reply = sse(ctx, source, options))
+  const makeHold = (ctx: Context) => (work: HeldWork, options?: HoldOptions) => (ctx.reply = hold(ctx, work, options))
   return {
     name: 'events',
     members: [
@@ -49,6 +58,7 @@ export function eventsFeature({ channel, queue }: Events): Feature {
       { name: 'queue', make: () => queue },
       { name: 'longPoll', make: makeLongPoll },
       { name: 'sse', make: makeSse },
+      { name: 'hold', make: makeHold },
     ],
   }
 }

@@ -8,42 +8,26 @@
  */
 import { isAbortError } from '../http/abort-error.ts'
 import type { Context } from '../http/context.ts'
-import type { Feature } from '../http/features.ts'
 import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../pool/parked.ts'
 
-/** What is waited for: a promise of the reply. The signal aborts when the client leaves, the time is over or the server stops. */
+/**
+ * What is waited for: a promise of the reply. The signal aborts when the client leaves, the time is over or the server
+ * stops.
+ */
 export type HeldWork = (signal: AbortSignal) => unknown
 
 export interface HoldOptions {
-  /** Seconds from the return of the action, 0 and up; `pool_rest.stream_timeout_s` unless given, which also bounds it. */
+  /** Seconds from the return of the action, 0 and up. `pool_rest.stream_timeout_s` unless given, and never longer. */
   readonly timeout_s?: number
 }
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * Replies with what work of the application's own comes back with. When the time is over or the server stops, the
-     * signal aborts; what the work comes back with by the next turn of the event loop is the answer, else it is an empty
-     * 204. When the client leaves, the signal aborts and nothing is answered.
-     * @throws TypeError when the work is no function, or `timeout_s` no number from 0
-     */
-    readonly hold: (work: HeldWork, options?: HoldOptions) => ParkedReply
-  }
-}
-
-/** Adds `hold` to the context. */
-export const holdFeature: Feature = {
-  name: 'hold',
-  members: [
-    {
-      name: 'hold',
-      make:
-        (ctx) =>
-        (work: HeldWork, options: HoldOptions = {}) =>
-          (ctx.reply = new HeldReply(ctx, work, options)),
-    },
-  ],
+/**
+ * Makes the reply that waits for work of the application's own.
+ * @throws TypeError when the work is no function, or `timeout_s` no number from 0
+ */
+export function hold(ctx: Context, work: HeldWork, options: HoldOptions = {}): ParkedReply {
+  return new HeldReply(ctx, work, options)
 }
 
 /** What takes the answer that work gives at the last moment. */
@@ -58,7 +42,9 @@ class HeldReply extends ParkedReply {
   #lastWord: LastWord | undefined = undefined
 
   constructor(ctx: Context, work: HeldWork, { timeout_s = Infinity }: HoldOptions) {
-    if (typeof work !== 'function') throw new TypeError(`Cannot hold: the work must be a function: it is a ${typeof work}`)
+    if (typeof work !== 'function') {
+      throw new TypeError(`Cannot hold: the work must be a function: it is a ${typeof work}`)
+    }
     if (typeof timeout_s !== 'number' || !(timeout_s >= 0)) {
       throw new TypeError(`Cannot hold: timeout_s must be a number of seconds from 0: it is ${String(timeout_s)}`)
     }
