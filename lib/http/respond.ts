@@ -7,6 +7,7 @@
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
 import type { Context } from './context.ts'
 import { linger } from './linger.ts'
+import { endWithText } from './one-write.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from './reply.ts'
 
 /**
@@ -69,10 +70,15 @@ function respondGzip(ctx: Context, reply: BodyReply, status: number, headers: st
 
 function write(ctx: Context, status: number, headers: string[], body: string | Uint8Array, length: number): void {
   if (isOver(ctx)) return
-  ctx.sentBytes = ctx.method === 'HEAD' ? 0 : length
-  ctx.response.writeHead(status, headers)
-  if (length === 0) ctx.response.end()
-  else ctx.response.end(body)
+  const { response } = ctx
+  response.writeHead(status, headers)
+  if (ctx.method === 'HEAD' || length === 0) {
+    response.end()
+    return
+  }
+  ctx.sentBytes = length
+  if (typeof body === 'string' && body.length === length) endWithText(response, body) // as many bytes as characters: ASCII
+  else response.end(body)
 }
 
 /** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */

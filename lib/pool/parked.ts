@@ -85,14 +85,14 @@ export abstract class ParkedReply {
 
   /**
    * Ends the wait with an answer; undefined: a stream that has ended the response itself. Unregister before it.
-   * @returns false when it was over, or the client is known to have left: then the event was not handed out, and goes to
-   *   the next that waits. Of a client that has left `ended('left')` tells soon, if it has not yet
+   * @returns false when it was over, or the client is known to have left: then the event was not handed out, and goes
+   *   to the next that waits. Of a client that has left `ended('left')` tells soon, if it has not yet
    */
   protected answer(reply: ReadyReply | undefined): boolean {
     return this.parking !== undefined && this.parking.answer(this, reply)
   }
 
-  /** Ends the wait with an error: its status when it is an HttpError, else 500. */
+  /** Ends the wait with an error: its status when it is an HttpError, else 500. Does nothing before it is parked. */
   protected fail(error: unknown): void {
     this.parking?.fail(this, error)
   }
