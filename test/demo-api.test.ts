@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jwtKey as key, startBoard, tokenOf } from './support/board.ts'
 import { request, type Answer } from './support/request.ts'
-import { signedUp } from './support/visitor.ts'
+import { shownOf, signedUp } from './support/visitor.ts'
 
 function send(url: string, token: string, body: string): Promise<Answer> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -24,7 +24,7 @@ test('a notice of a program belongs to no user, not even to one of the same name
   await send(url, tokenOf({ sub: 'Robot' }), '{"text":"Beep"}')
   const robot = await signedUp(url, 'Robot')
   assert.equal((await robot.get('/notices/1/edit')).status, 403)
-  for (const { text } of [await robot.get('/'), await request(url)]) assert.doesNotMatch(text, /Edit/)
+  for (const page of [await robot.get('/'), await request(url)]) assert.doesNotMatch(shownOf(page), /Edit/)
 })
 
 test('a wrong notice is 422 and says what is wrong, in JSON', async (t) => {

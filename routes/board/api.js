@@ -1,8 +1,8 @@
-import { addNotice, allNotices, textProblem } from './notices.js'
+import { addNotice, allNotices, asJson, textProblem } from './notices.js'
 import { nameProblem } from './users.js'
 
 /** GET /api/notices : all notices as JSON. */
-export default ({ url }) => allNotices().map((notice) => asJson(notice, url))
+export default () => allNotices().map(asJson)
 
 /**
  * POST /api/notices : adds a notice, `{"text": ...}`, for a program with a token, whose claim `sub` is the author. No
@@ -18,10 +18,5 @@ export const add = async ({ state, readJson, json, setHeader, url, log }) => {
   const notice = addNotice({ author, text: text.trim() }) // Without an owner: no user of the board may change it.
   log(`notice ${notice.id} by ${author}, through the API`)
   setHeader('Location', url('board.notice', { id: notice.id }))
-  return json(asJson(notice, url), 201)
-}
-
-function asJson({ id, author, text, picture, writtenAt }, url) {
-  const path = picture && url('board.picture', { id })
-  return { id, author, text, written_at: writtenAt.toISOString(), picture: path }
+  return json(asJson(notice), 201)
 }

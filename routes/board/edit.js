@@ -1,5 +1,5 @@
 import { noticeForm, shownAgain, typed } from './form.js'
-import { findNotice, mayChange, removeNotice, textProblem } from './notices.js'
+import { changeNotice, findNotice, mayChange, removeNotice, textProblem } from './notices.js'
 
 /** GET /notices/:id/edit : the forms to change or delete a notice of one's own. */
 export default ({ params, state, flash, view, fail }) => {
@@ -19,7 +19,7 @@ export const save = async (ctx) => {
     flash(noticeForm(notice.id)).set({ errors: { text: problem }, input: { text } })
     return redirect(url('board.edit', { id: notice.id }), 303)
   }
-  notice.text = text
+  changeNotice(notice, text)
   log(`notice ${notice.id} was changed`)
   flash('board').set({ type: 'success', message: 'Your notice is changed.' })
   return redirect('/', 303)

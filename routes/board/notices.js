@@ -1,4 +1,7 @@
-// The notices, in memory: newest first. A reload of the routes keeps them, since this file has not changed.
+// The notices, in memory: newest first. A reload of the routes keeps them, since this file has not changed; `keep.js`
+// keeps them over a restart.
+
+import { changes } from './changes.js'
 
 const maxNotices = 100
 const maxText = 1000
@@ -19,13 +22,21 @@ export function findNotice(id) {
 export function addNotice({ author, owner, text, picture }) {
   const notice = { id: ++lastId, author, owner, text, picture, writtenAt: new Date() }
   notices.unshift(notice)
-  notices.length = Math.min(notices.length, maxNotices)
+  changes.emit('notice', 'added', notice)
+  if (notices.length > maxNotices) removeNotice(notices.at(-1))
   return notice
+}
+
+/** Changes the text of a notice. */
+export function changeNotice(notice, text) {
+  notice.text = text
+  changes.emit('notice', 'changed', notice)
 }
 
 /** Takes a notice down. */
 export function removeNotice(notice) {
   notices.splice(notices.indexOf(notice), 1)
+  changes.emit('notice', 'removed', notice)
 }
 
 /** Whether a user (or nobody: undefined) may change a notice. */
@@ -41,8 +52,30 @@ export function textProblem(text) {
 
 /** Removes what was written before a time. Returns how many that were. */
 export function dropBefore(time) {
-  const before = notices.length
-  const kept = notices.filter((notice) => notice.writtenAt >= time)
-  notices.splice(0, before, ...kept)
-  return before - kept.length
+  const old = notices.filter((notice) => notice.writtenAt < time)
+  for (const notice of old) removeNotice(notice)
+  return old.length
+}
+
+/** A notice as anybody may see it, in JSON. `owner` tells nothing but which notices are of one user. */
+export function asJson({ id, author, owner, text, picture, writtenAt }) {
+  return { id, author, owner, text, written_at: writtenAt.toISOString(), picture: picture && `/pictures/${id}` }
+}
+
+/** All that has to be kept, in JSON. */
+export function noticesToKeep() {
+  const kept = notices.map(({ picture, ...notice }) => {
+    return { ...notice, picture: picture && { ...picture, bytes: picture.bytes.toString('base64') } }
+  })
+  return { lastId, notices: kept }
+}
+
+/** Brings back what was kept, unless there are notices: then only other modules were loaded anew. */
+export function restoreNotices(kept) {
+  if (lastId > 0) return
+  lastId = kept.lastId
+  for (const { picture, writtenAt, ...notice } of kept.notices) {
+    const bytes = picture && Buffer.from(picture.bytes, 'base64')
+    notices.push({ ...notice, picture: picture && { ...picture, bytes }, writtenAt: new Date(writtenAt) })
+  }
 }

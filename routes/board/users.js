@@ -1,7 +1,8 @@
-// The users, in memory: they are gone when the server stops. Of a password only a salted scrypt hash is kept.
+// The users, in memory; `keep.js` keeps them over a restart. Of a password there is only a salted scrypt hash.
 
 import { randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { changes } from './changes.js'
 
 const derive = promisify(scrypt)
 const users = new Map()
@@ -15,6 +16,7 @@ export async function addUser(name, password) {
   if (users.has(keyOf(name))) return undefined // Asked last: somebody may have come first while the hash was made.
   const user = { id: randomUUID(), name, salt, hash }
   users.set(keyOf(name), user)
+  changes.emit('user')
   return { id: user.id, name }
 }
 
@@ -30,6 +32,21 @@ export async function findUser(name, password) {
 export function nameProblem(name) {
   if (typeof name !== 'string' || name.trim() === '') return 'The name is missing.'
   if (name.length > 40) return 'The name may have 40 characters.'
+}
+
+/** All that has to be kept, in JSON. */
+export function usersToKeep() {
+  return [...users.values()].map(({ id, name, salt, hash }) => {
+    return { id, name, salt: salt.toString('base64'), hash: hash.toString('base64') }
+  })
+}
+
+/** Brings back what was kept, unless there are users: then only other modules were loaded anew. */
+export function restoreUsers(kept) {
+  if (users.size > 0) return
+  for (const { id, name, salt, hash } of kept) {
+    users.set(keyOf(name), { id, name, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') })
+  }
 }
 
 /** Ann, ann and ANN are one. */

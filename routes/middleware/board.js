@@ -1,7 +1,12 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { changes } from '../board/changes.js'
 import { noticeForm, typed } from '../board/form.js'
-import { dropBefore } from '../board/notices.js'
+import { keepBoard } from '../board/keep.js'
+import { asJson, dropBefore } from '../board/notices.js'
 
 const dayMs = 24 * 3600 * 1000
+const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Middleware `pageHeaders`: what a browser may do with the pages of the board. */
 export function pageHeaders(ctx, next) {
@@ -32,12 +37,27 @@ export async function keepTyped({ headers, flash, readForm, UGetResource }, next
   flash('board').set({ type: 'info', message: `Your text is kept. ${place} has it, once you are signed in.` })
 }
 
-/** Runs at the start: takes down notices after a day. What it returns runs at the stop. */
-export function setup(app) {
+/**
+ * Runs at the start: from then on the board is kept, what changes is published, and notices go after a day. What it
+ * returns runs at the stop.
+ */
+export async function setup(app) {
   const log = app.logger('app')
-  const timer = setInterval(() => {
+  const endKeeping = await keepBoard(resolve(root, app.config['paths.cache'], 'board.json'), log)
+  const channel = app.channel('notices')
+  const publish = (kind, notice) => {
+    channel.publish({ kind, notice: kind === 'removed' ? { id: notice.id } : asJson(notice) })
+  }
+  changes.on('notice', publish)
+  const dropOld = () => {
     const count = dropBefore(new Date(Date.now() - dayMs))
     if (count > 0) log(`${count} notices were older than a day`)
-  }, 60_000)
-  return () => clearInterval(timer)
+  }
+  dropOld()
+  const timer = setInterval(dropOld, 60_000)
+  return () => {
+    clearInterval(timer)
+    changes.off('notice', publish)
+    return endKeeping()
+  }
 }

@@ -2,19 +2,57 @@ import { createHmac } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { startApplication, type TestApplication } from './application.ts'
-import { root } from './launch.ts'
+import { startApplication, writeFiles, type Files, type TestApplication } from './application.ts'
+import { launch, root } from './launch.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+const paths = { 'paths.public': 'routes/public' }
 
 /** Starts the demo application in a folder of the test's own, so that it begins without notices. */
 export function startBoard(
   t: Pick<TestContext, 'after'>,
   config: Readonly<Record<string, unknown>> = {},
 ): Promise<TestApplication> {
+  return startApplication(t, boardFiles(), { ...paths, ...config })
+}
+
+/** The demo application in a process of its own, which can be stopped and started anew on the same port. */
+export interface LaunchedBoard {
+  readonly url: string
+  readonly folder: string
+  /** Stops it as `kill` does. Resolves when the process has ended. */
+  stop(): Promise<void>
+  /** Starts it anew. Resolves when it listens. */
+  start(): Promise<void>
+}
+
+/** Launches the demo application in a folder of the test's own. */
+export async function launchBoard(t: Pick<TestContext, 'after'>): Promise<LaunchedBoard> {
+  const folder = temporaryFolder(t)
+  const begin = (port: number) => launch(t, ['--config', 'svc.json', '--port', String(port)], { cwd: folder })
+  writeFiles(folder, { ...boardFiles(), 'svc.json': { app_key: 'test', ...paths }, 'package.json': { type: 'module' } })
+  let launched = begin(0)
+  const url = await launched.listening()
+  return {
+    url,
+    folder,
+    stop: async () => {
+      launched.child.kill()
+      const ending = await launched.ended
+      if (ending !== 0) throw new Error(`The board ended with ${ending}:\n${launched.stdout()}${launched.stderr()}`)
+    },
+    start: async () => {
+      launched = begin(Number(new URL(url).port))
+      await launched.listening()
+    },
+  }
+}
+
+function boardFiles(): Files {
   const names = readdirSync(join(root, 'routes'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-  const files = Object.fromEntries(names.map((name) => [name.slice(root.length), readFileSync(name, 'utf8')]))
-  return startApplication(t, files, { 'paths.public': 'routes/public', ...config })
+  return Object.fromEntries(names.map((name) => [name.slice(root.length), readFileSync(name, 'utf8')]))
 }
 
 /** The key of the demo's tokens. */

@@ -102,3 +102,8 @@ export function saidBy({ text }: Answer): { messages: string[]; errors: string[]
     errors: [...errors].map(([, said = '']) => said),
   }
 }
+
+/** What a browser shows of a page: not the template of its script, nor what is hidden. */
+export function shownOf({ text }: Answer): string {
+  return text.replace(/<template[^]*?<\/template>|<p [^>]*\bhidden>[^]*?<\/p>/g, '')
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { launchBoard, startBoard } from '../support/board.ts'
+import { openPage, type Page } from '../support/browser.ts'
+import { until } from '../support/until.ts'
+import { signedUp } from '../support/visitor.ts'
+import { send, signUp } from './board-person.ts'
+
+/** A picture of 8 by 8 red pixels. */
+const red =
+  'iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEUlEQVR4nGP4z8CAFTEMLQkArkw/wQFEPRgAAAAASUVORK5CYII='
+const lost = 'No connection to the board.'
+
+/** The texts of the notices that a window shows. */
+async function notices(page: Page): Promise<string[]> {
+  const texts = await page.evaluate("[...document.querySelectorAll('article .text')].map((text) => text.innerText)")
+  return texts as string[]
+}
+
+/** Resolves when a window shows these notices, without having been loaded anew. */
+async function shows(page: Page, texts: readonly string[]): Promise<void> {
+  await until(async () => JSON.stringify(await notices(page)) === JSON.stringify(texts)).catch(() => {})
+  assert.deepEqual(await notices(page), texts)
+  assert.equal(await page.evaluate('window.marked'), true)
+}
+
+/** Resolves when a window says this of who else is there. */
+async function says(page: Page, line: string): Promise<void> {
+  await until(async () => (await page.text('#others')) === line).catch(() => {})
+  assert.equal(await page.text('#others'), line)
+}
+
+/** Puts up a notice through the form without leaving the page, as a second tab would. */
+async function putUp(page: Page, text: string): Promise<void> {
+  const sent = await page.evaluate(`{
+    const form = document.querySelector('form.panel')
+    form.querySelector('[name=text]').value = ${JSON.stringify(text)}
+    fetch('/notices', { method: 'POST', body: new FormData(form), redirect: 'manual' }).then(({ type }) => type)
+  }`)
+  assert.equal(sent, 'opaqueredirect')
+}
+
+/** Marks a window: a page that is loaded anew has no mark. */
+async function mark(page: Page): Promise<void> {
+  await page.evaluate('window.marked = true')
+}
+
+async function openWindows(t: TestContext): Promise<[Page, Page]> {
+  return [await openPage(t), await openPage(t)]
+}
+
+for (const [way, path, label] of [
+  ['long poll', '/', 'poll'],
+  ['server-sent events', '/?live=sse', 'events'],
+] as const) {
+  test(`what changes in one window appears in the other by ${way}`, async (t) => {
+    const [ann, guest] = await openWindows(t)
+    const { url, folder, lines } = await startBoard(t)
+    await guest.open(url + path)
+    await mark(guest)
+    assert.equal(await guest.text('.live [aria-current]'), label)
+    assert.match(await guest.text('main'), /Nothing here yet/)
+
+    await ann.open(url + path)
+    await signUp(ann, url, 'Ann')
+    await send(ann, { text: 'One & <b>only</b>' })
+    await shows(guest, ['One & <b>only</b>'])
+    assert.doesNotMatch(await guest.text('main'), /Nothing here yet/)
+    assert.equal(await ann.text('.live [aria-current]'), label) // It outlives the forms.
+
+    const picture = join(folder, 'red.png')
+    writeFileSync(picture, red, 'base64')
+    await ann.choose('[name=picture]', [picture])
+    await send(ann, { text: 'Two' })
+    await shows(guest, ['Two', 'One & <b>only</b>'])
+    await until(async () => (await guest.evaluate("document.querySelector('article img').naturalWidth")) === 8)
+    assert.equal(await guest.evaluate("document.querySelectorAll('article img').length"), 1)
+
+    await ann.follow('#notice-1 .edit')
+    await send(ann, { text: 'Three' })
+    await shows(guest, ['Two', 'Three'])
+    await ann.follow('#notice-2 .edit')
+    await ann.follow('button.danger')
+    await shows(guest, ['Three'])
+    await ann.follow('#notice-1 .edit')
+    await ann.follow('button.danger')
+    await shows(guest, [])
+    assert.match(await guest.text('main'), /Nothing here yet/)
+
+    const asked = lines('access.log').filter((line) => /\/board\/(poll|events)/.test(line))
+    const expected = label === 'poll' ? '/board/poll' : '/board/events'
+    assert.ok(asked.length > 0 && asked.every((line) => line.includes(expected)), asked.join('\n'))
+    assert.deepEqual([...ann.errors, ...guest.errors], [])
+  })
+}
+
+test('a card of the script is as the server makes it, for its owner, for others and for guests', async (t) => {
+  const [guest, bob] = await openWindows(t)
+  const { url } = await startBoard(t)
+  const other = await openPage(t)
+  await signUp(bob, url, 'Bob')
+  await guest.open(url)
+  await signUp(other, url, 'Ann')
+  const pages = [guest, bob, other]
+  for (const page of pages) await mark(page)
+  await putUp(bob, 'Two\nlines')
+  for (const page of pages) {
+    await shows(page, ['Two\nlines'])
+    const card = "document.querySelector('article').outerHTML.replace(/>\\s+</g, '><').replace(/\\s/g, ' ')"
+    const made = await page.evaluate(card)
+    await page.open(url)
+    assert.equal(made, await page.evaluate(card))
+    assert.equal(await page.evaluate("document.querySelectorAll('article .edit').length"), page === bob ? 1 : 0)
+    assert.deepEqual(page.errors, [])
+  }
+})
+
+test('each window says who else is looking at the board', async (t) => {
+  const [first, second] = await openWindows(t)
+  const third = await openPage(t)
+  const { url } = await startBoard(t)
+  await signUp(first, url, 'Ann')
+  await says(first, 'Nobody else is here.')
+  await second.open(url)
+  await says(first, 'Also here: a guest')
+  await says(second, 'Also here: Ann')
+  await signUp(second, url, 'Bob')
+  await third.open(url)
+  await says(first, 'Also here: Bob and a guest')
+  await says(second, 'Also here: Ann and a guest')
+  await says(third, 'Also here: Ann and Bob')
+  await second.open('about:blank')
+  await says(third, 'Also here: Ann')
+  await third.open('about:blank')
+  await says(first, 'Nobody else is here.')
+  assert.deepEqual([first, second, third].flatMap(({ errors }) => errors), [])
+})
+
+test('a server that is started anew is found again by both windows, with nothing lost and nothing twice', async (t) => {
+  const [ann, guest] = await openWindows(t)
+  const board = await launchBoard(t)
+  const bob = await signedUp(board.url, 'Bob')
+  await signUp(ann, board.url, 'Ann') // By long poll.
+  await guest.open(`${board.url}/?live=sse`)
+  const windows = [ann, guest]
+  for (const page of windows) await mark(page)
+  await putUp(ann, 'before')
+  for (const page of windows) await shows(page, ['before'])
+
+  for (const round of [1, 2]) {
+    const kept = await notices(ann)
+    await board.stop()
+    for (const page of windows) await says(page, lost)
+    await board.start()
+    // The first notices come before the windows are back, for all that is known: nobody waits for them.
+    await bob.add(`first of ${round}`)
+    const form = await bob.form(`/notices/${2 * round}/edit`, '/notices/edit')
+    await bob.send(form, { text: `first of ${round}, changed` })
+    await says(ann, 'Also here: a guest')
+    await says(guest, 'Also here: Ann')
+    await putUp(ann, `second of ${round}`)
+    for (const page of windows) await shows(page, [`second of ${round}`, `first of ${round}, changed`, ...kept])
+  }
+})
+
+test('a window that finds the server full comes back by itself', async (t) => {
+  const [first, second] = await openWindows(t)
+  const full = { 'pool_rest.workers_longpoll': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 0 }
+  const { url, lines } = await startBoard(t, full)
+  const bob = await signedUp(url, 'Bob')
+  const kept: string[] = []
+  for (const [path, asked] of [['/?live=poll', '/board/poll'], ['/?live=sse', '/board/events']] as const) {
+    const isRefusal = (line: string): boolean => line.includes(`GET ${asked} `) && line.endsWith(' 503')
+    const refused = (): boolean => lines('access.log').some(isRefusal)
+    await first.open(url + path)
+    await says(first, 'Nobody else is here.')
+    await second.open(url + path)
+    await mark(second)
+    await until(refused)
+    await first.open('about:blank')
+    await bob.add(asked)
+    kept.unshift(asked)
+    await shows(second, kept)
+    await second.open('about:blank')
+  }
+})
+
+test('a board that is looked at on a small telephone fits, whoever is there', async (t) => {
+  const [page, other] = await openWindows(t)
+  const { url } = await startBoard(t)
+  await page.look({ width: 360, height: 740, dark: true })
+  await signUp(other, url, 'x'.repeat(40))
+  await page.open(url)
+  await says(page, `Also here: ${'x'.repeat(40)}`)
+  await mark(page)
+  await putUp(other, 'long'.repeat(60))
+  await shows(page, ['long'.repeat(60)])
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+})
