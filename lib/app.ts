@@ -188,7 +188,7 @@ export function createApp(options: AppOptions = {}): App {
   async function loadAndListen(): Promise<Address> {
     log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
     for (const warning of loaded.warnings) log('config').warn(warning)
-    if (appKey.warning !== undefined) log('config').warn(appKey.warning)
+    for (const warning of appKey.warnings) log('config').warn(warning)
     panel.open()
     const found = await application.start()
     for (const problem of [...found.problems, ...found.broken]) log('config').error(describe(problem))
@@ -221,8 +221,8 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   function warnings(): readonly string[] {
-    const keyWarning = config.app_key === '' && panel.keySaved ? undefined : appKey.warning
-    return [...loaded.warnings, ...(keyWarning === undefined ? [] : [keyWarning]), ...applicationWarnings, ...logs.problems()]
+    const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
+    return [...loaded.warnings, ...ofKeys, ...applicationWarnings, ...logs.problems()]
   }
 
   const control = createLocalControl({

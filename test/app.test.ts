@@ -58,13 +58,28 @@ describe('the application secret', () => {
   for (const [env, key, chosen, warning] of rows) {
     it(`is chosen in ${env} for ${JSON.stringify(key)}`, () => {
       const { config } = parseConfig({ 'app.env': env, app_key: key }, '.')
-      const { key: found, warning: said } = chooseAppKey(config)
+      const { key: found, warnings: said } = chooseAppKey(config)
       if (chosen !== undefined) assert.equal(found, chosen)
       else assert.ok(found.length >= 43 && found !== chooseAppKey(config).key)
-      if (warning === undefined) assert.equal(said, undefined)
-      else assert.match(said ?? '', warning)
+      assert.equal(said.length, warning === undefined ? 0 : 1)
+      if (warning !== undefined) assert.match(said[0] ?? '', warning)
     })
   }
+
+  it('is not the published one in app_key_previous of prod either: the log and the warnings say so', async (t) => {
+    const previous = { app_key_previous: ['may', publishedInsecureAppKey] }
+    const warning = /^app_key_previous holds the published default: anyone can sign tokens/
+    const { app, lines } = await startApplication(t, {}, previous)
+    assert.equal(app.warnings().length, 1)
+    assert.match(app.warnings()[0] ?? '', warning)
+    assert.ok(lines().some((line) => line.includes(`[WARN ] [config] ${app.warnings()[0]}`)))
+    for (const key of ['', publishedInsecureAppKey]) {
+      const { warnings } = chooseAppKey(parseConfig({ app_key: key, ...previous }, '.').config)
+      assert.equal(warnings.length, 2)
+      assert.match(warnings[1] ?? '', warning)
+    }
+    assert.deepEqual(chooseAppKey(parseConfig({ 'app.env': 'dev', ...previous }, '.').config).warnings, [])
+  })
 })
 
 describe('the start', () => {

@@ -7,7 +7,7 @@
 import type { Context } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import type { Feature } from '../http/features.ts'
-import { sessionToken } from './session-token.ts'
+import type { SessionTokens } from './session-token.ts'
 import type { CsrfSettings } from './settings.ts'
 import type { CsrfTokens } from './token.ts'
 
@@ -28,6 +28,7 @@ declare module '../http/context.ts' {
 /** What the feature is made of. */
 export interface CsrfFeatureParts {
   readonly tokens: CsrfTokens
+  readonly sessionTokens: SessionTokens
   /** The settings now: a reload may change them. */
   readonly settings: () => CsrfSettings
   /** The requests on which `SVC_MwCsrf` ran. */
@@ -35,15 +36,16 @@ export interface CsrfFeatureParts {
 }
 
 /** Makes the feature. */
-export function csrfFeature({ tokens, settings, statefulRequests }: CsrfFeatureParts): Feature {
+export function csrfFeature({ tokens, sessionTokens, settings, statefulRequests }: CsrfFeatureParts): Feature {
+  const showOfSession = (ctx: Context): string => showSessionToken(ctx, sessionTokens)
   const makeInput = (ctx: Context) => {
     let signed: string | undefined
     return (): string => {
-      const token = statefulRequests.has(ctx) ? showSessionToken(ctx) : (signed ??= showSignedToken(ctx, tokens))
+      const token = statefulRequests.has(ctx) ? showOfSession(ctx) : (signed ??= showSignedToken(ctx, tokens))
       return `<input type="hidden" name="${escapeHtml(settings().field)}" value="${token}">`
     }
   }
-  const makeText = (ctx: Context): string => (statefulRequests.has(ctx) ? showSessionToken(ctx) : '')
+  const makeText = (ctx: Context): string => (statefulRequests.has(ctx) ? showOfSession(ctx) : '')
   return {
     name: 'csrf',
     members: [
@@ -54,10 +56,10 @@ export function csrfFeature({ tokens, settings, statefulRequests }: CsrfFeatureP
 }
 
 /** The session's token is the same in every page: compressed, its length could betray it (BREACH). */
-function showSessionToken(ctx: Context): string {
+function showSessionToken(ctx: Context, sessionTokens: SessionTokens): string {
   ctx.neverCompressed = true
   keepPrivate(ctx)
-  return sessionToken(ctx.session)
+  return sessionTokens.of(ctx.session)
 }
 
 function showSignedToken(ctx: Context, tokens: CsrfTokens): string {

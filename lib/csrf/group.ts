@@ -9,6 +9,7 @@ import { readSettings } from '../middleware/settings.ts'
 import { createCsrfCheck } from './check.ts'
 import { csrfFeature } from './feature.ts'
 import { createStatefulMiddleware, createStatelessMiddleware } from './middleware.ts'
+import { createSessionTokens } from './session-token.ts'
 import { csrfTable } from './settings.ts'
 import { createCsrfTokens } from './token.ts'
 
@@ -40,6 +41,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
   const parts = {
     check: createCsrfCheck(trustedOrigins),
     tokens: createCsrfTokens({ keys, now }),
+    sessionTokens: createSessionTokens(keys[0] as string), // createCsrfTokens has refused an empty list
     settings: () => current,
     statefulRequests: new WeakSet<Context>(),
     log: log('error'),
@@ -51,6 +53,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
       ['SVC_MwCsrfCheck', createStatelessMiddleware(parts)],
       ['SVC_MwCsrf', createStatefulMiddleware(parts)],
     ]),
+    requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
     prepare(given) {
       const { settings, warnings } = readSettings(name, csrfTable, given)

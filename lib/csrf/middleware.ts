@@ -9,7 +9,7 @@ import type { ModuleLogger } from '../log/logger.ts'
 import type { Middleware, Next } from '../middleware/compose.ts'
 import type { CheckToken, CsrfCheck, CsrfOutcome } from './check.ts'
 import { csrfReasons, type CsrfReason } from './reason.ts'
-import { checkSessionToken, sessionToken } from './session-token.ts'
+import type { SessionTokens } from './session-token.ts'
 import type { CsrfSettings } from './settings.ts'
 import type { CsrfTokens } from './token.ts'
 
@@ -17,6 +17,7 @@ import type { CsrfTokens } from './token.ts'
 export interface CsrfMiddlewareParts {
   readonly check: CsrfCheck
   readonly tokens: CsrfTokens
+  readonly sessionTokens: SessionTokens
   /** The settings now: a reload may change them. */
   readonly settings: () => CsrfSettings
   /** The requests on which `SVC_MwCsrf` ran: it adds them. */
@@ -34,12 +35,13 @@ export function createStatelessMiddleware(parts: CsrfMiddlewareParts): Middlewar
 
 /** Makes `SVC_MwCsrf`: stateful. On a GET it gives the session its token; without a session it answers 500. */
 export function createStatefulMiddleware(parts: CsrfMiddlewareParts): Middleware {
+  const { sessionTokens, statefulRequests, log } = parts
   return (ctx, next) => {
     const { session } = ctx
-    if (!session.isOpen) return refuseWithoutSession(parts.log, ctx)
-    parts.statefulRequests.add(ctx)
-    if (ctx.method === 'GET') sessionToken(session)
-    return guard(parts, ctx, next, (token) => checkSessionToken(session, token))
+    if (!session.isOpen) return refuseWithoutSession(log, ctx)
+    statefulRequests.add(ctx)
+    if (ctx.method === 'GET') sessionTokens.of(session)
+    return guard(parts, ctx, next, (token) => sessionTokens.check(session, token))
   }
 }
 

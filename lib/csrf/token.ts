@@ -6,8 +6,9 @@
  * Surprise: nothing is kept and nothing is used up. A token stays valid until it is too old, for everybody: tabs and
  * the back button keep working. That a request comes from this site is for `check.ts` to ask.
  */
-import { createSecretKey, hkdfSync, randomUUID, type KeyObject } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { createSigner, splitSigned } from '../tokens/signature.ts'
+import { deriveKey } from './derive-key.ts'
 
 /** What tokens are made with. */
 export interface CsrfTokenOptions {
@@ -40,7 +41,7 @@ const textShape = /^[0-9a-f-]{36}\|([0-9]{1,12})$/
  * @throws RangeError when there is no key, or one is empty
  */
 export function createCsrfTokens({ keys, now }: CsrfTokenOptions): CsrfTokens {
-  const signer = createSigner(keys, deriveKey)
+  const signer = createSigner(keys, (key) => deriveKey(key, 'svc csrf token'))
   return {
     make() {
       const payload = Buffer.from(`${randomUUID()}|${Math.floor(now() / 1000)}`).toString('base64url')
@@ -57,8 +58,4 @@ export function createCsrfTokens({ keys, now }: CsrfTokenOptions): CsrfTokens {
       return ageSeconds > lapseS || ageSeconds < -maxAheadSeconds ? 'expired' : 'ok'
     },
   }
-}
-
-function deriveKey(key: string): KeyObject {
-  return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', 'svc csrf token', 32)))
 }

@@ -1,10 +1,10 @@
 /**
  * The key of `SVC_MwJwt`: a text that is a PEM, a JSON Web Key (RFC 7517), or the secret itself.
  *
- * Surprise: what looks like a key of another kind is never taken for a secret, whatever form it has. An HMAC under a
- * public key could be made by anyone (RFC 8725, section 2.1).
+ * Surprise: a public key is never taken for a secret, in any of the forms in which such keys are handed about. An HMAC
+ * under a public key could be made by anyone (RFC 8725, section 2.1).
  */
-import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { algorithms, type Algorithm, type KeyKind } from './algorithms.ts'
 import { decodeBase64url } from './base64url.ts'
 
@@ -14,6 +14,11 @@ export type KeyReading =
   | { readonly problem: string }
 
 const leastRsaBits = 2048
+const pemLine = /-{4} ?(?:BEGIN|END) /
+const sshLine = /\b(?:ssh|ecdsa-sha2|sk)-\S+\s+AAAA/
+/** The length and the first letters of a key's type, with which its bytes begin (RFC 4253, section 6.6). */
+const sshBytes = /^\0{3}.(?:sk-)?(?:ssh|ecdsa)-/s
+const publicJwk = /"kty"\s*:\s*"(?!oct")/
 const jwkTypes: Readonly<Record<KeyKind, string>> = { secret: 'oct', RSA: 'RSA', 'P-256': 'EC', Ed25519: 'OKP' }
 
 /**
@@ -22,10 +27,11 @@ const jwkTypes: Readonly<Record<KeyKind, string>> = { secret: 'oct', RSA: 'RSA',
  */
 export function readKey(text: string, names: readonly [Algorithm, ...Algorithm[]]): KeyReading {
   const { kind } = algorithms[names[0]]
-  if (/-{4} ?BEGIN /.test(text)) return kind === 'secret' ? notSecret('a PEM') : readPem(text, kind)
+  if (pemLine.test(text)) return kind === 'secret' ? notSecret('a PEM') : readPem(text, kind)
   if (text.trimStart().startsWith('{')) return readJwk(text, kind, names)
   if (kind !== 'secret') return { problem: `must be a public key for ${names[0]}: it is neither a PEM nor a JWK` }
-  if (isBarePublicKey(text)) return notSecret('a public key')
+  if (/^\s*["[]/.test(text)) return { problem: 'must be one JWK, or a secret: it begins as other JSON does' }
+  if (decodings(text).some(isPublicKey)) return notSecret('a public key')
   return secretOf(Buffer.from(text), names)
 }
 
@@ -64,6 +70,7 @@ function wrongJwk(member: string, found: unknown, wanted: string, names: readonl
 
 function secretOf(bytes: Buffer, names: readonly Algorithm[]): KeyReading {
   if (bytes.length === 0) return { problem: 'must be a secret: it is empty' }
+  if (isPublicKey(bytes)) return notSecret('a public key')
   const name = names.find((one) => bytes.length < algorithms[one].secretBytes)
   const warning =
     name && `has ${bytes.length} bytes: ${name} wants at least ${algorithms[name].secretBytes} (RFC 7518, section 3.2)`
@@ -98,15 +105,26 @@ function kindOf(key: KeyObject): string {
   return curve === 'prime256v1' ? 'P-256' : `EC ${String(curve)}`
 }
 
-/** Public keys are also handed about as the line of an SSH key, and as a PEM's base64 without the lines around it. */
-function isBarePublicKey(text: string): boolean {
-  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return true
-  if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return false
+/** The bytes that a text stands for, if it is base64, base64url or hex; what these do not know is passed over. */
+function decodings(text: string): readonly Buffer[] {
+  return [Buffer.from(text, 'base64'), Buffer.from(text.replace(/0x|[^\da-f]/gi, ''), 'hex')]
+}
+
+/** Whether bytes are a public key as a file has it: DER, PEM, JWK, or the line or the blob of an SSH key. */
+function isPublicKey(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1')
+  if ([sshBytes, sshLine, pemLine, publicJwk].some((shape) => shape.test(text))) return true
+  return isRead(() => createPublicKey({ key: bytes, format: 'der', type: 'spki' }))
+    || isRead(() => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }))
+    || isRead(() => new X509Certificate(bytes))
+}
+
+function isRead(read: () => unknown): boolean {
   try {
-    createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' })
+    read()
     return true
   } catch {
-    return false // no key, so a secret
+    return false // no key of this form
   }
 }
 

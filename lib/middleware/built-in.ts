@@ -26,6 +26,8 @@ export interface BuiltInGroup {
   readonly table: SettingsTable
   /** Its middleware by name. */
   readonly middleware: ReadonlyMap<string, Middleware>
+  /** By the name of a middleware of this group: the one that must stand before it on a route. */
+  readonly requires?: ReadonlyMap<string, string>
   /**
    * Reads settings aside.
    * @param given the group's value in the file; undefined when it is not there

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
+import { nearest } from '../config/nearest.ts'
 import { parseJson } from '../json/json-map.ts'
 
 /** What the file says. */
@@ -57,9 +58,14 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
       .filter((group) => !groups.includes(group))
-      .map((group) => `nothing reads setup.${group}`),
+      .map((group) => unknownGroup(group, groups)),
   ]
   return { file, load, setup, warnings }
+}
+
+function unknownGroup(group: string, groups: readonly string[]): string {
+  const meant = nearest(group, groups)
+  return `nothing reads setup.${group}${meant === undefined ? '' : `: did you mean setup.${meant}?`}`
 }
 
 function readIfThere(file: string): string | undefined {

@@ -28,6 +28,8 @@ export interface MiddlewareSet {
   readonly byName: ReadonlyMap<string, Middleware>
   /** Those that cannot work with the settings that there are, and why. */
   readonly unready: ReadonlyMap<string, string>
+  /** By the name of a middleware: the one that must stand before it on a route. */
+  readonly requires: ReadonlyMap<string, string>
 }
 
 interface LoadedModule {
@@ -71,11 +73,14 @@ export interface MiddlewareHostOptions<App> {
 /** The middleware of one server. */
 export class MiddlewareHost<App> {
   readonly #options: MiddlewareHostOptions<App>
+  readonly #requires: ReadonlyMap<string, string>
   #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
-    this.#current = { byName: builtInByName(options.builtIn), unready: new Map(), modules: [] }
+    this.#requires = new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])]))
+    const byName = builtInByName(options.builtIn)
+    this.#current = { byName, unready: new Map(), requires: this.#requires, modules: [] }
   }
 
   /** The set in use. */
@@ -96,6 +101,7 @@ export class MiddlewareHost<App> {
       found.push({ file, namespace })
     }
     const settings = this.#readSettings(config)
+    const requires = this.#requires
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
       if (prepared.unready !== undefined) for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
@@ -105,6 +111,7 @@ export class MiddlewareHost<App> {
     return {
       byName,
       unready,
+      requires,
       warnings: settings.flatMap(({ prepared }) => prepared.warnings),
       setUp: async () => {
         for (const { file, namespace } of found) {
@@ -116,7 +123,7 @@ export class MiddlewareHost<App> {
       },
       commit: async () => {
         const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-        this.#current = { byName, unready, modules }
+        this.#current = { byName, unready, requires, modules }
         for (const { prepared } of settings) prepared.commit()
         await this.#tearDown(replaced)
       },

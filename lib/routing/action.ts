@@ -52,6 +52,8 @@ export interface ResolvedAction<Context = unknown> {
    * 500 with the reason or, for a module file that was missing, looks for it first.
    */
   readonly run: ActionFunction<Context>
+  /** Looks anew for a module file that was missing, and loads it when it is there. */
+  lookAgain(): Promise<void>
 }
 
 const websocketHandlers = ['open', 'message', 'close'] as const
@@ -115,7 +117,8 @@ function viewAction<Context>(
   found: boolean,
 ): ResolvedAction<Context> {
   const error = found ? undefined : new Error(`Cannot run ${reference.file}: there is no such file`)
-  return { reference, state: found ? 'ready' : 'missing', error, namespace: undefined, websocket: undefined, run }
+  const state = found ? 'ready' : 'missing'
+  return { reference, state, error, namespace: undefined, websocket: undefined, run, lookAgain: async () => {} }
 }
 
 class ModuleAction<Context> implements ResolvedAction<Context> {
@@ -156,8 +159,9 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
       this.#fail(new TypeError(`Cannot run ${file}: its export "websocket" ${wrong}`))
       return
     }
-    this.websocket = websocket as WebSocketExport | undefined // It has just been looked at.
-    const exported = exportOf(this.namespace, exportName) ?? (exportName === 'default' && websocket && upgradeRequired)
+    const given = exportOf(this.namespace, exportName)
+    const servesSocketsOnly = given === undefined && exportName === 'default' && websocket !== undefined
+    const exported = servesSocketsOnly ? upgradeRequired : given
     if (typeof exported !== 'function') {
       const found = `it is ${exported === null ? 'null' : typeof exported}`
       this.#fail(new TypeError(`Cannot run ${file}: its export "${exportName}" must be a function: ${found}`))
@@ -165,6 +169,7 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
     }
     this.state = 'ready'
     this.error = undefined
+    this.websocket = websocket as WebSocketExport | undefined // It has just been looked at.
     // Any function may be exported: whether it takes a context shows when it runs.
     this.run = exported as ActionFunction<Context>
   }
@@ -177,8 +182,12 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
     }
   }
 
+  async lookAgain(): Promise<void> {
+    if (this.state === 'missing' && (await isThere(this.#path)) && this.state === 'missing') await this.load()
+  }
+
   async #retry(context: Context): Promise<unknown> {
-    if ((await isThere(this.#path)) && this.state === 'missing') await this.load()
+    await this.lookAgain()
     if (this.state === 'missing') throw internalError(this.error)
     return this.run(context)
   }
@@ -201,9 +210,9 @@ function websocketProblem(value: unknown): string | undefined {
 
 /** What answers plain requests to a module that serves nothing but WebSockets. */
 function upgradeRequired(): never {
-  throw new HttpError(426, 'upgrade_required', 'This address serves WebSockets only', {
-    headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
-  })
+  // Without `close` Node would keep a connection of HTTP/1.0 open.
+  const headers = { Upgrade: 'websocket', Connection: 'close, Upgrade' }
+  throw new HttpError(426, 'upgrade_required', 'This address serves WebSockets only', { headers })
 }
 
 async function isThere(path: string): Promise<boolean> {

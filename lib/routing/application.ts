@@ -46,7 +46,7 @@ interface Replacement {
   readonly replaced: readonly Route<Chain>[]
 }
 
-const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map() }
+const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map(), requires: new Map() }
 const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
 
 /** The application of one server. */

@@ -52,15 +52,21 @@ export function createRouteBuilder(options: {
       const target = compose(layers, runOf(resolved, acceptWebSocket), reports)
       const { state, error, namespace, reference } = resolved
       const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
-      return { route: { record, pattern, system: false, target }, problem: error?.message ?? unready(names, middleware), broken }
+      const problem = error?.message ?? problemOf(names, middleware)
+      return { route: { record, pattern, system: false, target }, problem, broken }
     },
   }
 }
 
-/** What the settings lack that a route's middleware needs. */
-function unready(names: readonly string[], middleware: MiddlewareSet): string | undefined {
-  const name = names.find((each) => middleware.unready.has(each))
-  return name === undefined ? undefined : `middleware ${name} cannot work: ${middleware.unready.get(name)}`
+/** What a route's middleware needs and does not have: a setting, or another one before it. */
+function problemOf(names: readonly string[], { unready, requires }: MiddlewareSet): string | undefined {
+  for (const [at, name] of names.entries()) {
+    const required = requires.get(name)
+    if (unready.has(name)) return `middleware ${name} cannot work: ${unready.get(name)}`
+    if (required === undefined || names.slice(0, at).includes(required)) continue
+    return `middleware ${name} cannot work: ${required} must stand before it in the list`
+  }
+  return undefined
 }
 
 /** What is ready and serves plain requests alone is called directly; what was missing may become ready later. */
@@ -69,9 +75,14 @@ function runOf(
   acceptWebSocket: (ctx: Context, handlers: WebSocketExport) => Reply,
 ): Action {
   if (resolved.state === 'ready' && resolved.websocket === undefined) return resolved.run
-  return (ctx) => {
+  const answer = (ctx: Context): unknown => {
     const { websocket } = resolved
     const isHandshake = ctx.upgrading !== undefined && websocket !== undefined
     return isHandshake ? acceptWebSocket(ctx, websocket) : resolved.run(ctx)
+  }
+  // Whether a module that was missing serves WebSockets shows when it is loaded, before it is asked for an answer.
+  return (ctx) => {
+    const isEarly = ctx.upgrading !== undefined && resolved.state === 'missing'
+    return isEarly ? resolved.lookAgain().then(() => answer(ctx)) : answer(ctx)
   }
 }

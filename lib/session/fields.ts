@@ -4,9 +4,13 @@
  * Surprise: the key `_flash` is no field. Each of its form ids is one, so that requests that run at the same time do
  * not undo each other's form ids.
  */
+import type { Fields } from './store.ts'
 
 /** The key that holds the flash messages: a hash of form id to bag. */
 export const flashKey = '_flash'
+
+/** The key that holds the CSRF token. */
+export const csrfTokenKey = '_csrf_token'
 
 const keyPrefix = 'key:'
 const flashPrefix = 'flash:'
@@ -52,4 +56,19 @@ export function textOfBag(formId: string, bag: unknown): string {
   const text = textOfValue(what, bag)
   if (text.startsWith('{')) return text
   throw new TypeError(`Cannot set ${what} in the session: a bag is an object: it is ${text.slice(0, 40)}`)
+}
+
+/** What is wrong with fields that come from outside, a file: each is JSON, that of a form id an object. */
+export function problemOfFields(fields: Fields): string | undefined {
+  for (const [field, text] of fields) {
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      return 'it has a value that is no JSON'
+    }
+    const isBag = typeof value === 'object' && value !== null && !Array.isArray(value)
+    if (formIdOf(field) !== undefined && !isBag) return 'it has a flash bag that is no JSON object'
+  }
+  return undefined
 }

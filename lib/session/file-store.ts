@@ -30,6 +30,8 @@ export interface SessionFiles {
 export interface FileStoreOptions {
   /** The folder's absolute path. It is made, mode 0700, when it is first needed. No other process may use it. */
   readonly folder: string
+  /** What is wrong with the fields that a file holds; undefined for nothing. Such a file counts as damaged. */
+  readonly problemOf: (fields: Fields) => string | undefined
   /** Told of each damaged file, once. */
   readonly onProblem: (message: string) => void
   /** The time in milliseconds since 1970; `Date.now` unless given. */
@@ -50,6 +52,7 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
 
 class FileStore implements SessionStore {
   readonly #folder: string
+  readonly #problemOf: (fields: Fields) => string | undefined
   readonly #onProblem: (message: string) => void
   readonly #now: () => number
   readonly #files: SessionFiles
@@ -61,8 +64,9 @@ class FileStore implements SessionStore {
   #sweeping: Promise<number> | undefined = undefined
   #closed = false
 
-  constructor({ folder, onProblem, now = Date.now, files = fs }: FileStoreOptions) {
+  constructor({ folder, problemOf, onProblem, now = Date.now, files = fs }: FileStoreOptions) {
     this.#folder = folder
+    this.#problemOf = problemOf
     this.#onProblem = onProblem
     this.#now = now
     this.#files = files
@@ -170,7 +174,9 @@ class FileStore implements SessionStore {
     const bytes = await ifThere(this.#files.readFile(path))
     if (bytes === undefined) return undefined
     const fields = fromFileText(bytes)
-    return typeof fields === 'string' ? this.#tellDamaged(name, fields) : { fields, remainingMs }
+    if (typeof fields === 'string') return this.#tellDamaged(name, fields)
+    const problem = this.#problemOf(fields)
+    return problem === undefined ? { fields, remainingMs } : this.#tellDamaged(name, problem)
   }
 
   #tellDamaged(name: string, problem: string): undefined {

@@ -13,6 +13,7 @@ import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
 import { sessionFeature } from './feature.ts'
+import { problemOfFields } from './fields.ts'
 import { createFileStore } from './file-store.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { runWithSession } from './middleware.ts'
@@ -37,13 +38,15 @@ export interface SessionGroup extends BuiltInGroup {
 }
 
 const name = 'session'
+/** The cookie of `lib/admin/`, which this room does not import: it lies above. */
+const adminCookieName = 'svc_admin'
 const cookieName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/
 
 const table = settingsTable({
   cookie: {
     kind: 'string',
     default: 'SVCSID',
-    check: (text) => (cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'),
+    check: checkCookie,
     meaning: 'The name of the session cookie.',
   },
   ttl_s: {
@@ -163,13 +166,18 @@ const unusedPath = 'setup.session.path is not used: setup.session.store is "memo
 
 function openStore(settings: Settings, folder: string, warn: (message: string) => void): SessionStore {
   if (settings.store === 'file') {
-    return createFileStore({ folder: resolve(folder, settings.path), onProblem: warn })
+    return createFileStore({ folder: resolve(folder, settings.path), problemOf: problemOfFields, onProblem: warn })
   }
   const { max } = settings
   const onFull = (): void => {
     warn(`${max} sessions are there, as many as setup.session.max allows: from now on the longest unused one goes`)
   }
   return createMemoryStore({ max, onFull })
+}
+
+function checkCookie(text: string): string | undefined {
+  if (text === adminCookieName) return 'must be another name: that one is the cookie of the admin panel'
+  return cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
 }
 
 /** A text that is the same for settings under which one store can be kept. */

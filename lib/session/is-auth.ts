@@ -12,6 +12,7 @@ import type { BuiltInGroup } from '../middleware/built-in.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { checkRedirect } from '../middleware/redirect-target.ts'
 import { readSettings, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { csrfTokenKey, flashKey } from './fields.ts'
 
 /** What the group needs of the server. */
 export interface AuthGroupOptions {
@@ -51,6 +52,7 @@ export function createAuthGroup({ log }: AuthGroupOptions): BuiltInGroup {
     name: 'auth',
     table,
     middleware: new Map([['SVC_MwIsAuth', isAuth]]),
+    requires: new Map([['SVC_MwIsAuth', 'SVC_MwSession']]),
     prepare(given) {
       const { settings: prepared, warnings } = readSettings('auth', table, given)
       return {
@@ -66,7 +68,9 @@ export function createAuthGroup({ log }: AuthGroupOptions): BuiltInGroup {
 }
 
 function checkUserKey(text: string): string | undefined {
-  return text === '' ? 'must be a key of the session, not empty' : undefined
+  if (text === '') return 'must be a key of the session, not empty'
+  const isTaken = text === flashKey || text === csrfTokenKey
+  return isTaken ? 'must be a key of its own: sessions have another use for that one' : undefined
 }
 
 function sessionMissing(ctx: Context): HttpError {

@@ -26,9 +26,11 @@ export class SessionData {
     return changed !== undefined && changed.has(field) ? changed.get(field) : this.#stored.get(field)
   }
 
-  /** Sets a field, or removes it where the text is undefined. */
+  /**
+   * Sets a field, or removes it where the text is undefined. One that is not there counts as changed, too: another
+   * request may be setting it.
+   */
   change(field: string, text: string | undefined): void {
-    if (text === undefined && this.get(field) === undefined) return
     this.#changed ??= new Map()
     this.#unsaved ??= new Set()
     this.#changed.set(field, text)

@@ -32,7 +32,7 @@ export interface SessionServices {
 export type SessionBag = Readonly<Record<string, unknown>>
 
 const dayMs = 86_400_000
-/** The part of its time that a session must have left, or a request that only reads renews it. */
+/** The part of its time that a session has left at least while no request renews it. */
 const freshPart = 0.9
 
 export class Session {
@@ -42,7 +42,10 @@ export class Session {
   #opened: SessionData | undefined = undefined
   /** The id under which the store has it. */
   #id: string | undefined = undefined
-  #remainingMs = 0
+  /** When it expires, by the clock of `performance.now`. */
+  #expiresAtMs = 0
+  /** Whether this request begins its time anew, for the store and, with the cookie, for the client. */
+  #renews = false
   /** Whether the client has sent the cookie of a session. */
   #came = false
   #destroys = false
@@ -126,6 +129,11 @@ export class Session {
 
   // ---- for the server's own parts ----
 
+  /** The id that the store has and that stays after this request; undefined when there is none. No member: a secret. */
+  static lastingId(session: Session): string | undefined {
+    return session.#destroys || session.#regenerates ? undefined : session.#id
+  }
+
   /** Whether SVC_MwSession ran on this request. */
   get isOpen(): boolean {
     return this.#opened !== undefined
@@ -160,7 +168,8 @@ export class Session {
       if (found === undefined) return
       this.#id = id
       this.#came = true
-      this.#remainingMs = found.remainingMs
+      this.#expiresAtMs = performance.now() + found.remainingMs
+      this.#renews = found.remainingMs < this.#ttlMs * freshPart
     })
   }
 
@@ -180,6 +189,11 @@ export class Session {
   get #ttlMs(): number {
     const { ttlS } = this.#services
     return ttlS === 0 ? dayMs : ttlS * 1000
+  }
+
+  /** What is left of its time, so that it ends when its cookie does; above 0. */
+  get #remainingMs(): number {
+    return Math.max(1, Math.min(this.#ttlMs, this.#expiresAtMs - performance.now()))
   }
 
   async #saveNow(): Promise<void> {
@@ -227,28 +241,31 @@ export class Session {
 
   #update(id: string): MaybePromise<void> {
     const { store } = this.#services
-    const ttlMs = this.#ttlMs
-    if (!this.#regenerates && !this.#data().isChanged && this.#remainingMs >= ttlMs * freshPart) return
+    if (!this.#regenerates && !this.#data().isChanged && !this.#renews) return
     const changes = this.#data().changes()
     if (this.#regenerates) {
       this.#mustReachClient()
       const newId = newSessionId()
-      return after(store.rename(id, newId, changes, ttlMs), (found) => {
+      return after(store.rename(id, newId, changes, this.#ttlMs), (found) => {
         this.#regenerates = false
         return found ? this.#written(newId, changes) : this.#beginAnew()
       })
     }
+    const ttlMs = this.#renews ? this.#ttlMs : this.#remainingMs
     return after(store.merge(id, changes, ttlMs), (found) => (found ? this.#written(id, changes) : this.#lose()))
   }
 
+  /** The cookie is sent with a new time to live alone: a late answer would put an id back that a sign-in has replaced. */
   #written(id: string, changes: FieldChanges): void {
     const { cookie, ttlS } = this.#services
     const isNew = id !== this.#id
     this.#id = id
-    this.#remainingMs = this.#ttlMs
     this.#data().saved(changes)
-    if (isNew || ttlS > 0) setSessionCookie(this.#ctx, cookie, id, ttlS === 0 ? undefined : ttlS)
     this.#services.saved()
+    if (!isNew && !this.#renews) return
+    this.#renews = false
+    this.#expiresAtMs = performance.now() + this.#ttlMs
+    if (isNew || ttlS > 0) setSessionCookie(this.#ctx, cookie, id, ttlS === 0 ? undefined : ttlS)
   }
 
   /** The session was gone when it was to get a new id. */

@@ -49,8 +49,8 @@ export interface SessionStore {
   /** Makes a session under an id that was never used. */
   create(id: string, fields: Fields, ttlMs: number): MaybePromise<void>
   /**
-   * Changes fields and begins the time to live anew; without changes it does that alone. False when there is no such
-   * session.
+   * Changes fields, and lets the session live for this time from now on; without changes it does that alone. False when
+   * there is no such session.
    */
   merge(id: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
   /** Gives a session an id that was never used, and changes fields, as one step: the old id is gone. False as above. */

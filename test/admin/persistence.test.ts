@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { publishedInsecureAppKey } from '../../lib/app-key.ts'
 import { createApp } from '../../lib/app.ts'
 import { startApplication } from '../support/application.ts'
 import { request, type Answer } from '../support/request.ts'
@@ -93,6 +94,13 @@ test('setup saves the app_key of prod with the credentials, and the warning goes
   await server.restart()
   assert.deepEqual(server.app.warnings(), [])
   assert.equal((await server.ask('/svc-status', { headers })).status, 200)
+})
+
+test('setup leaves the warning of a key in app_key_previous', async (t) => {
+  const server = await startPanel(t, { ...none, app_key: '', app_key_previous: [publishedInsecureAppKey] })
+  assert.equal(server.app.warnings().length, 2)
+  leadsTo(await server.ask('/svc-setup', form(wanted)), '/svc-login')
+  assert.match(server.app.warnings().join('|'), /^app_key_previous holds the published default[^|]*$/)
 })
 
 test('setup in dev, and one with an app_key, write no app_key', async (t) => {

@@ -24,6 +24,8 @@ test('names each kind of problem with its file and place, with status 78', async
       record('noview', { action: 'noview.html' }),
       record('include', { action: 'include.html' }),
       record('kind', { action: 'kind.txt' }),
+      record('csrf', { middleware: 'SVC_MwCsrf' }),
+      record('auth', { middleware: 'SVC_MwIsAuth, SVC_MwSession' }),
     ],
     'routes/zc.json': '[{"name": 1,]',
     'routes/zd.json': { name: 'no list' },
@@ -51,6 +53,8 @@ test('names each kind of problem with its file and place, with status 78', async
     /z\.json\[11\]: route "noview": .*noview\.html: there is no such file/,
     /include\.html:1: .*parts\/absent\.html/,
     /z\.json\[13\]: route "kind": .*kind\.txt/,
+    /z\.json\[14\]: route "csrf": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it/,
+    /z\.json\[15\]: route "auth": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it/,
     /zc\.json: .*line 1, column 13/,
     /zd\.json: /,
   ]
@@ -97,6 +101,25 @@ test('prints unknown keys and stays 0 for them alone', async (t) => {
   const [warning, summary] = stdout.split('\n')
   assert.match(warning ?? '', /^warning: .*svc\.json: .*log\.levle.*log\.level/)
   assert.equal(summary, `${join(cwd, 'svc.json')}: all is well, 1 routes`)
+})
+
+test('prints what is odd about the keys and stays 0 for it', async (t) => {
+  const published = 'svc-published-insecure-development-key'
+  const rows: [config: Record<string, unknown>, warnings: RegExp[]][] = [
+    [{ app_key: '' }, [/^warning: app_key is empty: /]],
+    [
+      { app_key: published, app_key_previous: [published] },
+      [/^warning: app_key is the published/, /^warning: app_key_previous holds the published/],
+    ],
+    [{ app_key: '', app_key_previous: [published], 'app.env': 'dev' }, []],
+  ]
+  for (const [config, warnings] of rows) {
+    const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(t, {}, config) })
+    assert.deepEqual([status, stderr], [0, ''])
+    const lines = stdout.split('\n').slice(0, -2)
+    assert.equal(lines.length, warnings.length)
+    for (const [at, warning] of warnings.entries()) assert.match(lines[at] ?? '', warning)
+  }
 })
 
 test('runs no setup, writes nothing, and ends though a module left a timer', async (t) => {

@@ -58,6 +58,31 @@ describe('an application with forms', () => {
     assert.equal(told.length, 2)
   })
 
+  it('says at the start, at a reload and of a new route that a middleware has no session before it', async (t) => {
+    const behind = { name: 'behind', url: '/behind', middleware: 'SVC_MwIsAuth, SVC_MwSession', action: 'notes.mjs' }
+    const { app, url, lines } = await start(t, { 'routes/z.json': [behind] }, { 'app.env': 'dev' })
+    const warnings = [
+      'r.json[2]: route "alone": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it in the list',
+      'z.json[0]: route "behind": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it in the list',
+    ]
+    assert.deepEqual(app.warnings(), warnings)
+    const logged = lines().filter((line) => line.includes('[WARN ] [config] ')).map((line) => line.split('[config] ', 2)[1])
+    assert.deepEqual(logged, warnings)
+    const reload = (await request(`${url}/svc-routes/reload`)).json() as { warnings: string[] }
+    assert.deepEqual(reload.warnings, warnings)
+    const add = async (name: string, middleware: string): Promise<string | undefined> => {
+      const body = JSON.stringify({ name, url: `/${name}`, middleware, action: 'notes.mjs' })
+      const answer = await request(`${url}/svc-routes/add`, { method: 'POST', body })
+      assert.equal(answer.status, 200)
+      return (answer.json() as { warning?: string }).warning
+    }
+    const problem = 'cannot work: SVC_MwSession must stand before it in the list'
+    assert.equal(await add('one', 'SVC_MwCsrf'), `middleware SVC_MwCsrf ${problem}`)
+    assert.equal(await add('two', 'SVC_MwSession,SVC_MwCsrf,SVC_MwIsAuth'), undefined)
+    assert.equal(await add('three', 'SVC_MwCsrfCheck'), undefined)
+    assert.equal((await request(`${url}/behind`)).status, 500)
+  })
+
   it('takes open forms after a change of the key, as long as the old one still verifies', async (t) => {
     const before = await start(t)
     const [csrf = '', resource = ''] = (await request(`${before.url}/signed`)).text.match(/<input [^>]*>/g) ?? []

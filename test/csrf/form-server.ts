@@ -18,6 +18,7 @@ import { createResourceTokens } from '../../lib/resource-id/token.ts'
 import { sessionFeature } from '../../lib/session/feature.ts'
 import { createMemoryStore } from '../../lib/session/memory-store.ts'
 import { runWithSession } from '../../lib/session/middleware.ts'
+import type { SessionStore } from '../../lib/session/store.ts'
 import type { Answer } from '../support/request.ts'
 
 /** What a test's server is made of. */
@@ -25,6 +26,8 @@ export interface FormServerOptions {
   /** The keys of tokens; `test` unless given. */
   readonly keys?: readonly string[]
   readonly trustedOrigins?: readonly string[]
+  /** Where sessions lie; in memory unless given. */
+  readonly store?: SessionStore
   /** `setup.csrf`. */
   readonly settings?: unknown
   /** By path: the names of the middleware, and the action. */
@@ -55,7 +58,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   const log = (module: string): ModuleLogger => keepingLogger(module, lines)
   const group = createCsrfGroup({ keys, trustedOrigins, log, now })
   if (options.settings !== undefined) group.prepare(options.settings).commit()
-  const store = createMemoryStore({ max: 1000, onFull: () => {} })
+  const { store = createMemoryStore({ max: 1000, onFull: () => {} }) } = options
   const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {} }
   const features = [
     sessionFeature(session),

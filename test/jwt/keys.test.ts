@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import type { Algorithm } from '../../lib/jwt/algorithms.ts'
 import { readKey } from '../../lib/jwt/keys.ts'
 import { verifyJws } from '../../lib/jwt/jws.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { ed25519, hmacToken, jwk, p256, pem, rsa, secret, signedToken } from './tokens.ts'
 
 type Names = readonly [Algorithm, ...Algorithm[]]
@@ -78,8 +82,19 @@ describe('a key that fits', () => {
     assert.deepEqual('warnings' in several && several.warnings, [warning])
   })
 
+  it('may be any random bytes as base64, base64url and hex', () => {
+    const random = new Seeded(4)
+    for (let round = 0; round < 1000; round += 1) {
+      const bytes = random.bytes(32 + (round % 33))
+      for (const encoding of ['base64', 'base64url', 'hex'] as const) {
+        const text = bytes.toString(encoding)
+        assert.ok('key' in readKey(text, hs256), text)
+      }
+    }
+  })
+
   it('may be a secret that is no JSON, no PEM and of any characters', () => {
-    for (const text of ['ssh-', 'MIIB', 'a'.repeat(44), '"quoted"', '[1]', ' a ', 'null', 'é\u0000']) {
+    for (const text of ['ssh-', 'MIIB', 'a'.repeat(44), 'a"quoted"', '1[1]', ' a ', 'AAAA', 'AAAAB3NzaC', 'null', 'é\u0000']) {
       assert.ok('key' in readKey(text, hs256), text)
     }
   })
@@ -89,7 +104,8 @@ describe('a key that does not fit', () => {
   const advice = 'name the algorithm of that key in setup.jwt.algorithms'
   const asPem = `must be a secret for an HMAC: it is a PEM; ${advice}`
   const asKey = `must be a secret for an HMAC: it is a public key; ${advice}`
-  const bare = rsa.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const spki = rsa.publicKey.export({ type: 'spki', format: 'der' })
+  const otherJson = 'must be one JWK, or a secret: it begins as other JSON does'
   const garbage = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'
   const locked = String(rsa.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'a' }))
   const unreadable = 'must be a key that can be read, without a passphrase: this'
@@ -97,9 +113,11 @@ describe('a key that does not fit', () => {
     ['an RSA public key as an HMAC secret', pem(rsa.publicKey), hs256, asPem],
     ['a private key as an HMAC secret', pem(ed25519.privateKey), hs256, asPem],
     ['a PEM within other text as an HMAC secret', `x ${pem(p256.publicKey)}`, hs256, asPem],
-    ['the base64 of a public key as an HMAC secret', bare, hs256, asKey],
-    ['the same with line breaks', pem(p256.publicKey).replace(/-----.*-----\n/g, ''), hs256, asKey],
-    ['the line of an SSH key as an HMAC secret', 'ssh-rsa AAAAB3NzaC1yc2E me@home', hs256, asKey],
+    ['a PEM without its first line as an HMAC secret', pem(rsa.publicKey).replace(/^.*\n/, ''), hs256, asPem],
+    ['a PEM without its last line as an HMAC secret', pem(rsa.publicKey).replace(/-----END.*\n/, ''), hs256, asPem],
+    ['a PEM without both as an HMAC secret', pem(p256.publicKey).replace(/-----.*-----\n/g, ''), hs256, asKey],
+    ['a JWK in a list as an HMAC secret', ` [${jwk(rsa.publicKey)}]`, hs256, otherJson],
+    ['a PEM without its lines in a JSON text', '\n"MIIB"', hs256, otherJson],
     ['an SSH key of the longer form as an HMAC secret', '---- BEGIN SSH2 PUBLIC KEY ----\nAAAA', hs256, asPem],
     ['an RSA JWK as an HMAC secret', jwk(rsa.publicKey), hs256, 'must be a JWK with kty oct for HS256: its kty is RSA'],
     ['a secret JWK for RS256', JSON.stringify(octets), rs256, 'must be a JWK with kty RSA for RS256: its kty is oct'],
@@ -116,6 +134,7 @@ describe('a key that does not fit', () => {
     ['a JWK that is no JSON', '{"kty": "oct",}', hs256, 'must be a JWK, since it begins with {: it is no valid JSON'],
     ['a secret JWK without k', '{"kty": "oct"}', hs256, 'must have its secret as base64url in k'],
     ['a secret JWK with padding', '{"kty": "oct", "k": "YQ=="}', hs256, 'must have its secret as base64url in k'],
+    ['a secret JWK with a public key', JSON.stringify({ kty: 'oct', k: spki.toString('base64url') }), hs256, asKey],
     ['an empty secret', '{"kty": "oct", "k": ""}', hs256, 'must be a secret: it is empty'],
     ['a secret for RS256', secret, rs256, 'must be a public key for RS256: it is neither a PEM nor a JWK'],
     ['an RSA key of 1024 bits', pem(shortRsa.publicKey), rs256, /^must be an RSA key of at least 2048 .* has 1024$/],
@@ -140,4 +159,62 @@ describe('a key that does not fit', () => {
       else assert.match(reading.problem, expected)
     })
   }
+
+  const encoded: Readonly<Record<string, Uint8Array | string>> = {
+    'an RSA key': spki,
+    'an EC key': p256.publicKey.export({ type: 'spki', format: 'der' }),
+    'an Ed25519 key': ed25519.publicKey.export({ type: 'spki', format: 'der' }),
+    'a key of another curve': p384.publicKey.export({ type: 'spki', format: 'der' }),
+    'an RSA key of the older form': rsa.publicKey.export({ type: 'pkcs1', format: 'der' }),
+    'a PEM': pem(rsa.publicKey),
+    'a JWK': jwk(p256.publicKey),
+    'a set of keys': `{"keys": [${jwk(p256.publicKey)}]}`,
+    'an SSH key': sshKey('ssh-ed25519'),
+    'an SSH key of an older kind': sshKey('ssh-rsa'),
+    'an SSH key of a curve': sshKey('ecdsa-sha2-nistp256'),
+    'an SSH key of a token': sshKey('sk-ssh-ed25519@openssh.com'),
+    'an SSH key of a token and a curve': sshKey('sk-ecdsa-sha2-nistp256@openssh.com'),
+    'the line of an SSH key': sshLine('ssh-ed25519'),
+  }
+  for (const [what, key] of Object.entries(encoded)) {
+    it(`is ${what} in base64, base64url or hex as an HMAC secret`, () => {
+      for (const text of encodings(Buffer.from(key))) assert.deepEqual(readKey(text, hs256), { problem: asKey }, text)
+    })
+  }
+
+  it('is a certificate in base64, base64url or hex as an HMAC secret', (t) => {
+    const certificate = readFileSync(makeCertificate(temporaryFolder(t), 'issuer').cert, 'utf8')
+    assert.deepEqual(readKey(certificate, hs256), { problem: asPem })
+    for (const bytes of [new X509Certificate(certificate).raw, Buffer.from(certificate)]) {
+      for (const text of encodings(bytes)) assert.deepEqual(readKey(text, hs256), { problem: asKey }, text)
+    }
+  })
+
+  it('is the line of an SSH key as an HMAC secret, with white space or options before it too', () => {
+    for (const kind of ['ssh-rsa', 'ssh-ed25519', 'ecdsa-sha2-nistp256', 'sk-ssh-ed25519@openssh.com']) {
+      const line = sshLine(kind)
+      const texts = [line, `\t ${line}`, `no-pty,command="echo a b" ${line}`, line.replace(' ', '  '), `h ${line}`]
+      for (const text of texts) {
+        assert.deepEqual(readKey(text, hs256), { problem: asKey }, text)
+      }
+    }
+  })
 })
+
+/** Bytes as texts, with the line breaks and marks that programs write. */
+function encodings(bytes: Buffer): readonly string[] {
+  const hex = bytes.toString('hex')
+  const base64 = bytes.toString('base64')
+  const inLines = base64.replaceAll(/.{64}/g, '$&\r\n')
+  const marked = [`0x${hex.toUpperCase()}`, `\n${hex.replaceAll(/../g, '$&:')}`]
+  return [base64, inLines, ` ${base64} me@home\n`, bytes.toString('base64url'), hex, ...marked]
+}
+
+/** The bytes of an SSH key of a kind (RFC 4253, section 6.6); what follows the kind does not matter. */
+function sshKey(kind: string): Buffer {
+  return Buffer.concat([Buffer.of(0, 0, 0, kind.length), Buffer.from(kind), Buffer.of(0, 0, 0, 32), Buffer.alloc(32, 7)])
+}
+
+function sshLine(kind: string): string {
+  return `${kind} ${sshKey(kind).toString('base64')} me@home`
+}

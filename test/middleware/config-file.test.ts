@@ -24,10 +24,12 @@ describe('the middleware configuration', () => {
 
   it('warns of keys and groups that nobody reads', (t) => {
     const folder = temporaryFolder(t)
-    writeFiles(folder, { 'config.json': { loads: [], setup: { csfr: {} } } })
-    assert.deepEqual(readMiddlewareConfig(folder, ['csrf']).warnings, [
+    writeFiles(folder, { 'config.json': { loads: [], setup: { crsf: {}, sesion: {}, mail: {} } } })
+    assert.deepEqual(readMiddlewareConfig(folder, ['session', 'csrf']).warnings, [
       'unknown key loads: it has load and setup',
-      'nothing reads setup.csfr',
+      'nothing reads setup.crsf: did you mean setup.csrf?',
+      'nothing reads setup.sesion: did you mean setup.session?',
+      'nothing reads setup.mail',
     ])
   })
 

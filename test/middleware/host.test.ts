@@ -16,7 +16,7 @@ function makeHost(t: Pick<TestContext, 'after'>, files: Files, teardownTimeoutMs
   const steps: string[] = []
   const problems: string[] = []
   const own = fakeGroup('own', 'SVC_MwOwn')
-  const other = fakeGroup('other', 'SVC_MwOther')
+  const other = fakeGroup('other', 'SVC_MwOther', 'SVC_MwOwn')
   const host = new MiddlewareHost<string[]>({
     folder,
     modules,
@@ -29,13 +29,14 @@ function makeHost(t: Pick<TestContext, 'after'>, files: Files, teardownTimeoutMs
 }
 
 /** A group with one setting, that tells what became of the settings that it read. */
-function fakeGroup(name: string, middlewareName: string) {
+function fakeGroup(name: string, middlewareName: string, required?: string) {
   const table = settingsTable({ limit: { kind: 'integer', min: 1, max: 9, default: 5, meaning: 'A limit.' } })
   const events: string[] = []
   const group: BuiltInGroup = {
     name,
     table,
     middleware: new Map([[middlewareName, (_ctx, next) => next()]]),
+    ...(required === undefined ? {} : { requires: new Map([[middlewareName, required]]) }),
     prepare: (given) => {
       const { settings, warnings } = readSettings(name, table, given)
       return {
@@ -219,6 +220,17 @@ describe('settings of built-in middleware', () => {
         'Cannot load /app/config.json: setup.own must be an object with limit; ' +
         'setup.other.limit must be 1 to 9: it is "4" (write 4, without quotes)',
     })
+  })
+
+  it('says which middleware must stand before which', async (t) => {
+    const { host } = makeHost(t, {})
+    const requires = [['SVC_MwOther', 'SVC_MwOwn']]
+    assert.deepEqual([...host.current.requires], requires)
+    const prepared = await host.prepare(configOf([]))
+    assert.deepEqual([...prepared.requires], requires)
+    await prepared.setUp()
+    await prepared.commit()
+    assert.deepEqual([...host.current.requires], requires)
   })
 
   it('says which middleware cannot work with the settings', async (t) => {

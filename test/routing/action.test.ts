@@ -151,6 +151,54 @@ for (const [source, action, message] of lacking) {
   })
 }
 
+const sockets: readonly (readonly [source: string, problem: RegExp | undefined])[] = [
+  ['export const websocket = {}', undefined],
+  ['export const websocket = { open() {}, message() {}, close() {} }', undefined],
+  ['export const websocket = new (class { open() {} })()', undefined],
+  ['export default () => 1\nexport const websocket = { async message() {} }', undefined],
+  ['export default () => 1\nexport const websocket = () => 1', /"websocket" must be an object with the functions open, message, close$/],
+  ['export const websocket = null', /"websocket" must be an object/],
+  ['export const websocket = { open: true }', /"websocket" must have a function open: it is boolean$/],
+  ['export const websocket = { close: null }', /"websocket" must have a function close: it is null$/],
+  ['export const websocket = { onopen() {} }', /"websocket" has an unknown member onopen: it may have open, message, close$/],
+  ['export const websocket = {}\nexport default 1', /its export "default" must be a function: it is number$/],
+]
+
+for (const [source, problem] of sockets) {
+  test(`${problem === undefined ? 'takes' : 'refuses'} ${JSON.stringify(source)}`, async (t) => {
+    const app = application(t, { 'a.js': source })
+    const action = await app.resolve('a.js')
+    assert.match(action.error?.message ?? '', problem ?? /^$/)
+    assert.equal(action.state, problem === undefined ? 'ready' : 'failed')
+    assert.equal(action.websocket, problem === undefined ? action.namespace?.['websocket'] : undefined)
+  })
+}
+
+test('a module with WebSockets alone answers plain requests with 426, and stands for no other export', async (t) => {
+  const app = application(t, { 'a.js': 'export const websocket = {}\n', 'b.js': 'export default () => 1\nexport const websocket = {}\n' })
+  const headers = { Upgrade: 'websocket', Connection: 'close, Upgrade' }
+  const action = await app.resolve('a.js')
+  assert.throws(() => action.run('x'), { status: 426, code: 'upgrade_required', headers })
+  assert.equal((await app.resolve('a.js@feed')).state, 'failed')
+  assert.equal((await app.resolve('b.js')).run('x'), 1)
+})
+
+test('a missing file is looked for on request', async (t) => {
+  const app = application(t, {})
+  const [action, view] = [await app.resolve('late.js'), await app.resolve('late.html')]
+  for (const each of [action, view]) {
+    await each.lookAgain()
+    assert.equal(each.state, 'missing')
+  }
+  app.write({ 'late.js': 'export const websocket = { open() {} }\n' })
+  await Promise.all([action.lookAgain(), action.lookAgain()])
+  assert.equal(action.state, 'ready')
+  const { websocket } = action
+  assert.equal(typeof websocket?.open, 'function')
+  await action.lookAgain()
+  assert.equal(action.websocket, websocket)
+})
+
 test('a module that was missing serves once it is there', async (t) => {
   const app = application(t, {})
   const action = await app.resolve('late.js')

@@ -27,7 +27,8 @@ function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
       middlewareNames: () => [],
     })
     if (!('record' in parsed)) return assert.fail(parsed.problems.join())
-    return builder.build(parsed, { byName, unready: new Map([['keyless', 'it has no key']]) })
+    const requires = new Map([['inner', 'outer']])
+    return builder.build(parsed, { byName, unready: new Map([['keyless', 'it has no key']]), requires })
   }
   return { root, build, write: (more: Files) => writeFiles(root, more) }
 }
@@ -46,6 +47,8 @@ function textOf(reply: Reply | undefined): string {
   return reply instanceof BodyReply ? String(reply.body) : assert.fail('no body')
 }
 
+const keyless = 'middleware keyless cannot work: it has no key'
+
 describe('building a route', () => {
   it('joins the action with its middleware, in the order of the record', async (t) => {
     const { build } = makeBuilder(t, { 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
@@ -58,7 +61,19 @@ describe('building a route', () => {
   it('names the middleware that cannot work with the settings there are', async (t) => {
     const { build } = makeBuilder(t, { 'a.mjs': 'export default () => 1' })
     const { problem, broken } = await build('a.mjs', 'outer, keyless')
-    assert.deepEqual([problem, broken], ['middleware keyless cannot work: it has no key', false])
+    assert.deepEqual([problem, broken], [keyless, false])
+  })
+
+  it('names the middleware that must stand behind another one and does not', async (t) => {
+    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => 1' })
+    const problem = 'middleware inner cannot work: outer must stand before it in the list'
+    for (const list of ['inner', 'inner, outer', 'inner, outer, inner', 'keyless, inner']) {
+      const built = await build('a.mjs', list)
+      assert.deepEqual([built.problem, built.broken], [list.includes('keyless') ? keyless : problem, false], list)
+    }
+    for (const list of ['outer, inner', 'outer, keyless']) {
+      assert.equal((await build('a.mjs', list)).problem, list.includes('keyless') ? keyless : undefined, list)
+    }
   })
 
   it('answers with a view', async (t) => {
@@ -103,6 +118,23 @@ describe('building a route', () => {
       await assert.rejects(async () => built.route.target(makeContext()), { status: 500, message: built.problem ?? '' })
     })
   }
+
+  it('gives a handshake to what a module exports as websocket, behind the middleware, and plain requests to its function', async (t) => {
+    const both = 'export const websocket = { open() {} }\nexport default () => "plain"\n'
+    const { build, root } = makeBuilder(t, { 'both.mjs': both, 'plain.mjs': 'export default () => "plain"\n' })
+    const handshake = (): Context => Object.assign(makeContext(), { upgrading: { head: Buffer.alloc(0) } })
+    const { route } = await build('both.mjs', 'outer')
+    assert.equal(textOf(await route.target(handshake())), 'outer(a WebSocket)')
+    assert.equal(textOf(await route.target(makeContext())), 'outer(plain)')
+    assert.equal(textOf(await (await build('plain.mjs')).route.target(handshake())), 'plain')
+
+    const late = (await build('late.mjs')).route
+    await assert.rejects(async () => late.target(handshake()), { status: 500 })
+    writeFiles(root, { 'late.mjs': both })
+    assert.equal(textOf(await late.target(handshake())), 'a WebSocket')
+    assert.equal(textOf(await late.target(handshake())), 'a WebSocket')
+    assert.equal(textOf(await late.target(makeContext())), 'plain')
+  })
 
   it('refuses middleware that the set does not have', async (t) => {
     const { build } = makeBuilder(t, { 'a.mjs': '' })

@@ -25,7 +25,11 @@ function make(t: TestContext, problem?: string) {
     build: ({ record, pattern }) =>
       Promise.resolve({ route: { record, pattern, system: false, target }, problem, broken: false }),
   }
-  const middleware: MiddlewareSet = { byName: new Map([['known', (_ctx, next) => next()]]), unready: new Map() }
+  const middleware: MiddlewareSet = {
+    byName: new Map([['known', (_ctx, next) => next()]]),
+    unready: new Map(),
+    requires: new Map(),
+  }
   const routes = new RunTimeRoutes({
     root: folder,
     routesFolder: folder,

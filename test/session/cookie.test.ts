@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { Action } from '../../lib/middleware/compose.ts'
 import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import type { SessionStore } from '../../lib/session/store.ts'
+import { createGate } from '../support/gate.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit, type SessionServerOptions } from './session-server.ts'
@@ -117,29 +119,83 @@ describe('the session cookie', () => {
 })
 
 describe('the time to live', () => {
-  it('begins anew with each save, and with a read when less than nine tenths are left', async (t) => {
-    let nowMs = 0
-    const store = createMemoryStore({ max: 10, onFull: () => {}, now: () => nowMs })
-    const { visitor, saves } = await visit(
-      t,
-      { write: ({ session }) => session.set('a', 1), read: ({ session }) => session.get('a', 'none') },
-      { store, ttlS: 600 },
-    )
+  const actions: Readonly<Record<string, Action>> = {
+    write: ({ session }) => session.set('a', 1),
+    read: ({ session }) => session.get('a', 'none'),
+    twice: async ({ session }) => {
+      session.set('a', 1)
+      await session.save()
+      session.set('a', 2)
+    },
+  }
+
+  /** A visitor whose session lives 600 s, and the store's clock. */
+  async function visitWithClock(t: TestContext) {
+    const clock = { ms: 0 }
+    const store = createMemoryStore({ max: 10, onFull: () => {}, now: () => clock.ms })
+    return { clock, ...(await visit(t, actions, { store, ttlS: 600 })) }
+  }
+
+  for (const path of ['read', 'write', 'twice']) {
+    it(`begins anew, with the cookie, when less than nine tenths are left: ${path}`, async (t) => {
+      const { clock, visitor, store } = await visitWithClock(t)
+      await visitor.ask('write')
+      clock.ms += minute
+      const early = await visitor.ask(path)
+      assert.deepEqual([early.headers['set-cookie'], await left(store, visitor.id)], [undefined, 540])
+      clock.ms += 1
+      const late = await visitor.ask(path)
+      assert.equal(sessionCookieOf(late)?.value, visitor.id)
+      assert.deepEqual([sessionCookieOf(late)?.attributes[0], await left(store, visitor.id)], ['Max-Age=600', 600])
+      clock.ms += 599_999
+      await visitor.ask(path)
+      assert.equal(await left(store, visitor.id), 600)
+      clock.ms += 600_000
+      assert.equal((await visitor.ask('read')).text, 'none')
+    })
+  }
+
+  it('of the store and of the cookie is the same, however often something is written', async (t) => {
+    const { clock, visitor, store } = await visitWithClock(t)
+    let cookieEndsMs = 0
+    for (let round = 0; round < 60; round += 1) {
+      const answer = await visitor.ask('write')
+      if (sessionCookieOf(answer) !== undefined) cookieEndsMs = clock.ms + 600_000
+      assert.equal(await left(store, visitor.id), Math.round((cookieEndsMs - clock.ms) / 1000))
+      clock.ms += 25_000
+      assert.ok(cookieEndsMs > clock.ms, 'the browser still has the cookie')
+    }
+  })
+
+  it('is not begun anew by a late answer, which has no cookie: it would put an old id back', async (t) => {
+    const gate = createGate(2)
+    const { visitor } = await visit(t, {
+      write: ({ session }) => session.set('a', 1),
+      slow: async ({ session }) => {
+        session.set('slow', 1)
+        await session.save()
+        await gate()
+      },
+      sign: async ({ session }) => {
+        await gate()
+        session.regenerate()
+      },
+      read: ({ session }) => [session.get('a'), session.get('slow')],
+    })
     await visitor.ask('write')
-    nowMs += minute
-    const early = await visitor.ask('read')
-    assert.deepEqual([early.text, early.headers['set-cookie'], saves()], ['1', undefined, 1])
-    nowMs += 1
-    const late = await visitor.ask('read')
-    assert.deepEqual([late.text, sessionCookieOf(late)?.attributes[0], saves()], ['1', 'Max-Age=600', 2])
-    nowMs += 599_999
-    assert.equal(sessionCookieOf(await visitor.ask('write'))?.value, visitor.id)
-    nowMs += 599_999
-    assert.equal((await visitor.ask('read')).text, '1')
-    nowMs += 600_000
-    assert.equal((await visitor.ask('read')).text, 'none')
+    const before = visitor.id
+    const slow = request(`${visitor.url}/slow`, { headers: { cookie: `SVCSID=${before}` } })
+    await visitor.ask('sign')
+    assert.notEqual(visitor.id, before)
+    assert.equal((await slow).headers['set-cookie'], undefined)
+    assert.deepEqual(await visitor.json('read'), [1, 1])
   })
 })
+
+/** Whole seconds that a session has left. */
+async function left(store: SessionStore, id: string | undefined): Promise<number> {
+  return Math.round(((await store.read(id ?? ''))?.remainingMs ?? 0) / 1000)
+}
 
 /** A store that notes what it is asked. */
 function noting(asked: string[]): SessionServerOptions {

@@ -3,6 +3,7 @@ import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { problemOfFields } from '../../lib/session/fields.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { faulty, openFileStore } from './file-store-support.ts'
@@ -31,12 +32,19 @@ describe('a damaged session file', () => {
     'a field that is no text': '{"version":1,"fields":[["a",1]]}',
     'a name that is no text': '{"version":1,"fields":[[null,"1"]]}',
     'bytes that are no UTF-8': Buffer.from(whole.replace('a', '\xff'), 'latin1'),
+    'a value that is no JSON': whole.replace('"1"', '"{"'),
+    'a value that is cut': JSON.stringify({ version: 1, fields: [['key:b', '1'], ['key:a', '"text']] }),
+    'an empty value': whole.replace('"1"', '""'),
+    'flash that is no JSON': JSON.stringify({ version: 1, fields: [['flash:f', '{"x":']] }),
+    'flash that is a list': JSON.stringify({ version: 1, fields: [['flash:f', '[1]']] }),
+    'flash that is null': JSON.stringify({ version: 1, fields: [['flash:f', 'null']] }),
+    'flash that is a text': JSON.stringify({ version: 1, fields: [['flash:f', '"x"']] }),
     'UTF-16': Buffer.from(whole, 'utf16le'),
   }
 
   for (const [kind, content] of Object.entries(kinds)) {
     it(`is ignored, counted and told once: ${kind}`, async (t) => {
-      const { store, problems, fileOf, advance } = openFileStore(t)
+      const { store, problems, fileOf, advance } = openFileStore(t, undefined, undefined, problemOfFields)
       await store.create(id(1), fields({ a: '1' }), minute)
       damage(fileOf(id(1)), content)
       assert.equal(await store.read(id(1)), undefined)

@@ -3,18 +3,21 @@ import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createFileStore, type SessionFiles } from '../../lib/session/file-store.ts'
+import type { Fields } from '../../lib/session/store.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-/** A store in a folder that is not there yet. */
+/** A store in a folder that is not there yet. Its fields hold any text, unless the last argument says what is wrong. */
 export function openFileStore(
   t: Pick<TestContext, 'after'>,
   files: SessionFiles = promises,
   folder = join(temporaryFolder(t), 'a', 'sessions'),
+  problemOf: (fields: Fields) => string | undefined = () => undefined,
 ) {
   const problems: string[] = []
   let aheadMs = 0
   const now = (): number => Date.now() + aheadMs
-  const store = createFileStore({ folder, onProblem: (message) => problems.push(message), now, files })
+  const onProblem = (message: string): unknown => problems.push(message)
+  const store = createFileStore({ folder, problemOf, onProblem, now, files })
   t.after(() => store.close())
   const fileOf = (id: string): string => join(folder, `${createHash('sha256').update(id).digest('hex')}.json`)
   return { store, folder, problems, fileOf, advance: (ms: number) => void (aheadMs += ms) }

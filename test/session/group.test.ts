@@ -3,6 +3,7 @@ import * as fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
 import type { Action } from '../../lib/middleware/compose.ts'
@@ -27,6 +28,7 @@ const actions: Readonly<Record<string, Action>> = {
 describe('the settings of sessions', () => {
   const wrong: readonly [given: unknown, problem: RegExp][] = [
     [{ cookie: '' }, /^setup\.session\.cookie must be a cookie name, a token of 1 to 256 characters: it is ""$/],
+    [{ cookie: adminCookieName }, /^setup\.session\.cookie must be another name: .* admin panel: it is "svc_admin"$/],
     [{ cookie: 'a b' }, /^setup\.session\.cookie/],
     [{ cookie: 'a'.repeat(257) }, /^setup\.session\.cookie/],
     [{ ttl_s: -1 }, /^setup\.session\.ttl_s must be 0 to 31536000: it is -1$/],
@@ -68,8 +70,10 @@ describe('the settings of sessions', () => {
     const before = await visitor.ask('write')
     assert.match(before.headers['set-cookie']?.[0] ?? '', /^SVCSID=[\w-]{43}; Max-Age=3600;/)
     const prepared = group.prepare({ cookie: '__own', ttl_s: 5 })
+    visitor.id = undefined
     assert.match((await visitor.ask('write')).headers['set-cookie']?.[0] ?? '', /^SVCSID=/)
     prepared.commit()
+    visitor.id = undefined
     assert.match((await visitor.ask('write')).headers['set-cookie']?.[0] ?? '', /^__own=[\w-]{43}; Max-Age=5;/)
     assert.deepEqual([...group.middleware.keys()], ['SVC_MwSession'])
   })
@@ -168,6 +172,25 @@ describe('the store in use', () => {
     assert.equal((await visitor.ask('read')).text, 'none')
     assert.deepEqual(lines, [`error warn: the session file ${path} is damaged and was ignored: it is no JSON object`])
     assert.equal(group.counts.damaged, 1)
+  })
+
+  it('makes no request fail whose session file has a value that is no JSON', async (t) => {
+    const { group, folder, lines } = make(t)
+    const flash: Action = ({ session }) => [session.get('_flash')]
+    const { visitor, failures } = await visit(t, { ...actions, flash }, { group })
+    group.prepare({ store: 'file', path: 'sessions' }).commit()
+    for (const field of [['key:a', '{'], ['flash:f', '"x"']]) {
+      visitor.id = undefined
+      await visitor.ask('write')
+      const sessions = join(folder, 'sessions')
+      const path = join(sessions, fs.readdirSync(sessions)[0] as string)
+      fs.writeFileSync(path, JSON.stringify({ version: 1, fields: [field] }))
+      fs.utimesSync(path, 2 ** 31, 2 ** 31)
+      assert.equal((await visitor.ask('read')).text, 'none')
+      assert.deepEqual(await visitor.json('flash'), [null])
+      fs.unlinkSync(path)
+    }
+    assert.deepEqual([failures, lines.length, group.counts.damaged], [[], 2, 2])
   })
 
   it('is closed with the group', async (t) => {

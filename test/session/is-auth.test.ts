@@ -116,6 +116,10 @@ describe('setup.auth', () => {
   const wrong: readonly (readonly [given: unknown, message: string])[] = [
     ['x', 'setup.auth must be an object with user_key, redirect'],
     [{ user_key: '' }, 'setup.auth.user_key must be a key of the session, not empty: it is ""'],
+    ...['_flash', '_csrf_token'].map((key) => [
+      { user_key: key },
+      `setup.auth.user_key must be a key of its own: sessions have another use for that one: it is "${key}"`,
+    ] as const),
     [{ user_key: 1 }, 'setup.auth.user_key must be a string: it is 1'],
     ...['', 'login', '//example.org', '/\\example.org', 'javascript:alert(1)', 'https://', '/a b', '/a\r\nb'].map(
       (redirect) => [{ redirect }, `${place} ${JSON.stringify(redirect)}`] as const,

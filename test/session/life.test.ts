@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Action } from '../../lib/middleware/compose.ts'
+import { createGate } from '../support/gate.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit } from './session-server.ts'
 import { contents } from './store-values.ts'
@@ -179,13 +180,3 @@ describe('a session that ends while a request runs', () => {
     assert.deepEqual(failures, [])
   })
 })
-
-/** Lets nobody through before so many wait. */
-function createGate(count: number): () => Promise<void> {
-  const waiting: (() => void)[] = []
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve)
-      if (waiting.length === count) for (const go of waiting) go()
-    })
-}

@@ -2,7 +2,8 @@
 import { createFileStore } from '../../lib/session/file-store.ts'
 import { changes, fields, id } from './store-values.ts'
 
-const store = createFileStore({ folder: process.argv[2] as string, onProblem: console.error })
+const folder = process.argv[2] as string // whoever starts this gives it
+const store = createFileStore({ folder, problemOf: () => undefined, onProblem: console.error })
 const filling = 'x'.repeat(20_000)
 const hour = 3_600_000
 const base = Date.now()

@@ -1,0 +1,9 @@
+/** Makes a gate that lets nobody through before so many wait. */
+export function createGate(count: number): () => Promise<void> {
+  const waiting: (() => void)[] = []
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve)
+      if (waiting.length === count) for (const go of waiting) go()
+    })
+}
