@@ -98,6 +98,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await warningsOfFiles(t)),
       ...(await startApplication(t, { '.logs/svc.log/in-the-way': '' }, { app_key: '' })).app.warnings(),
       ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
+      ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])

@@ -292,7 +292,10 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
     const warnings: string[] = []
     for (const setup of given) {
       const { app } = await startApplication(t, {
-        'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwJwt' }],
+        'routes/a.json': [
+          { name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwJwt' },
+          { name: 'b', url: '/b', action: 'a.mjs', middleware: 'SVC_MwCsrf' },
+        ],
         'routes/middleware/config.json': { setup },
         'a.mjs': 'export default () => 1',
       })
