@@ -26,7 +26,7 @@
  *    throw. Once `unsubscribe` was called nothing more is heard.
  * 9. What fails rejects or throws, and leaves what was there before.
  */
-import type { MaybePromise } from '../session/maybe-promise.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /** An event of a channel. */
 export interface ChannelEvent {

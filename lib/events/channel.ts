@@ -6,7 +6,7 @@
  */
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply } from '../pool/parked.ts'
-import { after, type MaybePromise } from '../session/maybe-promise.ts'
+import { after, type MaybePromise } from '../maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from './broker.ts'
 import { EventForms } from './event-forms.ts'
 import { textOf, type SourceParts } from './source.ts'

@@ -7,7 +7,7 @@
 import type { Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../pool/parked.ts'
-import { after, type MaybePromise } from '../session/maybe-promise.ts'
+import { after, type MaybePromise } from '../maybe-promise.ts'
 import type { ChannelRead, QueueEvent } from './broker.ts'
 import { Channel, ChannelWaiter } from './channel.ts'
 import { readSince } from './cursor.ts'

@@ -7,7 +7,7 @@
  */
 import { ParkedReply } from '../pool/parked.ts'
 import type { StreamReply } from '../http/reply.ts'
-import { after, type MaybePromise } from '../session/maybe-promise.ts'
+import { after, type MaybePromise } from '../maybe-promise.ts'
 import type { QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 import { textOf, type SourceParts } from './source.ts'
 import { WaitList } from './wait-list.ts'

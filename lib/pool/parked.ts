@@ -10,7 +10,7 @@
  */
 import type { Context } from '../http/context.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import type { MaybePromise } from '../session/maybe-promise.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /** Whose workers it takes. */
 export type ParkedKind = 'longpoll' | 'sse'

@@ -5,7 +5,7 @@
 import type { Context } from '../http/context.ts'
 import { toHttpError } from '../http/error-reply.ts'
 import type { Next } from '../middleware/compose.ts'
-import { after } from './maybe-promise.ts'
+import { after } from '../maybe-promise.ts'
 import type { Session } from './session.ts'
 
 /**

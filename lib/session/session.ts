@@ -11,7 +11,7 @@ import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
 import { fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue } from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
-import { after, type MaybePromise } from './maybe-promise.ts'
+import { after, type MaybePromise } from '../maybe-promise.ts'
 import { SessionData } from './session-data.ts'
 import type { FieldChanges, SessionStore } from './store.ts'
 

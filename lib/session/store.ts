@@ -16,7 +16,7 @@
  *    given any more, whether it has been swept or not. To use it is to create, merge or rename it; to read it is not.
  * 6. What fails rejects or throws, and leaves what was there before.
  */
-import type { MaybePromise } from './maybe-promise.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /** Names and values of a session. */
 export type Fields = ReadonlyMap<string, string>
