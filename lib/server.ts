@@ -116,7 +116,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const targetIsPath = toOriginForm(request)
-    const response = lastResponseOn(socket, request)
+    const response = lastResponseOn(socket, request, head)
     const ctx = new ContextClass(request, response)
     ctx.upgrading = { socket, head }
     ctx.lastOnConnection = true

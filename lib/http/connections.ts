@@ -55,11 +55,13 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
   let open = 0
   let refusedByLimit = 0
 
+  const closed = (): void => {
+    open -= 1
+  }
+
   server.on('connection', (socket: Socket) => {
     open += 1
-    socket.once('close', () => {
-      open -= 1
-    })
+    socket.on('close', closed)
     const address = socket.remoteAddress ?? ''
     if (options.maxPerIp === 0 || options.isTrusted(address)) return
     const count = (perAddress.get(address) ?? 0) + 1
@@ -85,6 +87,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     const { code = '' } = error
     const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
     if (status === undefined) return void socket.destroy()
+    if (hasLeft(socket, code)) return void socket.end() // As Node does where the client ends between two requests.
     // The parser complains of every piece that follows; it is thrown away (see `linger.ts`).
     if (refused.has(socket) || !socket.writable) return
     refused.add(socket)
@@ -158,6 +161,11 @@ export function retire(socket: Socket): void {
   if (parser?.incoming?.complete !== false) return void socket.destroy()
   linger(socket)
   socket.destroySoon()
+}
+
+/** Whether the client ended within a request while answers to earlier ones are owed: it waits for none of them. */
+function hasLeft(socket: Socket, code: string): boolean {
+  return code === 'HPE_INVALID_EOF_STATE' && (socket as HttpSocket)._httpMessage?.req.complete === true
 }
 
 /**

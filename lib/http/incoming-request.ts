@@ -8,9 +8,9 @@
  *    it, `optimizeEmptyRequests`, is not in version 20 and makes a request look destroyed before its body is asked for.
  * 2. Only WebSocket handshakes and CONNECT count as upgrades. Node takes any `Upgrade` field for one as soon as somebody
  *    listens for them, `h2c` of some clients too, and those must be served as the plain requests that they are
- *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9. A handshake that is
- *    sent before the answers to earlier requests of its connection have left is served as a plain request too: those
- *    answers still need the connection as it is.
+ *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9. A handshake
+ *    with a body, or one sent before the answers to earlier requests of its connection have left, is served as a plain
+ *    request too: that body and those answers still need the connection as it is.
  *
  * Surprise: Node sets `upgrade` before it knows the header fields and asks for it once it does.
  */
@@ -49,5 +49,6 @@ export class IncomingRequest extends IncomingMessage {
 
 function isHandshake({ method, headers, socket }: Incoming): boolean {
   if (method !== 'GET' || (socket as AnsweringSocket)._httpMessage) return false
+  if ((headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined) return false
   return /(?:^|[\s,])websocket(?:$|[\s,])/i.test(headers.upgrade ?? '')
 }

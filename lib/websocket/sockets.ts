@@ -54,7 +54,9 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
   const heartbeat = new Heartbeat()
-  const contexts = new Map<WebSocketConnection<Context>, Context>()
+  const open = new Set<WebSocketConnection<Context>>()
+  /** Also of those that have ended: their handlers may still be at work. */
+  const contexts = new WeakMap<WebSocketConnection<Context>, Context>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
   let slow = 0
@@ -72,21 +74,26 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     },
     onClosed: (ws, code) => {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
-      contexts.get(ws)?.abort()
-      contexts.delete(ws)
+      contextOf(ws).abort()
+      open.delete(ws)
       pool.leave()
-      if (contexts.size === 0) for (const resolve of whenGone.splice(0)) resolve()
+      if (open.size === 0) for (const resolve of whenGone.splice(0)) resolve()
     },
   }
 
-  function nameOf(ws: WebSocketConnection<Context>): string {
-    const ctx = contexts.get(ws)
-    return ctx === undefined ? 'a WebSocket' : `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
+  function contextOf(ws: WebSocketConnection<Context>): Context {
+    return contexts.get(ws) as Context // It is noted before the connection is started.
   }
 
-  function open(ctx: Context, { accept }: Handshake, handlers: WebSocketHandlers<Context>): void {
+  function nameOf(ws: WebSocketConnection<Context>): string {
+    const ctx = contextOf(ws)
+    return `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
+  }
+
+  function takeOver(ctx: Context, { accept }: Handshake, handlers: WebSocketHandlers<Context>): void {
     const { upgrading } = ctx
     if (upgrading === undefined) throw new Error('This request is no handshake')
+    if (ctx.gone) return
     if (stopping) throw overloaded('The server is being stopped')
     if (pool.enter(ctx) === 'refused') {
       refusals.say(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`)
@@ -95,9 +102,11 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
     ctx.outgoing.set('Sec-WebSocket-Accept', accept)
+    if (ctx.idToSend !== undefined) ctx.outgoing.set('X-Request-Id', ctx.idToSend)
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     ctx.response.detachSocket(upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers)
+    open.add(ws)
     contexts.set(ws, ctx)
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: open`)
     ws.start(upgrading.head, ctx)
@@ -111,15 +120,15 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
         throw new HttpError(403, 'forbidden', 'This WebSocket is asked for by another site')
       }
-      return new UpgradeReply(() => open(ctx, handshake, handlers))
+      return new UpgradeReply(() => takeOver(ctx, handshake, handlers))
     },
     async stop() {
       stopping = true
-      if (contexts.size === 0) return
+      if (open.size === 0) return
       const gone = new Promise<void>((resolve) => whenGone.push(resolve))
       heartbeat.closeAll(closeCodes.goingAway, 'The server is being stopped')
       const late = setTimeout(() => {
-        for (const ws of contexts.keys()) ws.terminate()
+        for (const ws of open) ws.terminate()
       }, stopMs)
       await gone
       clearTimeout(late)

@@ -70,7 +70,9 @@ describe('hold', () => {
       '/negative': '({ hold }) => hold(() => 1, { timeout_s: -1 })',
       '/nan': '({ hold }) => hold(() => 1, { timeout_s: NaN })',
     })
-    for (const path of ['/work', '/text', '/negative', '/nan']) assert.equal((await request(url + path)).status, 500, path)
+    for (const path of ['/work', '/text', '/negative', '/nan']) {
+      assert.equal((await request(url + path)).status, 500, path)
+    }
     const log = lines().join('\n')
     assert.match(log, /TypeError: Cannot hold: the work must be a function: it is a string/)
     for (const value of ['3', '-1', 'NaN']) {
@@ -213,7 +215,7 @@ describe('hold', () => {
     await until(() => process.listenerCount(key) === 2)
     const before = performance.now()
     await app.stop()
-    assert.ok(performance.now() - before < 1000)
+    assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
     const [word, deaf] = (await Promise.all(connections.map((each) => each.closed()))).map(parseAnswer)
     assert.deepEqual([word?.status, word?.headers['connection'], word?.body], [200, 'close', 'bye'])
     assert.deepEqual([deaf?.status, deaf?.headers['connection']], [204, 'close'])
