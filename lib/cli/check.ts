@@ -33,7 +33,9 @@ interface Found {
 export async function check(load: () => LoadedConfig): Promise<number> {
   const { loaded, problems: ofConfig } = loadOrLookOn(load)
   if (loaded === undefined) return report(ofConfig)
-  for (const warning of [...loaded.warnings, ...chooseAppKey(loaded.config).warnings]) process.stdout.write(`warning: ${warning}\n`)
+  // A key that is wrong is not empty, but is not there either: of that nothing is said.
+  const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
+  for (const warning of [...loaded.warnings, ...ofKeys]) process.stdout.write(`warning: ${warning}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   for (const note of notes) process.stdout.write(`warning: ${note}\n`)
   const problems = new Set([...ofConfig, ...problemsOfFiles(loaded), ...ofApplication])
