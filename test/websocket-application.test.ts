@@ -254,11 +254,12 @@ describe('a route', () => {
     const read = async (ctx: Context): Promise<string> => `${ctx.method} ${await ctx.readText()}`
     const { port } = await serveRoutes(t, { '/both': { action: read, handlers: echo } })
     const [, ...behind] = handshakeFields
+    const chunked = 'Transfer-Encoding: chunked'
     const rows: [string, string, string][] = [
       ['h2c', requestText('GET /both', ['Connection: Upgrade', 'Upgrade: h2c']), 'GET '],
       ['a POST', requestText('POST /both', [...handshakeFields, 'Content-Length: 3'], 'abc'), 'POST abc'],
       ['a body', requestText('GET /both', [...handshakeFields, 'Content-Length: 3'], 'abc'), 'GET abc'],
-      ['chunks', requestText('GET /both', [...handshakeFields, 'Transfer-Encoding: chunked'], '3\r\nabc\r\n0\r\n\r\n'), 'GET abc'],
+      ['chunks', requestText('GET /both', [...handshakeFields, chunked], '3\r\nabc\r\n0\r\n\r\n'), 'GET abc'],
       ['no option', requestText('GET /both', behind), 'GET '],
       ['another protocol', requestText('GET /both', ['Connection: Upgrade', 'Upgrade: websockets']), 'GET '],
     ]
@@ -319,7 +320,10 @@ describe('the pools', () => {
     const release: (() => void)[] = []
     const { port, url } = await serveRoutes(
       t,
-      { '/ws': { handlers: echo }, '/busy': { action: () => new Promise((resolve) => release.push(() => resolve('done'))) } },
+      {
+        '/ws': { handlers: echo },
+        '/busy': { action: () => new Promise((resolve) => release.push(() => resolve('done'))) },
+      },
       { 'pool_http.workers': 1, 'pool_http.queue_size': 1, 'app.env': 'dev' },
     )
     const pools = async (): Promise<{ busy: number; queue: number }> => {

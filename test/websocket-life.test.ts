@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import type { Context } from '../lib/http/context.ts'
-import type { WebSocketConnection } from '../lib/websocket/connection.ts'
+import type { WebSocketConnection, WebSocketHandlers } from '../lib/websocket/connection.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { Connection } from './support/connection.ts'
 import { parseAnswer } from './support/raw.ts'
@@ -168,7 +168,8 @@ describe('a WebSocket', () => {
 
   it('aborts the signal of its context when it ends, and not before', async (t) => {
     const signals: AbortSignal[] = []
-    const { port } = await serveRoutes(t, { '/ws': { handlers: { ...echo, open: (_ws, ctx) => void signals.push(ctx.signal) } } })
+    const handlers: WebSocketHandlers<Context> = { ...echo, open: (_ws, ctx) => void signals.push(ctx.signal) }
+    const { port } = await serveRoutes(t, { '/ws': { handlers } })
     const client = await openWebSocket(t, port, '/ws')
     client.say('x')
     await client.hear()
@@ -231,7 +232,8 @@ describe('a WebSocket', () => {
   })
 
   it('works over IPv6', async (t) => {
-    const { port } = await serveRoutes(t, { '/ws': { handlers: { open: (ws, ctx) => void ws.send(ctx.ip) } } }, { 'server.host': '::1' })
+    const handlers: WebSocketHandlers<Context> = { open: (ws, ctx) => void ws.send(ctx.ip) }
+    const { port } = await serveRoutes(t, { '/ws': { handlers } }, { 'server.host': '::1' })
     const socket = connectTcp({ port, host: '::1' })
     t.after(() => socket.destroy())
     let text = ''
@@ -305,10 +307,31 @@ describe('a client that leaves', () => {
     assert.deepEqual(endings[1], ['open', false, false])
   })
 
+  it('before its handshake is answered leaves no request behind that the stop would wait for', async (t) => {
+    const { app, port, url, lines } = await serveRoutes(t, { '/ws': { handlers: echo } }, { 'app.env': 'dev' })
+    for (let round = 0; round < 30; round++) {
+      const client = new Connection(t, port)
+      if (round % 2 === 0) await once(client.socket, 'connect')
+      client.socket.write(handshakeText('/ws'))
+      if (round % 3 === 0) client.socket.destroy()
+      else await client.reset()
+    }
+    await openWebSocket(t, port, '/ws')
+    await until(async () => (await activeOn(url)) === 1)
+    const { requests } = (await request(`${url}/svc-status`)).json() as { requests: { active: number } }
+    assert.equal(requests.active, 1)
+    // What was reset before it was read has no line; what was read has one.
+    const opened = linesOf('worker_ws', lines()).filter((line) => line.endsWith(': open')).length
+    assert.equal(lines('access.log').filter((line) => line.endsWith('"GET /ws HTTP/1.1" 101')).length, opened)
+    const before = performance.now()
+    await app.stop()
+    assert.ok(performance.now() - before < 950)
+  })
+
   it('after a refused handshake is nobody’s business, also while it still sends', async (t) => {
     const { port, url, lines } = await serveRoutes(t, { '/ws': { handlers: { open: () => assert.fail() } } })
     const piece = Buffer.alloc(3_000_000, 1)
-    for (const leave of [() => {}, (socket: Socket) => void socket.end(), (socket: Socket) => void socket.resetAndDestroy()]) {
+    for (const leave of [() => {}, ...ways.map(([, way]) => way)]) {
       const client = new WebSocketClient(t, port)
       client.socket.write(handshakeText('/ws', ['Origin: http://evil.example']))
       client.socket.write(piece, () => {})

@@ -74,7 +74,9 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     },
     onClosed: (ws, code) => {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
-      contextOf(ws).abort()
+      const ctx = contextOf(ws)
+      ctx.abort()
+      if (!ctx.closed) ctx.response.emit('close') // The 101 could not be written, of which nobody else tells.
       open.delete(ws)
       pool.leave()
       if (open.size === 0) for (const resolve of whenGone.splice(0)) resolve()

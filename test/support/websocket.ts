@@ -22,12 +22,19 @@ export interface RouteParts {
   readonly action?: (ctx: Context) => unknown
 }
 
+/** What an application has besides its routes. */
+export interface Extras {
+  /** Middleware by name. */
+  readonly middleware?: Readonly<Record<string, Middleware>>
+  readonly files?: Files
+}
+
 /** Starts an application with these routes, by their patterns; the first is named `r0`. */
 export async function serveRoutes(
   t: Pick<TestContext, 'after'>,
   routes: Readonly<Record<string, RouteParts>>,
   config: Readonly<Record<string, unknown>> = {},
-  { middleware = {}, files = {} }: { readonly middleware?: Readonly<Record<string, Middleware>>; readonly files?: Files } = {},
+  { middleware = {}, files = {} }: Extras = {},
 ): Promise<TestApplication> {
   const parts = Object.values(routes)
   const key = `websocket-${process.pid}-${Math.random()}`
@@ -47,7 +54,8 @@ export async function serveRoutes(
         return { name: `r${at}`, url, method, middleware: chain, action: `m${at}.mjs`, scope: '' }
       }),
       ...Object.fromEntries(modules),
-      ...(names.length === 0 ? {} : { 'routes/middleware/config.json': { load: ['own.mjs'] }, 'routes/middleware/own.mjs': source }),
+      'routes/middleware/config.json': { load: names.length === 0 ? [] : ['own.mjs'] },
+      'routes/middleware/own.mjs': source,
       ...files,
     },
     config,
@@ -76,7 +84,7 @@ export class WebSocketClient extends Connection {
   #at = -1
 
   /** Sends a handshake. Returns what is answered, the body too where it is refused. */
-  async handshake(target: string, fields: readonly string[] = [], behind: Uint8Array = Buffer.alloc(0)): Promise<RawAnswer> {
+  async handshake(target: string, fields: readonly string[] = [], behind: Buffer = Buffer.alloc(0)): Promise<RawAnswer> {
     this.socket.write(Buffer.concat([Buffer.from(handshakeText(target, fields)), behind]))
     return this.answer()
   }
@@ -143,7 +151,7 @@ export async function openWebSocket(
   port: number,
   target: string,
   fields: readonly string[] = [],
-  behind?: Uint8Array,
+  behind?: Buffer,
 ): Promise<WebSocketClient> {
   const client = new WebSocketClient(t, port)
   const { status } = await client.handshake(target, fields, behind)
