@@ -205,14 +205,18 @@ export function createApp(options: AppOptions = {}): App {
     return { host: address, port, url }
   }
 
+  let webSocketsClosed: Promise<void> | undefined
   const stop = createStop({
     log: log('server'),
     drainDelayMs: config['server.drain_delay_s'] * 1000,
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
-    onDrain: () => void webSockets.stop(),
+    onDrain: () => {
+      webSocketsClosed = webSockets.stop()
+    },
     finish: async () => {
+      await webSocketsClosed
       panel.close()
       eventLoop.close()
       await application.stop()

@@ -163,6 +163,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     if (head.length > 0) this.#receive(head)
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('end', () => this.#peerEnded())
+    if (this.#socket.readableEnded) this.#peerEnded() // It left during `open`.
     this.#socket.resume()
   }
 

@@ -19,11 +19,14 @@ export class Outbox {
   readonly #socket: Socket
   readonly #onWritten: () => void
   readonly #written = (): void => {
+    this.#pending -= 1
     this.#flush()
     if (!this.blocked) this.#onWritten()
   }
   #gathered: Buffer | undefined = undefined
   #length = 0
+  /** Writes of this outbox that the operating system has not taken yet. */
+  #pending = 0
   #scheduled = false
 
   /** @param onWritten called whenever all that was handed to the operating system has been taken */
@@ -68,8 +71,9 @@ export class Outbox {
     this.#flush()
   }
 
+  /** Behind a write of others, the 101, nothing would come back for what is gathered: it follows it at once. */
   #flush(): void {
-    if (!this.blocked) this.#handOver()
+    if (!this.blocked || this.#pending === 0) this.#handOver()
   }
 
   #handOver(): void {
@@ -77,11 +81,13 @@ export class Outbox {
     const gathered = this.#gathered.subarray(0, this.#length)
     this.#gathered = undefined
     this.#length = 0
+    this.#pending += 1
     this.#socket.write(gathered, this.#written)
   }
 
   #addLong(opcode: number, payload: string | Buffer, length: number): void {
     this.#handOver()
+    this.#pending += 1
     if (typeof payload === 'string') {
       const frame = Buffer.allocUnsafe(maxHeaderBytes + length)
       const start = writeHeader(frame, 0, opcode, length)
