@@ -112,7 +112,11 @@ describe('requests that cannot be served', () => {
   it('are cut when their answer has begun', async (t) => {
     const { port, url } = await serve(t, {
       ...actions,
-      '/stream': `(ctx) => new Promise(() => { ctx.response.writeHead(200, ['Content-Length', '9']); ctx.response.write('begun') })`,
+      '/stream': `(ctx) => new Promise((resolve) => {
+        ctx.signal.addEventListener('abort', resolve)
+        ctx.response.writeHead(200, ['Content-Length', '9'])
+        ctx.response.write('begun')
+      })`,
     })
     const client = new Connection(t, port)
     await client.send(requestText('POST /stream', ['Transfer-Encoding: chunked'], '1\r\nx\r\n'))
