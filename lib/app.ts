@@ -21,6 +21,7 @@ import { createListener } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs } from './log/logs.ts'
+import { RateLimited } from './log/rate-limited.ts'
 import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Histogram } from './metrics/histogram.ts'
@@ -104,6 +105,8 @@ export function createApp(options: AppOptions = {}): App {
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
     { bodyLimitBytes: config['server.body_limit_kb'] * 1024, clientAddress, makeRequestId: createRequestIds() },
   )
+  const alertOn = new RateLimited(log('pool_detector').warn, 1000)
+  const alertOff = new RateLimited(log('pool_detector').info, 1000)
   const requests = createRequestServer({
     registry,
     ContextClass,
@@ -112,7 +115,7 @@ export function createApp(options: AppOptions = {}): App {
       queueSize: config['pool_http.queue_size'],
       alertPercent: config['pool_http.alert_pct'],
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
-      onAlert: (on) => log('pool_detector')[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}`),
+      onAlert: (on) => (on ? alertOn : alertOff).say(`pool_http: alert ${on ? 'on' : 'off'}`),
     },
     restPool: {
       workersSse: config['pool_rest.workers_sse'],

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import type { Context } from '../lib/http/context.ts'
+import type { WebSocketHandlers } from '../lib/websocket/connection.ts'
 import { makeCertificate } from './support/certificate.ts'
+import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 import { until } from './support/until.ts'
+import { clientFrame } from './websocket/frames.ts'
 import { handshakeText, openWebSocket, serveRoutes } from './support/websocket.ts'
 
 it('sends over TLS what open sends', async (t) => {
@@ -22,18 +27,22 @@ it('sends over TLS what open sends', async (t) => {
 })
 
 it('ends when its client sent an end during open', async (t) => {
-  let opened = (): void => {}
+  const opening: { done?: () => void; socket?: Socket } = {}
   const endings: number[] = []
-  const { port, lines } = await serveRoutes(t, {
-    '/ws': { handlers: { open: () => new Promise<void>((resolve) => (opened = resolve)), close: (_ws, code) => void endings.push(code) } },
-  })
+  const handlers: WebSocketHandlers<Context> = {
+    open: (_ws, { request }) => {
+      opening.socket = request.socket
+      return new Promise<void>((resolve) => (opening.done = resolve))
+    },
+    close: (_ws, code) => void endings.push(code),
+  }
+  const { port } = await serveRoutes(t, { '/ws': { handlers } })
   const client = await openWebSocket(t, port, '/ws')
   client.socket.end()
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  opened()
+  await until(() => opening.socket?.readableEnded === true)
+  opening.done?.()
   await until(() => endings.length === 1)
   assert.deepEqual(endings, [1006])
-  assert.ok(lines().length > 0)
 })
 
 it('calls the close handlers before the teardown of the application', async (t) => {
@@ -58,4 +67,32 @@ it('calls the close handlers before the teardown of the application', async (t) 
   await stopped
   assert.deepEqual(order, ['1001', '1006', 'teardown'])
   assert.equal(lines().filter((line) => /worker_ws.*closed with/.test(line)).length, 2)
+})
+
+it('hears nothing more of a peer that does not read, until it reads again', async (t) => {
+  const count = 40
+  const payload = Buffer.alloc(1_000_000, 'x')
+  let heard = 0
+  const handlers: WebSocketHandlers<Context> = {
+    message: (ws, data) => {
+      heard += 1
+      ws.send(data)
+    },
+  }
+  const { port, url } = await serveRoutes(t, { '/ws': { handlers } }, { 'app.env': 'dev' })
+  const client = await openWebSocket(t, port, '/ws')
+  client.socket.pause()
+  for (let sent = 0; sent < count; sent += 1) client.socket.write(clientFrame({ opcode: 2, payload }))
+  const heardSoFar = async (): Promise<number> => {
+    const status = (await request(`${url}/svc-status`)).json() as { pool_ws: { active: number; slow: number } }
+    assert.deepEqual([status.pool_ws.active, status.pool_ws.slow], [1, 0])
+    return heard
+  }
+  let before = -1
+  await until(async () => before === (before = await heardSoFar()) && before > 0)
+  assert.ok(heard < count, `${heard} messages were read`)
+  let bytes = 0
+  client.socket.on('data', (chunk: Buffer) => (bytes += chunk.length))
+  client.socket.resume()
+  await until(() => heard === count && bytes >= count * payload.length)
 })

@@ -84,7 +84,7 @@ export class Channel {
    * @returns what ends it
    * @throws TypeError when the listener is no function
    */
-  subscribe(listener: (event: HeardEvent) => void): Unsubscribe {
+  subscribe(listener: (event: HeardEvent) => unknown): Unsubscribe {
     if (typeof listener !== 'function') {
       const what = `the listener must be a function: it is of type ${typeof listener}`
       throw new TypeError(`Cannot subscribe to channel "${this.name}": ${what}`)
@@ -221,16 +221,23 @@ export class Channel {
     if (this.#listeners.size > 0) this.#tellListeners(events)
   }
 
+  /** One listener; what it throws, now or later, is nobody else's business. */
+  #tell(hear: (event: HeardEvent) => unknown, event: HeardEvent): void {
+    const failed = (error: unknown): void => this.parts.report(`channel "${this.name}": a listener failed`, error)
+    try {
+      const outcome = hear(event)
+      if (outcome instanceof Promise) outcome.catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
   #tellListeners(events: readonly ChannelEvent[]): void {
     for (const { id, text } of events) {
       const event = { id, data: JSON.parse(text) as unknown }
       for (const listener of this.#listeners) {
         if (id <= listener.since) continue
-        try {
-          listener.hear(event)
-        } catch (error) {
-          this.parts.report(`channel "${this.name}": a listener failed`, error)
-        }
+        this.#tell(listener.hear, event)
       }
     }
   }

@@ -66,7 +66,7 @@ export function checkTimeout(what: string, seconds: unknown): number {
 function checkForm<F extends string>(forms: readonly F[], form: string | undefined): F | undefined {
   const found = forms.find((one) => one === form)
   if (found !== undefined || form === undefined) return found
-  const known = `of this source form must be ${forms.join(' or ')}`
+  const known = `for this source the form must be ${forms.join(' or ')}`
   throw new TypeError(`Cannot open a long poll: ${known}: it is ${String(form)}`)
 }
 

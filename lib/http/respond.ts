@@ -43,8 +43,7 @@ export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: bo
 function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
-  const headers = headersOf(ctx, lastOnConnection)
-  for (const field of reply.headers) headers.push(field)
+  const headers = withFields(headersOf(ctx, lastOnConnection), reply.headers)
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
@@ -79,6 +78,14 @@ function write(ctx: Context, status: number, headers: string[], body: string | U
   ctx.sentBytes = length
   if (typeof body === 'string' && body.length === length) endWithText(response, body) // as many bytes as characters: ASCII
   else response.end(body)
+}
+
+/** The application's fields and those that a stream or a file must have, which take the place of the former. */
+function withFields(headers: string[], own: readonly string[]): string[] {
+  if (headers.length === 0) return own.slice()
+  const names = own.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+  const kept = headers.filter((_, at) => !names.includes((headers[at - (at % 2)] as string).toLowerCase()))
+  return [...kept, ...own]
 }
 
 /** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */

@@ -2,7 +2,8 @@
  * One WebSocket connection, the server's side (RFC 6455): messages in and out, ping and pong, the closing handshake.
  *
  * Messages are handed to the application as they come; it is not waited for where its handler returns a promise. Only
- * `open` is: nothing is read before it is done.
+ * `open` is: nothing is read before it is done. Nor is a peer read that does not read: what is sent to it may wait up to
+ * a bound, from half of that on it is not heard, and when it stays so the heartbeat cuts it.
  *
  * Surprise: the `close` handler runs when the connection has ended, not when closing begins; with the code that the
  * peer sent, or with the one that this side failed it with (1002, 1007, 1009), else 1006.
@@ -59,6 +60,8 @@ export class WebSocketConnection<C = unknown> implements Beating {
   #seenAt = 0
   #pinged = false
   #closingSince = 0
+  /** Whether nothing is read, since the peer does not read either: what it sends would only be answered into memory. */
+  #holdsBack = false
   /** What the last ping had that could not be answered yet. */
   #owedPong: Buffer | undefined = undefined
   #values: Record<string, unknown> | undefined = undefined
@@ -72,7 +75,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#services = services
     this.#handlers = handlers
     this.#reader = new MessageReader(services.maxMessageBytes)
-    this.#outbox = new Outbox(socket, () => this.#sendOwedPong())
+    this.#outbox = new Outbox(socket, () => this.#written())
   }
 
   /**
@@ -175,13 +178,24 @@ export class WebSocketConnection<C = unknown> implements Beating {
       this.#reader.push(chunk)
       while (this.#reading) {
         const received = this.#reader.next()
-        if (received === undefined) return
+        if (received === undefined) return this.#holdBackIfFull()
         if (received instanceof ControlFrame) this.#control(received)
         else if (this.#phase === 'open') this.#attempt(() => this.#handlers.message?.(this, received))
       }
     } catch (error) {
       this.#broken(error)
     }
+  }
+
+  #holdBackIfFull(): void {
+    if (this.#holdsBack || this.#phase !== 'open' || this.#outbox.bytes <= this.#fullBytes) return
+    this.#holdsBack = true
+    this.#socket.pause()
+  }
+
+  /** The bytes that wait for the peer from which on nothing is read of it. */
+  get #fullBytes(): number {
+    return this.#services.maxBufferedBytes / 2
   }
 
   #control({ opcode, payload }: ControlFrame): void {
@@ -192,9 +206,13 @@ export class WebSocketConnection<C = unknown> implements Beating {
     else this.#outbox.add(opcodes.pong, payload)
   }
 
-  #sendOwedPong(): void {
+  #written(): void {
+    if (this.#holdsBack && this.#outbox.bytes <= this.#fullBytes) {
+      this.#holdsBack = false
+      this.#socket.resume()
+    }
     const owed = this.#owedPong
-    if (owed === undefined) return
+    if (owed === undefined || this.#outbox.blocked) return
     this.#owedPong = undefined
     if (this.#phase === 'open') this.#outbox.add(opcodes.pong, owed)
   }

@@ -21,7 +21,7 @@ export class Outbox {
   readonly #written = (): void => {
     this.#pending -= 1
     this.#flush()
-    if (!this.blocked) this.#onWritten()
+    this.#onWritten()
   }
   #gathered: Buffer | undefined = undefined
   #length = 0
@@ -29,7 +29,7 @@ export class Outbox {
   #pending = 0
   #scheduled = false
 
-  /** @param onWritten called whenever all that was handed to the operating system has been taken */
+  /** @param onWritten called whenever the operating system has taken something */
   constructor(socket: Socket, onWritten: () => void) {
     this.#socket = socket
     this.#onWritten = onWritten

@@ -41,9 +41,8 @@ export interface WebSockets {
   readonly slow: number
 }
 
-/** Bytes that may wait for a peer that does not read: eight of the largest messages, and 1 MiB at least. */
-const bufferedMessages = 8
-const leastBufferedBytes = 2 ** 20
+/** What may wait for a peer that does not read besides one of the largest messages. */
+const bufferedBytes = 2 ** 20
 /** How long peers have at a stop to answer the Close frame, in milliseconds. */
 const stopMs = 500
 
@@ -65,7 +64,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
   const services: WebSocketServices<Context> = {
     heartbeat,
     maxMessageBytes,
-    maxBufferedBytes: Math.max(bufferedMessages * maxMessageBytes, leastBufferedBytes),
+    maxBufferedBytes: maxMessageBytes + bufferedBytes,
     onError: (error, ws) => errorLog.error(`${nameOf(ws)}: a WebSocket handler failed`, error),
     onProtocolError: (error, ws) => socketLog.info(`${nameOf(ws)}: closed with ${error.code}: ${error.message}`),
     onSlow: (ws) => {

@@ -158,13 +158,16 @@ describe('a function of the server that listens to a channel', () => {
     channel.subscribe(() => {
       throw new Error('listener')
     })
+    channel.subscribe(async () => {
+      throw new Error('listener')
+    })
     channel.subscribe((event) => heard.push(event.data))
     await turns()
     channel.publish(1)
     channel.publish(2)
     await turns()
     assert.deepEqual(heard, [1, 2])
-    assert.deepEqual(errors, Array(2).fill('channel "a": a listener failed: listener'))
+    assert.deepEqual(errors, Array(4).fill('channel "a": a listener failed: listener'))
   })
 
   it('must be a function', (t) => {
