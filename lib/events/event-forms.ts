@@ -4,6 +4,7 @@
  * Surprise: each form is kept until the next one is made, since those who wait at the newest event all get the same: it
  * is made once, and all share its bytes. The ids of a channel have no holes, so the first and the last tell what it is.
  */
+import { endWithText } from '../http/one-write.ts'
 import { jsonType, StreamReply } from '../http/reply.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 
@@ -48,6 +49,7 @@ export function jsonAnswer(text: string): StreamReply {
   const length = Buffer.byteLength(text)
   const body = length > longestText ? Buffer.from(text) : text
   const headers = ['Content-Type', jsonType, 'Cache-Control', 'no-store', 'Content-Length', String(length)]
+  if (length === text.length) return new StreamReply(200, headers, length, (response) => endWithText(response, text))
   return new StreamReply(200, headers, length, (response) => response.end(body))
 }
 

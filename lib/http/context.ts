@@ -28,6 +28,13 @@ export interface ContextServices {
   readonly makeRequestId: () => string
 }
 
+/** A member of a feature that was asked for. A request asks for few, so a list takes less memory than an array. */
+interface MadeMember {
+  readonly index: number
+  readonly value: unknown
+  readonly next: MadeMember | undefined
+}
+
 const noNames: readonly string[] = []
 
 export class Context implements AccessEntry {
@@ -87,7 +94,7 @@ export class Context implements AccessEntry {
   readonly #startedAt = performance.now()
   #names = noNames
   #values = noNames
-  #made: unknown[] | undefined = undefined
+  #made: MadeMember | undefined = undefined
   #outgoing: HeaderList | undefined = undefined
   #body: Body | undefined = undefined
   #query: URLSearchParams | undefined = undefined
@@ -335,8 +342,10 @@ export class Context implements AccessEntry {
 
   /** A member of a feature: made when it is first asked for, then kept. `index` is the feature member's own number. */
   memo(index: number, make: (ctx: Context) => unknown): unknown {
-    const made = (this.#made ??= [])
-    return index in made ? made[index] : (made[index] = make(this))
+    for (let made = this.#made; made !== undefined; made = made.next) if (made.index === index) return made.value
+    const value = make(this)
+    this.#made = { index, value, next: this.#made }
+    return value
   }
 
   /** Whether the client is known to have left, or the answer has ended: nothing that is written now arrives. */

@@ -16,11 +16,15 @@ interface HeaderSection {
 }
 
 /**
- * To be called right after `writeHead`, not for an answer to HEAD.
+ * To be called right after `writeHead`. An answer to HEAD gets no text.
  * @param text ASCII only: the header section is sent in Latin-1
  */
 export function endWithText(response: ServerResponse, text: string): void {
   const holder = response as HeaderSection
+  if (response.req.method === 'HEAD') {
+    response.end()
+    return
+  }
   if (typeof holder._header !== 'string' || text.length > maxLength) {
     response.end(text)
     return

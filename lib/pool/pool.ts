@@ -121,6 +121,11 @@ export class Pool<T> implements PoolCounts {
   /** Gives one worker back; the item that has waited longest gets it. */
   leave(): void {
     this.#busy -= 1
+    if (this.#queue.size > 0) this.#handOver()
+    if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
+  }
+
+  #handOver(): void {
     if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
     this.#handingOver = true
     for (const [next, since] of this.#queue) {
@@ -131,7 +136,6 @@ export class Pool<T> implements PoolCounts {
       this.#start(next)
     }
     this.#handingOver = false
-    if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
   }
 
   /** Takes a waiting item out of the queue. Returns false when it was not waiting. */

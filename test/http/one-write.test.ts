@@ -32,6 +32,12 @@ it('sends the header section and the text, whatever its length', async (t) => {
   }
 })
 
+it('sends no text to HEAD', async (t) => {
+  const url = await serve(t, endWithText)
+  const received = await exchange(Number(new URL(url).port), 'HEAD /short HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  assert.match(received, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/)
+})
+
 it('keeps the order of answers on one connection', async (t) => {
   const url = await serve(t, endWithText)
   const heads = ['/short', '/fields', '/short'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n`)
