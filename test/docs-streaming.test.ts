@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict'
+import { get, type ClientRequest } from 'node:http'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { startApplication, type TestApplication } from './support/application.ts'
+import { Connection, requestText } from './support/connection.ts'
+import { runCurlLines } from './support/curl.ts'
+import { readPage, shownFiles, tableBelow } from './support/markdown.ts'
+import { request } from './support/request.ts'
+import { until } from './support/until.ts'
+import { openWebSocket, WebSocketClient } from './support/websocket.ts'
+
+const page = readPage('docs/streaming.md')
+const files = { 'package.json': { type: 'module' }, ...shownFiles(page) }
+
+/** What the clients of the page are given. */
+interface Follower {
+  readonly take: (events: readonly { data: { text: string } }[]) => void
+  readonly reload: () => Promise<number>
+}
+interface Clients {
+  followByPolls(url: string, since: number, options: Follower & { signal: AbortSignal }): Promise<void>
+  followByEvents(url: string, since: number, options: Follower): () => void
+  openSocket(
+    url: string,
+    options: { load: () => Promise<State>; show: (all: Message[]) => void; add: (one: Message) => void },
+  ): () => void
+}
+interface Message {
+  text: string
+}
+interface State {
+  messages: Message[]
+  last_id: number
+}
+
+describe('docs/streaming.md', () => {
+  it('has curl lines that print what stands there', async (t) => {
+    const { url, folder, app } = await startApplication(t, files)
+    assert.deepEqual(app.warnings(), [])
+    await runCurlLines(page, { 8080: url }, folder)
+  })
+
+  it('shows how a stream begins', async (t) => {
+    const { port, url } = await startApplication(t, files)
+    await request(`${url}/messages`, { method: 'POST', body: 'text=Hello', headers: form })
+    const connection = new Connection(t, port)
+    connection.socket.write(requestText('GET /messages/stream?since=0'))
+    await until(() => connection.received.includes('Hello'))
+    const shown = page.blocks.find(({ text }) => text.startsWith('retry: '))?.text ?? ''
+    const sent = connection.received.slice(connection.received.indexOf('\r\n\r\n') + 4)
+    const lines = sent.split('\r\n').filter((line) => !/^[0-9a-f]+$/.test(line)).join('') // without the chunks' lengths
+    assert.match(lines, new RegExp(`^${shown.replace(/[{}[\]]/g, '\\$&').replaceAll('...', '\\d+')}$`))
+  })
+
+  it('has clients that follow by each of the three, over a restart', async (t) => {
+    standIn(t, 'EventSource', EventSourceStandIn)
+    standIn(t, 'WebSocket', webSocketStandIn(t))
+    const first = await startApplication(t, files)
+    const clients = await loadClients(first)
+    const { url, port } = first
+    const seen = { polls: [] as string[], events: [] as string[], socket: [] as string[] }
+    const load = async (): Promise<State> => (await request(`${url}/messages`)).json() as State
+    const follow = (name: 'polls' | 'events'): Follower => ({
+      take: (events) => seen[name].push(...events.map(({ data }) => data.text)),
+      reload: async () => {
+        const { messages, last_id } = await load()
+        seen[name] = messages.map(({ text }) => text)
+        return last_id
+      },
+    })
+    const { last_id } = await load()
+    const polls = new AbortController()
+    const followed = clients.followByPolls(`${url}/messages/poll`, last_id, { ...follow('polls'), signal: polls.signal })
+    const endEvents = clients.followByEvents(`${url}/messages/stream`, last_id, follow('events'))
+    const endSocket = clients.openSocket(`ws://127.0.0.1:${port}/messages/socket`, {
+      load,
+      show: (all) => (seen.socket = all.map(({ text }) => text)),
+      add: ({ text }) => seen.socket.push(text),
+    })
+    const say = (text: string): Promise<unknown> =>
+      request(`${url}/messages`, { method: 'POST', body: `text=${text}`, headers: form })
+    const all = (...texts: string[]): Promise<void> =>
+      until(() => Object.values(seen).every((list) => list.join() === texts.join()))
+    await say('one')
+    await all('one')
+    await say('two')
+    await all('one', 'two')
+
+    await first.app.stop()
+    const second = await startApplication(t, files, { 'server.port': port })
+    await say('three')
+    await all('three')
+    await say('four')
+    await all('three', 'four')
+    polls.abort()
+    endEvents()
+    endSocket()
+    await followed
+    await second.app.stop()
+  })
+
+  it('has a WebSocket that publishes texts and closes on others', async (t) => {
+    const { port } = await startApplication(t, files)
+    const client = await openWebSocket(t, port, '/messages/socket')
+    client.say('Hello')
+    assert.match(await client.hear(), /^\{"id":\d+,"data":\{"text":"Hello"\}\}$/)
+    client.say('x'.repeat(501))
+    assert.deepEqual(await client.closing(), [1008, 'A text of at most 500 characters'])
+  })
+
+  it('lists the limits by their keys', async (t) => {
+    const { app } = await startApplication(t, {})
+    const keys = tableBelow(page, '## Limits').map(([key = '']) => key.slice(1, -1))
+    assert.deepEqual(keys.filter((key) => !(key in app.config)), [])
+    const pools = Object.keys(app.config).filter((key) => /^pool_(rest|ws)\./.test(key))
+    assert.deepEqual(pools.filter((key) => !keys.includes(key)), [])
+  })
+
+  it('lists what a WebSocket can do', async (t) => {
+    const { port, lines } = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
+      'a.mjs': `export const websocket = {
+        open(ws, { log }) { log('members ' + Object.getOwnPropertyNames(Object.getPrototypeOf(ws)).join()) },
+      }`,
+    })
+    await openWebSocket(t, port, '/')
+    await until(() => lines().some((line) => line.includes('members ')))
+    const members = lines().join('\n').match(/members (.*)/)?.[1]?.split(',') ?? []
+    const internal = ['constructor', 'start', 'beat']
+    const cells = tableBelow(page, '## WebSockets').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell)
+    const documented = cells.slice(cells.indexOf('member of `ws`') + 2) // behind the handlers, the head and its line
+    assert.deepEqual(documented.sort(), members.filter((name) => !internal.includes(name)).sort())
+  })
+})
+
+describe('docs/troubleshooting.md on events and WebSockets', () => {
+  it('explains every line of the log, and none that is never written', async (t) => {
+    const rows = tableBelow(readPage('docs/troubleshooting.md'), '## Lines of events and WebSockets')
+    const patterns = rows.map(([level = '', module = '', text = '']) => patternOf(level, module, text.slice(1, -1)))
+    const lines = [...(await linesOfWaits(t)), ...(await linesOfWrongUse(t))]
+    assert.deepEqual(lines.filter((line) => !patterns.some((pattern) => pattern.test(line))), [])
+    assert.deepEqual(patterns.filter((pattern) => !lines.some((line) => pattern.test(line))), [])
+  })
+})
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+function patternOf(level: string, module: string, text: string): RegExp {
+  const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+  return new RegExp(`^${level} ${module} ${parts.join('.*')}$`)
+}
+
+/** Level, module and message of what is WARN or ERROR; that of the admin panel aside. */
+function problemsOf({ lines }: TestApplication): string[] {
+  const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[(?!server)(\w+)\] (.*)$/.exec(line))
+  return found.flatMap((match) => (match === null ? [] : [match.slice(1).join(' ')]))
+}
+
+/** Limits that are reached, handlers and listeners that fail, a client that is sent too much. */
+async function linesOfWaits(t: TestContext): Promise<string[]> {
+  const routes = ['poll', 'stream', 'publish', 'late'].map((name) => ({ name, url: `/${name}`, action: `a.mjs@${name}` }))
+  const sockets = ['full', 'broken'].map((name) => ({ name, url: `/${name}`, action: `${name}.mjs` }))
+  const given = {
+    'routes/a.json': [...routes, ...sockets],
+    'a.mjs': `import { setTimeout as delay } from 'node:timers/promises'
+      export const poll = ({ longPoll, channel }) => longPoll(channel('a'))
+      export const stream = ({ sse, channel }) => sse(channel('a'))
+      export const publish = ({ channel }) => channel('a').publish(1)
+      export const late = ({ hold }) => hold(() => delay(50).then(() => { throw new Error('late') }), { timeout_s: 0.001 })`,
+    'full.mjs': 'export const websocket = { open(ws) { while (ws.send(Buffer.alloc(1 << 20))); } }',
+    'broken.mjs': "export const websocket = { open() { throw new Error('no') } }",
+    'routes/middleware/config.json': { load: ['own.mjs'] },
+    'routes/middleware/own.mjs': `export function setup({ channel }) {
+      channel('a').subscribe(() => { throw new Error('no') })
+    }`,
+  }
+  const refusing: TestApplication[] = []
+  for (const path of ['/poll', '/stream', '/full']) {
+    const none = { pool_rest: { workers_longpoll: 0, workers_sse: 0 }, pool_ws: { workers: 0 } }
+    const one = await startApplication(t, given, none) // Each writes at most one such line a second.
+    const refused = path === '/full' ? new WebSocketClient(t, one.port).handshake(path) : request(one.url + path)
+    assert.equal((await refused).status, 503)
+    refusing.push(one)
+  }
+
+  const application = await startApplication(t, given)
+  const { url, port } = application
+  await request(`${url}/late`)
+  await request(`${url}/publish`)
+  for (const path of ['/broken', '/full']) await openWebSocket(t, port, path)
+  for (const text of ['after its wait', 'a listener failed', 'handler failed', 'cut, since']) {
+    await until(() => problemsOf(application).some((line) => line.includes(text)))
+  }
+  return [...refusing.flatMap(problemsOf), ...problemsOf(application)]
+}
+
+/** What events are given that they cannot take. */
+async function linesOfWrongUse(t: TestContext): Promise<string[]> {
+  const wrong = {
+    source: "({ longPoll }) => longPoll('a')",
+    option: "({ longPoll, channel }) => longPoll(channel('a'), { timeout: 1 })",
+    time: "({ longPoll, channel }) => longPoll(channel('a'), { timeout_s: -1 })",
+    form: "({ longPoll, channel }) => longPoll(channel('a'), { form: 'typed' })",
+    stream: "({ sse, queue }) => sse(queue('a'))",
+    retry: "({ sse, channel }) => sse(channel('a'), { retry_ms: 0.5 })",
+    channel: '({ channel }) => channel(7)',
+    queue: "({ queue }) => queue('a', { events: 0 })",
+    other: "({ channel }) => { channel('a'); channel('a', { events: 7 }) }",
+    publish: "({ channel }) => channel('a').publish(undefined)",
+    push: "({ queue }) => queue('a').push(() => {})",
+    subscribe: "({ channel }) => channel('a').subscribe(7)",
+    hold: '({ hold }) => hold(7)',
+    holdTime: "({ hold }) => hold(() => 1, { timeout_s: 'a' })",
+    twice: "({ hold, longPoll, channel }) => hold(() => longPoll(channel('a')))",
+    keep: "(ctx) => (globalThis.kept ??= ctx.longPoll(ctx.channel('a'), { timeout_s: 0 }))",
+  }
+  const names = Object.keys(wrong)
+  const application = await startApplication(t, {
+    'routes/a.json': names.map((name) => ({ name, url: `/${name}`, action: `a.mjs@${name}` })),
+    'a.mjs': Object.entries(wrong).map(([name, text]) => `export const ${name} = ${text}\n`).join(''),
+  })
+  for (const name of names.filter((one) => one !== 'keep')) {
+    assert.equal((await request(`${application.url}/${name}`)).status, 500, name)
+  }
+  assert.equal((await request(`${application.url}/keep`)).status, 200)
+  assert.equal((await request(`${application.url}/keep`)).status, 500)
+  Reflect.deleteProperty(globalThis, 'kept')
+  return problemsOf(application)
+}
+
+async function loadClients({ folder }: TestApplication): Promise<Clients> {
+  const load = (name: string): Promise<object> =>
+    import(pathToFileURL(join(folder, 'public', `${name}.js`)).href) as Promise<object>
+  // The page says what they export; that they are there shows when they are called.
+  return { ...(await load('poll')), ...(await load('events')), ...(await load('socket')) } as Clients
+}
+
+/** Puts a class in the place of a browser's until the test ends: not every Node has them. */
+function standIn(t: TestContext, name: string, Class: unknown): void {
+  const own = Object.getOwnPropertyDescriptor(globalThis, name)
+  Object.defineProperty(globalThis, name, { value: Class, configurable: true, writable: true })
+  t.after(() => {
+    if (own === undefined) Reflect.deleteProperty(globalThis, name)
+    else Object.defineProperty(globalThis, name, own)
+  })
+}
+
+interface StreamEvent {
+  readonly lastEventId: string
+  readonly data: string
+}
+
+/** As much of an EventSource as the page's client uses (HTML Standard, section 9.2). */
+class EventSourceStandIn {
+  static readonly CLOSED = 2
+  readyState = 0
+  onmessage: (event: StreamEvent) => void = () => {}
+  onerror: () => void = () => {}
+  readonly #url: string
+  readonly #listeners = new Map<string, (event: StreamEvent) => void>()
+  #lastId = ''
+  #request: ClientRequest | undefined = undefined
+  #timer: NodeJS.Timeout | undefined = undefined
+
+  constructor(url: string) {
+    this.#url = url
+    this.#connect()
+  }
+
+  addEventListener(name: string, listener: (event: StreamEvent) => void): void {
+    this.#listeners.set(name, listener)
+  }
+
+  close(): void {
+    this.readyState = EventSourceStandIn.CLOSED
+    clearTimeout(this.#timer)
+    this.#request?.destroy()
+  }
+
+  #connect(): void {
+    const headers = this.#lastId === '' ? {} : { 'last-event-id': this.#lastId }
+    this.#request = get(this.#url, { headers, agent: false }, (response) => {
+      if (response.statusCode !== 200) this.close()
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        const blocks = (text + chunk).split('\n\n')
+        text = blocks.pop() ?? ''
+        for (const block of blocks) this.#read(block)
+      })
+      response.on('error', () => {}) // `close` follows.
+    })
+    this.#request.on('error', () => {}).on('close', () => {
+      if (this.readyState === EventSourceStandIn.CLOSED && this.#request?.destroyed) return
+      this.#timer = setTimeout(() => this.#connect(), 2000)
+      this.onerror()
+    })
+  }
+
+  #read(block: string): void {
+    if (this.readyState === EventSourceStandIn.CLOSED) return
+    const fields = new Map(block.split('\n').map((line) => line.split(/: (.*)/s, 2) as [string, string]))
+    this.#lastId = fields.get('id') ?? this.#lastId
+    const data = fields.get('data')
+    if (data === undefined) return
+    const listener = this.#listeners.get(fields.get('event') ?? '') ?? this.onmessage
+    listener({ lastEventId: this.#lastId, data })
+  }
+}
+
+/** As much of a WebSocket as the page's client uses. */
+function webSocketStandIn(t: TestContext): unknown {
+  return class {
+    onopen: () => void = () => {}
+    onmessage: (event: { data: string }) => void = () => {}
+    onclose: () => void = () => {}
+    readonly #client: WebSocketClient
+
+    constructor(url: string) {
+      const { port, pathname } = new URL(url)
+      this.#client = new WebSocketClient(t, Number(port))
+      void this.#run(pathname)
+    }
+
+    close(): void {
+      this.#client.socket.destroy()
+    }
+
+    async #run(path: string): Promise<void> {
+      try {
+        if ((await this.#client.handshake(path)).status === 101) await this.#hear()
+      } catch {
+        // What it was does not matter: it has ended.
+      }
+      this.close()
+      this.onclose()
+    }
+
+    async #hear(): Promise<void> {
+      this.onopen()
+      for (;;) {
+        const frame = await this.#client.next()
+        if (frame?.opcode !== 1) return
+        this.onmessage({ data: frame.payload.toString() })
+      }
+    }
+  }
+}
