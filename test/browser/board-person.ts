@@ -18,11 +18,12 @@ export async function signUp(page: Page, url: string, name: string): Promise<voi
   await send(page, { name, password, password2: password })
 }
 
-/** Presses the back button. Resolves when the page has loaded, anew: one that the browser had kept would not load. */
+/** Presses the back button. Resolves when the page is there, loaded anew or as the browser has kept it. */
 export async function goBack(page: Page): Promise<void> {
   await page.evaluate(`{
     const button = document.createElement('button')
     button.id = 'back'
+    button.style.cssText = 'position: fixed; left: 0; top: 0; z-index: 1' // What else moves on the page does not move it.
     button.onclick = () => history.back()
     document.querySelector('main').append(button)
   }`)

@@ -171,7 +171,9 @@ export class Page {
   }
 
   #note(method: string, parameters: Json): void {
-    if (method === 'Page.loadEventFired') this.#loads += 1
+    // A page that the browser has kept, as behind the back button, comes back without loading.
+    const isBack = method === 'Page.frameNavigated' && parameters['type'] === 'BackForwardCacheRestore'
+    if (method === 'Page.loadEventFired' || isBack) this.#loads += 1
     if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(parameters['exceptionDetails']))
     if (method === 'Runtime.consoleAPICalled' && parameters['type'] === 'error') this.errors.push(JSON.stringify(parameters['args']))
     const entry = parameters['entry'] as { level: string; text: string; url?: string } | undefined // of Log.entryAdded
