@@ -29,9 +29,10 @@ interface Figures {
   readonly publishMs: number
   /** The server's processor time for it, in milliseconds. */
   readonly publishCpuMs: number
-  /** The 99th percentile of a plain request, in microseconds: with no poll held, and with all. */
+  /** The 99th percentile of a plain request, in microseconds, with no poll held and with all; how many times that is. */
   readonly quietUs: number
   readonly busyUs: number
+  readonly busyTimes: number
   /** From the publishing to the answer of the one poll that waits for it, in milliseconds. */
   readonly wakeMs: number
 }
@@ -47,7 +48,7 @@ interface Row {
 const polls = Number(process.env['BENCH_POLLS'] ?? 9000)
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const publishings = { unmeasured: 2, measured: 5 }
-const plain = { connections: 8, unmeasured: 30_000, slices: 30, inSlice: 1000 }
+const plain = { connections: 8, unmeasured: 30_000, slices: 40, inSlice: 1000 }
 const wakeUps = 200
 const clientCore = '1'
 const rows: readonly Row[] = [
@@ -56,7 +57,7 @@ const rows: readonly Row[] = [
   { title: '  processor time of it, ms', valueOf: ({ publishCpuMs }) => publishCpuMs },
   { title: 'plain request, p99, us', valueOf: ({ quietUs }) => quietUs },
   { title: '  while polls are held', valueOf: ({ busyUs }) => busyUs },
-  { title: '  times that without', valueOf: ({ quietUs, busyUs }) => busyUs / quietUs, mostValue: 1.3 },
+  { title: '  times that without', valueOf: ({ busyTimes }) => busyTimes, mostValue: 1.3 },
   { title: 'wake-up of one poll, ms', valueOf: ({ wakeMs }) => wakeMs, mostValue: 2 },
 ]
 const file = fileURLToPath(import.meta.url)
@@ -92,11 +93,14 @@ async function compare(names: readonly string[]): Promise<void> {
   try {
     for (let round = 0; round < rounds; round += 1) {
       for (const name of round % 2 === 0 ? present : present.toReversed()) {
-        const rival = await startRival(name, join(folder, `${name}-${round}`))
+        const [rival, quiet] = await Promise.all(
+          ['busy', 'quiet'].map((which) => startRival(name, join(folder, `${name}-${round}-${which}`))),
+        ) as [Rival, Rival]
         try {
-          found.get(name)?.push(await measure(rival))
+          found.get(name)?.push(await measure(rival, quiet))
         } finally {
           rival.stop()
+          quiet.stop()
         }
       }
     }
@@ -138,14 +142,15 @@ async function openEach(rival: Rival, count: number, request: string): Promise<R
   return clients
 }
 
-async function measure(rival: Rival): Promise<Figures> {
+/** @param quiet a server of the same kind that holds nothing, for requests at the same time */
+async function measure(rival: Rival, quiet: Rival): Promise<Figures> {
   const { requests, port } = rival
   const publisher = await RawClient.open(port)
   const some = await openAndHold(rival, 100)
   await publish(publisher, requests.publish, some)
   const lone = some.slice(0, plain.connections)
-  await latencies(lone, requests.plain, plain.unmeasured)
-  const quietUs = await p99Us(lone, requests.plain)
+  const others = await Promise.all(lone.map(() => RawClient.open(quiet.port)))
+  for (const clients of [lone, others]) await latencies(clients, requests.plain, plain.unmeasured)
 
   await rival.settle()
   const before = rival.residentBytes()
@@ -154,7 +159,7 @@ async function measure(rival: Rival): Promise<Figures> {
   const memoryBytes = (rival.residentBytes() - before) / polls
 
   globalThis.gc?.()
-  const busyUs = await p99Us(lone, requests.plain)
+  const p99s = await p99sUs([others, lone], requests.plain)
   const wakeMs = median(await wake(rival, lone[0] as RawClient, publisher)) // It has more than one.
 
   const times: number[] = []
@@ -168,9 +173,11 @@ async function measure(rival: Rival): Promise<Figures> {
     times.push(ms)
     cpuMs += rival.cpuMs() - cpuBefore
   }
-  for (const client of [publisher, ...some, ...waiting]) client.close()
+  for (const client of [publisher, ...some, ...others, ...waiting]) client.close()
   const publishCpuMs = cpuMs / publishings.measured
-  return { memoryBytes, publishMs: median(times), publishCpuMs, quietUs, busyUs, wakeMs }
+  const [quietUs = [], busyUs = []] = p99s
+  const plainFigures = { quietUs: median(quietUs), busyUs: median(busyUs), busyTimes: medianRatio(busyUs, quietUs) }
+  return { memoryBytes, publishMs: median(times), publishCpuMs, wakeMs, ...plainFigures }
 }
 
 /** Opens connections with a poll on each, and resolves when all are waiting. */
@@ -209,13 +216,15 @@ function publish(publisher: RawClient, request: string, clients: readonly RawCli
   })
 }
 
-/** The median of the 99th percentiles of slices: what else the machine does is in few of them. */
-async function p99Us(clients: readonly RawClient[], request: string): Promise<number> {
-  const found: number[] = []
+/** The 99th percentiles of slices, which alternate between servers: what else the machine does falls on all of them. */
+async function p99sUs(servers: readonly (readonly RawClient[])[], request: string): Promise<number[][]> {
+  const found = servers.map((): number[] => [])
   for (let slice = 0; slice < plain.slices; slice += 1) {
-    found.push(percentile(await latencies(clients, request, plain.inSlice), 99) * 1000)
+    for (const [at, clients] of servers.entries()) {
+      found[at]?.push(percentile(await latencies(clients, request, plain.inSlice), 99) * 1000)
+    }
   }
-  return median(found)
+  return found
 }
 
 /** The milliseconds of requests, of which each connection has one on the way. */

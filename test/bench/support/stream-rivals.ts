@@ -112,6 +112,7 @@ async function startNode(name: string, folder: string): Promise<Rival> {
   const port = await portOf(child)
   const control = await RawClient.open(port)
   const number = async (path: string): Promise<number> => Number(/\d+/.exec(bodyOf(await control.ask(get(path))))?.[0])
+  await number('/asked') // A connection without a request would soon be closed.
   return {
     name,
     port,
