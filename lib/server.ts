@@ -14,7 +14,7 @@ import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
-import { BodyReply, emptyReply, UpgradeReply, type Reply } from './http/reply.ts'
+import { BodyReply, emptyReply, UpgradeReply, type ReadyReply, type Reply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
@@ -86,7 +86,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
     {
-      settle,
+      settle: answerParked,
       begin: (ctx, stream) => respond(ctx, stream, draining),
       fail,
       refuse: (ctx, kind) => fail(ctx, overloadedRest(ctx, kind)),
@@ -185,6 +185,18 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
     release(ctx)
     finishIfSent(ctx)
+  }
+
+  /**
+   * Its worker is free since it was parked, and its end is left to the `close` event: one event answers thousands, and
+   * the last of them should not wait for the metrics and access lines of those before it.
+   */
+  function answerParked(ctx: Context, reply: ReadyReply): void {
+    try {
+      respond(ctx, reply, draining)
+    } catch (error) {
+      fail(ctx, error)
+    }
   }
 
   function fail(ctx: Context, thrown: unknown): void {
