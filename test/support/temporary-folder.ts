@@ -1,11 +1,20 @@
+/**
+ * Surprise: a test's own ending (`t.after`) comes too early to remove its folder, since what is stopped after it may
+ * still write there. The folders go with the process, which runs one test file.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** Makes an empty folder of the test's own, removed when the test ends. Returns its absolute path. */
-export function temporaryFolder(t: Pick<TestContext, 'after'>): string {
+const folders: string[] = []
+process.on('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Makes an empty folder of the test's own. Returns its absolute path. */
+export function temporaryFolder(_t?: Pick<TestContext, 'after'>): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
