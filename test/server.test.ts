@@ -14,6 +14,7 @@ import { startApplication } from './support/application.ts'
 import { Connection, requestText } from './support/connection.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
+import { emptyRestPool } from './support/rest-pool.ts'
 import { serve } from './support/serve.ts'
 import { until } from './support/until.ts'
 
@@ -318,6 +319,7 @@ describe('pool_http', () => {
       registry,
       ContextClass,
       pool: { workers: 1, queueSize: 0 },
+      restPool: emptyRestPool,
       checkHost: () => {},
       staticFiles: undefined,
       accessLog: undefined,

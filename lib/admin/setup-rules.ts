@@ -10,7 +10,7 @@ export interface SetupInput {
 }
 
 /** The shortest password, in characters (Unicode code points). */
-export const minPasswordLength = 6
+const minPasswordLength = 6
 
 /** The first rule that the input breaks, in words for a person; undefined when it breaks none. */
 export function checkSetup({ user, password, password2 }: SetupInput): string | undefined {

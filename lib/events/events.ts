@@ -4,11 +4,11 @@
  * Surprise: a channel or queue that nobody has used for as long as it keeps events, and at least an hour, is let go of,
  * so that names made of user ids do not fill the memory. Who still holds it can go on using it.
  */
+import { Heartbeat } from '../heartbeat.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'
 import { Channel } from './channel.ts'
-import { Heartbeat } from './heartbeat.ts'
 import { createLocalBroker } from './local-broker.ts'
 import { Queue } from './queue.ts'
 import { defaultLimits, limitsOf, type EventCounts, type SourceOptions, type SourceParts } from './source.ts'

@@ -10,6 +10,7 @@ import { isAbortError } from '../http/abort-error.ts'
 import type { Context } from '../http/context.ts'
 import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../pool/parked.ts'
+import { checkTimeout } from './source.ts'
 
 /**
  * What is waited for: a promise of the reply. The signal aborts when the client leaves, the time is over or the server
@@ -45,10 +46,7 @@ class HeldReply extends ParkedReply {
     if (typeof work !== 'function') {
       throw new TypeError(`Cannot hold: the work must be a function: it is a ${typeof work}`)
     }
-    if (typeof timeout_s !== 'number' || !(timeout_s >= 0)) {
-      throw new TypeError(`Cannot hold: timeout_s must be a number of seconds from 0: it is ${String(timeout_s)}`)
-    }
-    super(ctx, timeout_s * 1000)
+    super(ctx, checkTimeout('hold', timeout_s))
     this.#work = work
   }
 

@@ -13,7 +13,7 @@ import { Channel, ChannelWaiter } from './channel.ts'
 import { readSince } from './cursor.ts'
 import { eventsAfter, jsonAnswer } from './event-forms.ts'
 import { Queue, QueueWaiter } from './queue.ts'
-import { checkOptions } from './source.ts'
+import { checkOptions, checkTimeout } from './source.ts'
 
 /** How a poll is answered. */
 export interface LongPollOptions {
@@ -43,7 +43,7 @@ const noEvent = { simple: jsonAnswer('{"ok":true,"event":null}'), typed: jsonAns
 export function longPoll(ctx: Context, source: Channel | Queue, options: LongPollOptions = {}): ParkedReply {
   const what = 'a long poll'
   checkOptions(what, options, optionNames)
-  const timeoutMs = checkTimeout(what, options.timeout_s ?? defaultTimeoutSeconds)
+  const timeoutMs = checkTimeout(`open ${what}`, options.timeout_s ?? defaultTimeoutSeconds)
   if (source instanceof Channel) {
     checkForm(channelForms, options.form)
     return new ChannelPoll(ctx, timeoutMs, source)
@@ -52,15 +52,6 @@ export function longPoll(ctx: Context, source: Channel | Queue, options: LongPol
     return new QueuePoll(ctx, timeoutMs, source, checkForm(queueForms, options.form) ?? 'simple')
   }
   throw new TypeError(`Cannot open ${what}: its source must be a channel or a queue: it is of type ${typeof source}`)
-}
-
-/**
- * The milliseconds of a time-out.
- * @throws TypeError when it is no number from 0
- */
-export function checkTimeout(what: string, seconds: unknown): number {
-  if (typeof seconds === 'number' && seconds >= 0) return seconds * 1000
-  throw new TypeError(`Cannot open ${what}: timeout_s must be a number from 0: it is ${String(seconds)}`)
 }
 
 function checkForm<F extends string>(forms: readonly F[], form: string | undefined): F | undefined {

@@ -2,8 +2,8 @@
  * What channels and queues have in common: their options, what they share with the others of a server, and how a value
  * becomes the text of an event.
  */
+import type { Heartbeat } from '../heartbeat.ts'
 import type { Broker, SourceLimits } from './broker.ts'
-import type { Heartbeat } from './heartbeat.ts'
 
 /** How much a source keeps. Given at its first use; a later use gives the same or none. */
 export interface SourceOptions {
@@ -70,6 +70,16 @@ export function checkOptions(what: string, options: unknown, names: readonly str
     if (names.includes(name)) continue
     throw new TypeError(`Cannot open ${what}: there is no option "${name}": there are ${names.join(', ')}`)
   }
+}
+
+/**
+ * The milliseconds of the option `timeout_s`.
+ * @param doing what it is for: `open a stream`, say
+ * @throws TypeError when it is no number from 0
+ */
+export function checkTimeout(doing: string, seconds: unknown): number {
+  if (typeof seconds === 'number' && seconds >= 0) return seconds * 1000
+  throw new TypeError(`Cannot ${doing}: timeout_s must be a number of seconds from 0: it is ${String(seconds)}`)
 }
 
 /**

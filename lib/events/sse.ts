@@ -15,8 +15,7 @@ import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, ChannelWaiter, type ChannelStream } from './channel.ts'
 import { readLastEventId } from './cursor.ts'
 import { eventsAfter } from './event-forms.ts'
-import { checkTimeout } from './long-poll.ts'
-import { checkOptions } from './source.ts'
+import { checkOptions, checkTimeout } from './source.ts'
 
 /** How a stream is sent. */
 export interface SseOptions {
@@ -53,7 +52,7 @@ export function sse(ctx: Context, channel: Channel, options: SseOptions = {}): P
   if (!Number.isSafeInteger(retry_ms) || retry_ms < 0) {
     throw new TypeError(`Cannot open ${what}: retry_ms must be an integer from 0: it is ${String(retry_ms)}`)
   }
-  return new SseStream(ctx, checkTimeout(what, timeout_s), channel, retry_ms)
+  return new SseStream(ctx, checkTimeout(`open ${what}`, timeout_s), channel, retry_ms)
 }
 
 class SseStream extends ChannelWaiter implements ChannelStream {

@@ -29,10 +29,9 @@ export interface BodyOptions {
 /** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */
 const pieceBytes = 65_536
 
-/** Whether a request announces a body (RFC 9112 section 6.3). */
-export function hasBody(request: IncomingMessage): boolean {
-  const { headers } = request
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+/** Whether these two fields of a request announce a body (RFC 9112, section 6.3). */
+export function announcesBody(contentLength: string | undefined, transferEncoding: string | undefined): boolean {
+  return transferEncoding !== undefined || Number(contentLength ?? 0) > 0
 }
 
 /**
@@ -222,4 +221,8 @@ function requestEnded(): HttpError {
 
 function unsupportedType(reason: string): HttpError {
   return new HttpError(415, 'unsupported_media_type', `Cannot read the body: ${reason}`)
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return announcesBody(headers['content-length'], headers['transfer-encoding'])
 }

@@ -16,7 +16,9 @@
  */
 import type { IncomingMessage as Incoming, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { announcesBody } from './body.ts'
 import { IncomingMessage } from './node-http.ts'
+import { hasToken } from './token-list.ts'
 
 /** Node calls `_dump` to throw away what is left of a body; it is not documented. A version without it loses nothing. */
 interface DumpingMessage extends Incoming {
@@ -49,6 +51,6 @@ export class IncomingRequest extends IncomingMessage {
 
 function isHandshake({ method, headers, socket }: Incoming): boolean {
   if (method !== 'GET' || (socket as AnsweringSocket)._httpMessage) return false
-  if ((headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined) return false
-  return /(?:^|[\s,])websocket(?:$|[\s,])/i.test(headers.upgrade ?? '')
+  if (announcesBody(headers['content-length'], headers['transfer-encoding'])) return false
+  return hasToken(headers.upgrade, 'websocket')
 }

@@ -16,7 +16,7 @@ import { MultipartParser, type MultipartEvent } from './multipart.ts'
 import { parsePartHeader, type PartHeader } from './part-header.ts'
 
 /** A file up to this many bytes is kept in memory; also what is collected before each write to a temporary file. */
-export const maxFileBytesInMemory = 65_536
+const maxFileBytesInMemory = 65_536
 
 interface OpenFile {
   readonly handle: FileHandle

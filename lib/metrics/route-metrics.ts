@@ -31,9 +31,9 @@ export interface RouteTotals {
 }
 
 /** The name for requests that no route answered. */
-export const noRouteName = '(none)'
+const noRouteName = '(none)'
 /** The name for the routes past the bound. */
-export const otherRoutesName = '(other)'
+const otherRoutesName = '(other)'
 
 const maxNames = 20_000
 

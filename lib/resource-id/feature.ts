@@ -30,7 +30,7 @@ declare module '../http/context.ts' {
 }
 
 /** The name of the form field and of the query parameter. */
-export const resourceField = '_resource_id'
+const resourceField = '_resource_id'
 
 /** Makes the feature. */
 export function resourceIdFeature(tokens: ResourceTokens): Feature {

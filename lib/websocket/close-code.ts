@@ -22,7 +22,7 @@ export const closeCodes = {
 } as const
 
 /** The most bytes that a reason may have: a control frame has 125, the code takes 2. */
-export const maxReasonBytes = 123
+const maxReasonBytes = 123
 
 const noStatus: CloseStatus = { code: closeCodes.none, reason: '' }
 

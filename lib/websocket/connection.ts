@@ -11,9 +11,9 @@
 import type { Socket } from 'node:net'
 import { closeCodes, closePayload, ProtocolError, readClosePayload } from './close-code.ts'
 import { opcodes } from './frame.ts'
-import type { Beating, Heartbeat } from './heartbeat.ts'
 import { ControlFrame, MessageReader } from './message-reader.ts'
 import { Outbox } from './outbox.ts'
+import type { Peer, PeerHeartbeat } from './peer-heartbeat.ts'
 
 /** What an application exports as `websocket`. Any of them may be missing, and may return a promise. */
 export interface WebSocketHandlers<C> {
@@ -27,7 +27,7 @@ export interface WebSocketHandlers<C> {
 
 /** What all connections of one server share. */
 export interface WebSocketServices<C> {
-  readonly heartbeat: Heartbeat
+  readonly heartbeat: PeerHeartbeat
   /** The most bytes of a message that is taken, over all its fragments; a larger one closes the connection (1009). */
   readonly maxMessageBytes: number
   /** Bytes that may wait for a peer that does not read; once there are more, the next message cuts the connection. */
@@ -45,7 +45,7 @@ export interface WebSocketServices<C> {
 /** `closing`: a Close frame was sent, and with it the last of ours. */
 type Phase = 'new' | 'open' | 'closing' | 'closed'
 
-export class WebSocketConnection<C = unknown> implements Beating {
+export class WebSocketConnection<C = unknown> implements Peer {
   readonly #socket: Socket
   readonly #services: WebSocketServices<C>
   readonly #handlers: WebSocketHandlers<C>
@@ -266,7 +266,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   #ended(): void {
     this.#stopReading()
     this.#phase = 'closed'
-    this.#services.heartbeat.delete(this)
+    this.#services.heartbeat.remove(this)
     this.#attempt(() => this.#handlers.close?.(this, this.#code, this.#reason))
     this.#services.onClosed(this, this.#code)
   }

@@ -25,7 +25,7 @@ export class FrameHeader {
 /** The most bytes of a header that is not masked. */
 export const maxHeaderBytes = 10
 /** The most bytes of a control frame's payload (RFC 6455, section 5.5). */
-export const maxControlBytes = 125
+const maxControlBytes = 125
 
 /** Opcodes from here on are control frames. */
 export const firstControlOpcode = 8

@@ -6,7 +6,9 @@
  * that took them for a body would read the connection in another way than this server does.
  */
 import { createHash } from 'node:crypto'
+import { announcesBody } from '../http/body.ts'
 import { HttpError } from '../http/errors.ts'
+import { hasToken } from '../http/token-list.ts'
 
 /** What is read of a request; a Context has it all. */
 export interface HandshakeRequest {
@@ -30,11 +32,6 @@ const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** 16 bytes in base64. */
 const keyPattern = /^[A-Za-z0-9+/]{22}==$/
 
-/** Whether a request asks for a WebSocket: its `Upgrade` field names `websocket`. Any other upgrade is not ours. */
-export function asksForWebSocket(request: Pick<HandshakeRequest, 'header'>): boolean {
-  return hasToken(request.header('upgrade'), 'websocket')
-}
-
 /**
  * Checks a handshake (RFC 6455, section 4.2.1).
  * @throws HttpError 400 `bad_handshake`; 426 `upgrade_required`, with the header fields that go with it, for another
@@ -44,10 +41,11 @@ export function checkHandshake(request: HandshakeRequest): Handshake {
   if (request.method !== 'GET') throw bad(`The method must be GET: it is ${request.method}`)
   if (request.httpVersion !== '1.1') throw bad(`The HTTP version must be 1.1: it is ${request.httpVersion}`)
   if (!request.header('host')) throw bad('There is no Host')
-  if (!asksForWebSocket(request)) throw bad('Upgrade must name websocket')
+  if (!hasToken(request.header('upgrade'), 'websocket')) throw bad('Upgrade must name websocket')
   if (!hasToken(request.header('connection'), 'upgrade')) throw bad('Connection must name Upgrade')
-  const length = request.header('content-length') ?? '0'
-  if (length !== '0' || request.header('transfer-encoding') !== undefined) throw bad('It must not have a body')
+  if (announcesBody(request.header('content-length'), request.header('transfer-encoding'))) {
+    throw bad('It must not have a body')
+  }
   const given = request.header('sec-websocket-version')
   if (given !== version) {
     const headers = { 'Sec-WebSocket-Version': version, Upgrade: 'websocket' }
@@ -62,11 +60,6 @@ export function checkHandshake(request: HandshakeRequest): Handshake {
 /** The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, section 4.2.2). */
 export function acceptKey(key: string): string {
   return createHash('sha1').update(key + guid).digest('base64')
-}
-
-/** Whether a field that is a list of tokens has this one, which is in lower case. */
-function hasToken(field: string | undefined, token: string): boolean {
-  return field !== undefined && field.split(',').some((entry) => entry.trim().toLowerCase() === token)
 }
 
 function bad(reason: string): HttpError {

@@ -14,7 +14,7 @@ import { Pool, type PoolCounts } from '../pool/pool.ts'
 import { closeCodes } from './close-code.ts'
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
 import { checkHandshake, type Handshake } from './handshake.ts'
-import { Heartbeat } from './heartbeat.ts'
+import { PeerHeartbeat } from './peer-heartbeat.ts'
 
 export interface WebSocketsOptions {
   /** The most connections at once, 1 and up. */
@@ -52,7 +52,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
   const socketLog = log('worker_ws')
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
-  const heartbeat = new Heartbeat()
+  const heartbeat = new PeerHeartbeat()
   const open = new Set<WebSocketConnection<Context>>()
   /** Also of those that have ended: their handlers may still be at work. */
   const contexts = new WeakMap<WebSocketConnection<Context>, Context>()

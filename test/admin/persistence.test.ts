@@ -17,14 +17,10 @@ import {
   user,
   type PanelServer,
 } from './panel-server.ts'
-import { form } from './support.ts'
+import { form, leadsTo } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 const wanted = { user, password, password2: password }
-
-function leadsTo(answer: Answer, location: string): void {
-  assert.deepEqual([answer.status, answer.headers.location], [302, location], answer.text)
-}
 
 function isRefused(answer: Answer, reason: RegExp): void {
   assert.deepEqual([answer.status, answer.headers['content-type']], [500, 'text/html; charset=utf-8'])

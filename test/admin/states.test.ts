@@ -16,15 +16,11 @@ import {
   startPanel,
   user,
 } from './panel-server.ts'
-import { form } from './support.ts'
+import { form, leadsTo } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 const wanted = { user, password, password2: password }
 const guarded = systemRoutes.filter(({ auth }) => auth)
-
-function leadsTo(answer: Answer, location: string, about = location): void {
-  assert.deepEqual([answer.status, answer.headers.location, answer.text], [302, location, ''], about)
-}
 
 function says(answer: Answer, status: number, message: string): void {
   assert.deepEqual([answer.status, answer.headers['content-type']], [status, 'text/html; charset=utf-8'])

@@ -1,7 +1,6 @@
 /** Handlers of the admin panel over a real server, with a port that a test holds in its hands. */
+import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import type { AdminCredentials } from '../../lib/admin/credentials.ts'
@@ -19,6 +18,9 @@ import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import { createRequestServer } from '../../lib/server.ts'
 import { createViews } from '../../lib/views/cache.ts'
+import { listen } from '../support/listen.ts'
+import type { Answer } from '../support/request.ts'
+import { emptyRestPool } from '../support/rest-pool.ts'
 
 /** What the tests of this folder use of the panel's port. */
 export type TestPort = Pick<
@@ -103,26 +105,25 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
     registry,
     ContextClass,
     pool: { workers: 10, queueSize: 10, alertPercent: 100, onAlert: () => {} },
+    restPool: emptyRestPool,
     checkHost: createHostGuard(port.config['server.allowed_hosts']),
     staticFiles: undefined,
     accessLog: undefined,
-      metrics: { record: () => {} },
+    metrics: { record: () => {} },
     log: () => silentLogger,
     reveal: false,
   })
   const server = createServer((request, response) => handle(request, response, 'nothing'))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // a TCP server's address is never a text
+  return `http://127.0.0.1:${await listen(t, server)}`
 }
 
 /** The body and header of an urlencoded form, for `request`. */
 export function form(fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) {
   const body = new URLSearchParams(fields).toString()
   return { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } }
+}
+
+/** Asserts that an answer sends the client elsewhere, 302, without a body. */
+export function leadsTo(answer: Answer, location: string, about = location): void {
+  assert.deepEqual([answer.status, answer.headers.location, answer.text], [302, location, ''], about)
 }

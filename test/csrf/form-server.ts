@@ -1,7 +1,5 @@
 /** A real server with the features and middleware of forms, and routes of a test's own. */
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createCsrfGroup, type CsrfGroup } from '../../lib/csrf/group.ts'
 import { flashFeature } from '../../lib/flash/feature.ts'
@@ -19,6 +17,7 @@ import { sessionFeature } from '../../lib/session/feature.ts'
 import { createMemoryStore } from '../../lib/session/memory-store.ts'
 import { runWithSession } from '../../lib/session/middleware.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
+import { listen } from '../support/listen.ts'
 import type { Answer } from '../support/request.ts'
 
 /** What a test's server is made of. */
@@ -96,14 +95,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
       respond(ctx, errorReply(ctx, toHttpError(error), true), true)
     }
   }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  })
-  const { port } = server.address() as AddressInfo // a TCP server's address is never a text
+  const port = await listen(t, server)
   return { url: `http://127.0.0.1:${port}`, group, lines, wasSynchronous: () => synchronous, viewScope, clock }
 }
 

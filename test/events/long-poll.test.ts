@@ -409,9 +409,9 @@ describe('the options of a long poll', () => {
     const wrong: readonly (readonly [unknown, unknown, RegExp])[] = [
       ['name', undefined, /source must be a channel or a queue: it is of type string/],
       [undefined, undefined, /source must be a channel or a queue: it is of type undefined/],
-      ['channel', { timeout_s: -1 }, /timeout_s must be a number from 0: it is -1/],
+      ['channel', { timeout_s: -1 }, /timeout_s must be a number of seconds from 0: it is -1/],
       ['channel', { timeout_s: NaN }, /it is NaN/],
-      ['channel', { timeout_s: '5' }, /timeout_s must be a number from 0: it is 5/],
+      ['channel', { timeout_s: '5' }, /timeout_s must be a number of seconds from 0: it is 5/],
       ['channel', { form: 'simple' }, /for this source the form must be cursor: it is simple/],
       ['queue', { form: 'cursor' }, /for this source the form must be simple or typed: it is cursor/],
       ['queue', { timeout: 5 }, /there is no option "timeout": there are timeout_s, form/],

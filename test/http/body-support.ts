@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { readdirSync, readlinkSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 
 import { Body, type BodyOptions } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import { listen } from '../support/listen.ts'
 
 /** What the handler did with one request. */
 export interface Outcome {
@@ -63,16 +64,11 @@ export async function serveBody(
   server.on('checkContinue', (request, response) => {
     server.emit('request', request, response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   const sockets: Socket[] = []
-  t.after(async () => {
+  t.after(() => {
     for (const socket of sockets) socket.destroy()
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
   })
-  const { port } = server.address() as AddressInfo // a TCP server's address is never a text
+  const port = await listen(t, server)
   return {
     port,
     url: `http://127.0.0.1:${port}/`,

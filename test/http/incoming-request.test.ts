@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { IncomingRequest } from '../../lib/http/incoming-request.ts'
 import { Connection, requestText } from '../support/connection.ts'
+import { listen } from '../support/listen.ts'
 import { until } from '../support/until.ts'
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void
@@ -24,13 +25,7 @@ async function startServer(t: TestContext, answer: Answering = (_request, respon
     seen.connects += 1
     socket.end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { seen, port: (server.address() as AddressInfo).port }
+  return { seen, port: await listen(t, server) }
 }
 
 describe('a request', () => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { Context } from '../../lib/http/context.ts'
@@ -15,6 +13,7 @@ import { createMemoryStore } from '../../lib/session/memory-store.ts'
 import { runWithSession } from '../../lib/session/middleware.ts'
 import type { SessionServices } from '../../lib/session/session.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
+import { listen } from '../support/listen.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 
 /** A server whose routes have sessions, without the rest of an application. */
@@ -86,13 +85,7 @@ export async function serveSessions(
       respond(ctx, errorReply(ctx, error, false), false)
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const port = await listen(t, server)
   return { url: `http://127.0.0.1:${port}`, store, failures, saves: () => saves, losses: () => losses }
 }
 

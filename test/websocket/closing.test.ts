@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import type { WebSocketConnection } from '../../lib/websocket/connection.ts'
-import { Heartbeat } from '../../lib/websocket/heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { until } from '../support/until.ts'
 import { clientFrame, closing } from './frames.ts'
 import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
@@ -10,11 +10,11 @@ import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
 type Ws = WebSocketConnection<string>
 
 /** A heartbeat that beats only when a test says so. */
-function stillHeartbeat(): Heartbeat {
-  return new Heartbeat({ silenceMs: 30_000_000, closeTimeoutMs: 2_000_000 })
+function stillHeartbeat(): PeerHeartbeat {
+  return new PeerHeartbeat({ silenceMs: 30_000_000, closeTimeoutMs: 2_000_000 })
 }
 
-function beat(heartbeat: Heartbeat, times: number): void {
+function beat(heartbeat: PeerHeartbeat, times: number): void {
   for (let count = 0; count < times; count += 1) heartbeat.beat()
 }
 

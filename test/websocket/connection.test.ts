@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { WebSocketConnection } from '../../lib/websocket/connection.ts'
-import { Heartbeat } from '../../lib/websocket/heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { until } from '../support/until.ts'
 import { clientFrame, closing, type FrameFields } from './frames.ts'
 import { Echo, startWebSocketServer } from './peer.ts'
@@ -353,7 +353,7 @@ test('calls no handler for a socket that closed before it was started', async ()
   socket.destroy()
   await once(socket, 'close')
   const told: number[] = []
-  const heartbeat = new Heartbeat()
+  const heartbeat = new PeerHeartbeat()
   const ignore = (): void => {}
   const limits = { heartbeat, maxMessageBytes: 1, maxBufferedBytes: 1 }
   const onClosed = (_ws: Ws, code: number): unknown => told.push(code)

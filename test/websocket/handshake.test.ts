@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { acceptKey, asksForWebSocket, checkHandshake, type HandshakeRequest } from '../../lib/websocket/handshake.ts'
+import { acceptKey, checkHandshake, type HandshakeRequest } from '../../lib/websocket/handshake.ts'
 import { sampleKey } from './peer.ts'
 
 const fields: Readonly<Record<string, string>> = {
@@ -69,10 +69,3 @@ for (const version of [undefined, '', '8', '14', '13, 13']) {
     })
   })
 }
-
-test('knows an upgrade that is for a WebSocket', () => {
-  const rows = [['websocket', true], ['WEBSOCKET', true], ['h2c', false], [undefined, false]] as const
-  for (const [upgrade, asked] of rows) {
-    assert.equal(asksForWebSocket({ header: () => upgrade }), asked, upgrade)
-  }
-})

@@ -1,12 +1,13 @@
 /** A WebSocket server over real sockets and a client that speaks in bytes. */
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { ProtocolError } from '../../lib/websocket/close-code.ts'
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from '../../lib/websocket/connection.ts'
 import { checkHandshake } from '../../lib/websocket/handshake.ts'
-import { Heartbeat } from '../../lib/websocket/heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
+import { listen } from '../support/listen.ts'
 import { clientFrame, takeFrame, type FrameFields, type ReceivedFrame } from './frames.ts'
 
 export const sampleKey = 'dGhlIHNhbXBsZSBub25jZQ=='
@@ -21,7 +22,7 @@ export interface Told {
 
 export interface TestServer {
   readonly port: number
-  readonly heartbeat: Heartbeat
+  readonly heartbeat: PeerHeartbeat
   readonly told: Told
   /** The connections in order of their opening. */
   readonly connections: WebSocketConnection<string>[]
@@ -37,7 +38,7 @@ export async function startWebSocketServer(
   handlers: WebSocketHandlers<string>,
   limits: Limits & { readonly prepare?: (socket: Socket) => void } = {},
 ): Promise<TestServer> {
-  const heartbeat = limits.heartbeat ?? new Heartbeat()
+  const heartbeat = limits.heartbeat ?? new PeerHeartbeat()
   const told: Told = { errors: [], violations: [], closed: [], slow: 0 }
   const services: WebSocketServices<string> = {
     maxMessageBytes: 1 << 20,
@@ -62,14 +63,10 @@ export async function startWebSocketServer(
     connections.push(ws)
     ws.start(head, url)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   t.after(() => {
     for (const ws of connections) ws.terminate()
-    server.closeAllConnections()
-    server.close()
   })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { port, heartbeat, told, connections, connect: (extra) => TestClient.open(port, extra) }
 }
 

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Heartbeat } from '../../lib/websocket/heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { Echo, startWebSocketServer } from './peer.ts'
 
-function beat(heartbeat: Heartbeat, times: number): void {
+function beat(heartbeat: PeerHeartbeat, times: number): void {
   for (let count = 0; count < times; count += 1) heartbeat.beat()
 }
 
 test('refuses times that are not above 0', () => {
   for (const options of [{ silenceMs: 0 }, { closeTimeoutMs: 0 }, { silenceMs: -1 }, { silenceMs: Number.NaN }]) {
-    assert.throws(() => new Heartbeat(options), /^RangeError: A heartbeat needs times above 0: /)
+    assert.throws(() => new PeerHeartbeat(options), /^RangeError: A heartbeat needs times above 0: /)
   }
 })
 
 test('pings after 30 s and cuts after 60, by default', () => {
-  const { silentBeats, closeBeats } = new Heartbeat()
+  const { silentBeats, closeBeats } = new PeerHeartbeat()
   assert.deepEqual([silentBeats, closeBeats], [60, 4])
 })
 
 test('beats as long as there is somebody to look after', async () => {
-  const heartbeat = new Heartbeat({ silenceMs: 100, closeTimeoutMs: 4 })
+  const heartbeat = new PeerHeartbeat({ silenceMs: 100, closeTimeoutMs: 4 })
   const seen = await new Promise<number>((resolve) => {
-    const one = { beat: (now: number) => now === 3 && (heartbeat.delete(one), resolve(now)), close: () => {} }
+    const one = { beat: (now: number) => now === 3 && (heartbeat.remove(one), resolve(now)), close: () => {} }
     heartbeat.add(one)
     setImmediate(function wait() {
       if (heartbeat.size > 0) setImmediate(wait) // The heartbeat itself keeps no process alive.
@@ -34,7 +34,7 @@ test('beats as long as there is somebody to look after', async () => {
 })
 
 test('pings who is silent, once, and cuts who stays so', async (t) => {
-  const heartbeat = new Heartbeat({ silenceMs: 10_000_000, closeTimeoutMs: 4_000_000 })
+  const heartbeat = new PeerHeartbeat({ silenceMs: 10_000_000, closeTimeoutMs: 4_000_000 })
   assert.equal(heartbeat.silentBeats, 10)
   const echo = new Echo()
   const server = await startWebSocketServer(t, echo, { heartbeat })
@@ -65,7 +65,7 @@ test('pings who is silent, once, and cuts who stays so', async (t) => {
 
 test('pings and cuts by its own timer', async (t) => {
   const echo = new Echo()
-  const heartbeat = new Heartbeat({ silenceMs: 40, closeTimeoutMs: 40 })
+  const heartbeat = new PeerHeartbeat({ silenceMs: 40, closeTimeoutMs: 40 })
   const server = await startWebSocketServer(t, echo, { heartbeat })
   const client = await server.connect()
   assert.deepEqual((await client.rest()).map(({ opcode }) => opcode), [9])
