@@ -14,7 +14,8 @@ import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
-import { BodyReply, emptyReply, UpgradeReply, type ReadyReply, type Reply } from './http/reply.ts'
+import { isEnding } from './http/linger.ts'
+import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
@@ -33,8 +34,8 @@ export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
   readonly pool: Omit<PoolOptions<Context>, 'start'>
-  /** What holds long polls and streams; `defaultRestPool` unless given. */
-  readonly restPool?: RestPoolOptions
+  /** What holds long polls and streams. */
+  readonly restPool: RestPoolOptions
   /** Throws HttpError for a request whose Host header this server does not answer to. */
   readonly checkHost: (ctx: Context) => void
   readonly staticFiles: StaticFiles | undefined
@@ -65,14 +66,6 @@ export interface RequestServer {
   readonly restPool: RestPool
 }
 
-/** As the configuration has it unless told otherwise. */
-const defaultRestPool: RestPoolOptions = {
-  workersSse: 1000,
-  workersLongPoll: 1000,
-  queueSize: 1000,
-  streamTimeoutMs: 3_600_000,
-}
-
 /** Seconds after which a client that met a full queue should try again. */
 const retryAfterSeconds = '1'
 
@@ -96,13 +89,14 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       label,
       log: parts.log('worker_otros'),
     },
-    parts.restPool ?? defaultRestPool,
+    parts.restPool,
   )
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    if (isEnding(request.socket)) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
@@ -115,6 +109,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    if (isEnding(socket)) return void socket.destroy()
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request, head)
     const ctx = new ContextClass(request, response)
@@ -128,6 +123,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+      if (ctx.request.httpVersionMajor !== 1) throw new HttpError(400, 'bad_request', 'The HTTP version must be 1.0 or 1.1')
+      if (ctx.hasBody && !hasKnownFraming(ctx)) throw unknownFraming(ctx)
       if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
       checkHost(ctx)
       const match = registry.find(ctx.method, ctx.path)
@@ -149,10 +146,17 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       return settle(ctx, emptyReply)
     }
     if (staticFiles === undefined) throw notFound(ctx.path)
-    staticFiles.open(ctx).then(
-      (reply) => (reply === undefined ? fail(ctx, notFound(ctx.path)) : settle(ctx, reply)),
+    const found = staticFiles.open(ctx)
+    if (!(found instanceof Promise)) return answerStatic(ctx, found)
+    found.then(
+      (reply) => answerStatic(ctx, reply),
       (error: unknown) => fail(ctx, error),
     )
+  }
+
+  function answerStatic(ctx: Context, reply: StreamReply | undefined): void {
+    if (reply === undefined) fail(ctx, notFound(ctx.path))
+    else settle(ctx, reply)
   }
 
   function runAsWorker(ctx: Context): void {
@@ -286,6 +290,20 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     pool,
     restPool,
   }
+}
+
+/**
+ * Whether Transfer-Encoding is absent, or `chunked` alone in HTTP/1.1 (RFC 9112, section 6.1). The parser takes more: a list
+ * that ends with `chunked`, which a proxy may read in another way and whose other codings nobody here undoes.
+ */
+function hasKnownFraming(ctx: Context): boolean {
+  const coding = ctx.header('transfer-encoding')
+  return coding === undefined || (coding.toLowerCase() === 'chunked' && ctx.httpVersion === '1.1')
+}
+
+function unknownFraming(ctx: Context): HttpError {
+  ctx.lastOnConnection = true
+  return new HttpError(400, 'bad_request', 'Transfer-Encoding takes chunked alone, in HTTP/1.1')
 }
 
 function methodNotAllowed(ctx: Context, allow: string): HttpError {

@@ -36,14 +36,16 @@ export interface CookieDefaults {
 }
 
 /** The most bytes of name and value together that browsers take (RFC 6265bis section 5.6). */
-export const maxCookieBytes = 4096
+const maxCookieBytes = 4096
 /** The most bytes of `path` and `domain` that browsers take (RFC 6265bis section 5.6). */
-export const maxCookieAttributeBytes = 1024
+const maxCookieAttributeBytes = 1024
 
 const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
 const sameSites = ['Strict', 'Lax', 'None'] as const
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
+const encoded = /[%\x80-\xff]/
+const brokenEncoding = /%(?![0-9a-f]{2})/i
 const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const firstExpiry = Date.UTC(1601, 0, 1)
 const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
@@ -58,12 +60,18 @@ const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
 export function parseCookies(header: string | undefined): Record<string, string> {
   const cookies: Record<string, string> = Object.create(null) // typed here, since Object.create gives any
   if (header === undefined) return cookies
-  for (const piece of header.split(';')) {
-    const equals = piece.indexOf('=')
-    if (equals < 0) continue
-    const name = trim(piece.slice(0, equals))
-    if (name === '' || cookies[name] !== undefined) continue
-    cookies[name] = decodeValue(unquote(trim(piece.slice(equals + 1))))
+  for (let start = 0; start < header.length; ) {
+    const semicolon = header.indexOf(';', start)
+    const end = semicolon < 0 ? header.length : semicolon
+    const equals = header.indexOf('=', start)
+    if (equals < 0) break
+    if (equals < end) {
+      const name = trimmed(header, start, equals)
+      if (name !== '' && cookies[name] === undefined) {
+        cookies[name] = decodeValue(unquote(trimmed(header, equals + 1, end)))
+      }
+    }
+    start = end + 1
   }
   return cookies
 }
@@ -113,9 +121,10 @@ export function serializeCookie(
   return `${text}; SameSite=${sameSite}`
 }
 
-function trim(text: string): string {
-  let start = 0
-  let end = text.length
+/** A part of a text without the blanks at its ends. */
+function trimmed(text: string, from: number, to: number): string {
+  let start = from
+  let end = to
   while (start < end && isSpace(text.charCodeAt(start))) start += 1
   while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1
   return text.slice(start, end)
@@ -130,7 +139,7 @@ function unquote(text: string): string {
 }
 
 function decodeValue(text: string): string {
-  if (!/[%\x80-\xff]/.test(text) || /%(?![0-9a-f]{2})/i.test(text)) return text
+  if (!encoded.test(text) || brokenEncoding.test(text)) return text
   const bytes = text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
   const decoded = Buffer.from(bytes, 'latin1')
   return isUtf8(decoded) ? decoded.toString('utf8') : text

@@ -8,11 +8,10 @@ const special = /[&<>"']/
 
 /** Returns the text with `&`, `<`, `>`, `"` and `'` as character references; text without them as it is. */
 export function escapeHtml(text: string): string {
-  const first = text.search(special)
-  if (first < 0) return text
+  if (!special.test(text)) return text
   let escaped = ''
   let from = 0
-  for (let at = first; at < text.length; at += 1) {
+  for (let at = 0; at < text.length; at += 1) {
     const reference = referenceOf(text.charCodeAt(at))
     if (reference === '') continue
     escaped += text.slice(from, at) + reference

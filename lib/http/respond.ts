@@ -6,7 +6,7 @@
  */
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
 import type { Context } from './context.ts'
-import { linger } from './linger.ts'
+import { linger, markEnding } from './linger.ts'
 import { endWithText } from './one-write.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from './reply.ts'
 
@@ -97,7 +97,10 @@ function isOver(ctx: Context): boolean {
 function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
   const cut = ctx.hasBody && mustCut(ctx)
   if (cut) linger(ctx.request.socket)
-  if (cut || lastOnConnection || ctx.lastOnConnection) ctx.outgoing.set('Connection', 'close')
+  if (cut || lastOnConnection || ctx.lastOnConnection) {
+    ctx.outgoing.set('Connection', 'close')
+    markEnding(ctx.request.socket)
+  }
   const id = ctx.idToSend
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
   return ctx.outgoingIfAny?.flat.slice() ?? []

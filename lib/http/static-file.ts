@@ -10,6 +10,7 @@ import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import type { MaybePromise } from '../maybe-promise.ts'
 import { compressAboveBytes, isCompressible } from './compress.ts'
 import type { Validators } from './conditional.ts'
 import { readBytes } from './file-body.ts'
@@ -35,7 +36,7 @@ export interface StaticFile {
   readonly fresh: boolean
   readonly plain: Representation
   /** undefined: never compressed. Its result is undefined when compressing makes it no smaller. */
-  readonly compress: (() => Promise<Representation | undefined>) | undefined
+  readonly compress: (() => MaybePromise<Representation | undefined>) | undefined
 }
 
 const gzipAsync = promisify(gzip)
@@ -87,13 +88,23 @@ export async function describeFile(
   const plain = representation(content)
   if (!compressible) return { stats, fresh, plain, compress: undefined }
 
-  let compressed: Promise<Representation | undefined> | undefined
-  const compress = async (): Promise<Representation | undefined> => {
-    const packed = await gzipAsync(bytes, { level: fileGzipLevel })
-    if (packed.length >= bytes.length) return undefined
-    return representation({ ...content, etag: `"${tag}-gz"`, size: packed.length, bytes: packed, coding: 'gzip' })
+  const pack = async (): Promise<Representation | undefined> => {
+    const zipped = await gzipAsync(bytes, { level: fileGzipLevel })
+    if (zipped.length >= bytes.length) return undefined
+    return representation({ ...content, etag: `"${tag}-gz"`, size: zipped.length, bytes: zipped, coding: 'gzip' })
   }
-  return { stats, fresh, plain, compress: () => (compressed ??= compress()) }
+  let packed: MaybePromise<Representation | undefined> | 'not yet' = 'not yet'
+  const compress = (): MaybePromise<Representation | undefined> => {
+    if (packed === 'not yet') {
+      packed = pack()
+      packed.then(
+        (done) => (packed = done),
+        () => {}, // Whoever asks gets the failure from the promise, which stays.
+      )
+    }
+    return packed
+  }
+  return { stats, fresh, plain, compress }
 }
 
 interface Content extends Validators {

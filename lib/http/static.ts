@@ -1,16 +1,18 @@
 /**
  * Static files from one folder (`paths.public`).
  *
- * A request costs one `stat` when the file is in memory: small files are kept there and are served from it as long as
- * inode, size and times are what they were. A large file is opened and sent in pieces. Nothing is served but regular
- * files whose real path is below the folder's real path, with no dot file or dot folder on the way (`/.well-known/`
- * aside): a link may lead to another place in the folder, and nowhere else.
+ * Small files are kept in memory and are served from it as long as inode, size and times are what they were, which a
+ * `stat` tells, one for all requests of a turn of the event loop. A large file is opened and sent in pieces. Nothing is
+ * served but regular files whose real path is below the folder's real path, with no dot file or dot folder on the way
+ * (`/.well-known/` aside): a link may lead to another place in the folder, and nowhere else.
  *
  * Surprise: a reply that is got must be sent, also to a client that has left: sending is what closes the file.
  */
 import { statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { isAbsolute, parse, resolve } from 'node:path'
+import { after, type MaybePromise } from '../maybe-promise.ts'
+import { currentTurn } from '../turn.ts'
 import { acceptsGzip } from './compress.ts'
 import { HttpError } from './errors.ts'
 import { isAbsent, openForReading, sendFile, statIfPresent } from './file-body.ts'
@@ -46,12 +48,19 @@ export interface StaticOptions {
 
 export interface StaticFiles {
   /**
-   * Finds the reply to a GET or HEAD: 200, 206, 301 for a folder without its last slash, 304 or 412.
+   * Finds the reply to a GET or HEAD, at once where the file is in memory: 200, 206, 301 for a folder without its last
+   * slash, 304 or 412.
    * @returns undefined when no file is served by that path, or the method is another
    * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is
    *   there but cannot be read
    */
-  open(request: StaticRequest): Promise<StreamReply | undefined>
+  open(request: StaticRequest): MaybePromise<StreamReply | undefined>
+}
+
+/** A file in memory, and the turn in which it was last seen to be as it was. */
+interface Kept {
+  readonly file: StaticFile
+  seenIn: number
 }
 
 const mebibyte = 1_048_576
@@ -66,20 +75,29 @@ const indexName = 'index.html'
 export function createStaticFiles(options: StaticOptions): StaticFiles {
   const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options
   const folder = checkedFolder(options.folder)
-  const memory = new SizedCache<StaticFile>(memoryMaxBytes)
+  const memory = new SizedCache<Kept>(memoryMaxBytes)
 
-  async function find(request: StaticRequest): Promise<StreamReply | undefined> {
-    const path = staticPath(request.path)
-    if (path === undefined) return undefined
-    const asFolder = path.endsWith('/')
-    const name = asFolder ? path + indexName : path
+  /** The file that is kept under a name, when it is as it was. */
+  function fromMemory(name: string): StaticFile | undefined {
+    const kept = memory.get(name)
+    if (kept === undefined) return undefined
+    const turn = currentTurn()
+    if (kept.seenIn !== turn) {
+      const stats = statSync(folder + name, { throwIfNoEntry: false })
+      if (stats === undefined || !isUnchanged(kept.file.stats, stats)) {
+        memory.delete(name)
+        return undefined
+      }
+      kept.seenIn = turn
+    }
+    return kept.file
+  }
+
+  async function find(request: StaticRequest, path: string, name: string): Promise<StreamReply | undefined> {
     const stats = await statIfPresent(folder + name)
     if (stats === undefined) return undefined
-    if (stats.isDirectory()) return asFolder ? undefined : redirectToFolder(request, path)
+    if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
     if (!stats.isFile()) return undefined
-    const kept = memory.get(name)
-    if (kept !== undefined && isUnchanged(kept.stats, stats)) return replyFromMemory(request, kept)
-    memory.delete(name)
     const real = await realPathInside(folder, name)
     return real === undefined ? undefined : load(request, name, real)
   }
@@ -92,7 +110,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       if (!stats.isFile()) return undefined
       const file = await describeFile(name, handle, stats, now(), stats.size <= smallMaxBytes)
       if (file.plain.bytes !== undefined) {
-        if (!file.fresh) memory.set(name, file, bytesTaken(file))
+        if (!file.fresh) memory.set(name, { file, seenIn: -1 }, bytesTaken(file))
         return await replyFromMemory(request, file)
       }
       const { status, headers, part } = answerWith(file.plain, request)
@@ -115,35 +133,46 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     return new StreamReply(301, headers, 0, sendNothing)
   }
 
+  /** What a name that cannot be served means: no file, or one that is there and cannot be read. */
+  function failed(request: StaticRequest, error: unknown): undefined {
+    if (error instanceof HttpError) throw error
+    if (isAbsent(error)) return undefined
+    const message = `Cannot serve the file of ${request.path}: ${String(error)}`
+    throw new HttpError(500, 'internal_error', message, { cause: error })
+  }
+
   return {
-    async open(request) {
+    open(request) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+      const path = staticPath(request.path)
+      if (path === undefined) return undefined
+      const name = path.endsWith('/') ? path + indexName : path
       try {
-        return await find(request)
+        const file = fromMemory(name)
+        if (file !== undefined) return replyFromMemory(request, file)
       } catch (error) {
-        if (error instanceof HttpError) throw error
-        if (isAbsent(error)) return undefined
-        const message = `Cannot serve the file of ${request.path}: ${String(error)}`
-        throw new HttpError(500, 'internal_error', message, { cause: error })
+        return failed(request, error)
       }
+      return find(request, path, name).catch((error: unknown) => failed(request, error))
     },
   }
 }
 
-async function replyFromMemory(request: StaticRequest, file: StaticFile): Promise<StreamReply> {
-  const representation = await chooseRepresentation(request, file)
-  const { status, headers, part } = answerWith(representation, request)
-  if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
-  const { start, length } = part
-  const bytes = representation.bytes?.subarray(start, start + length)
-  return new StreamReply(status, headers, length, (response) => response.end(bytes))
+function replyFromMemory(request: StaticRequest, file: StaticFile): MaybePromise<StreamReply> {
+  return after(chooseRepresentation(request, file), (representation) => {
+    const { status, headers, part } = answerWith(representation, request)
+    if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
+    const { start, length } = part
+    const bytes = representation.bytes?.subarray(start, start + length)
+    return new StreamReply(status, headers, length, (response) => response.end(bytes))
+  })
 }
 
 /** A range is always one of the plain bytes: only they are the same for every client. */
-async function chooseRepresentation(request: StaticRequest, file: StaticFile): Promise<Representation> {
+function chooseRepresentation(request: StaticRequest, file: StaticFile): MaybePromise<Representation> {
   if (file.compress === undefined || request.header('range') !== undefined) return file.plain
   if (!acceptsGzip(request.header('accept-encoding'))) return file.plain
-  return (await file.compress()) ?? file.plain
+  return after(file.compress(), (compressed) => compressed ?? file.plain)
 }
 
 /** What a file takes in memory at most: its compressed bytes, which come later, are never more than the plain ones. */

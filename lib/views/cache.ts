@@ -1,13 +1,14 @@
 /**
  * The views of an application: finds, compiles, keeps and renders them.
  *
- * Surprise: every render looks at the stamps (times, size, inode) of the view's files, so a change is seen at once.
- * A stamp is not believed while it is young: the file system's clock is coarse, and a second change within one tick
- * leaves the stamp as it was. Until then the contents are compared.
+ * Surprise: the stamps (times, size, inode) of a view's files are looked at in every turn of the event loop in which it
+ * is rendered, so a change is seen at once. A stamp is not believed while it is young: the file system's clock is
+ * coarse, and a second change within one tick leaves the stamp as it was. Until then the contents are compared.
  */
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { currentTurn } from '../turn.ts'
 import { compile } from './compile.ts'
 import { createDiskCache, sha256 } from './disk-cache.ts'
 import type { DiskCache, Entry } from './disk-cache.ts'
@@ -73,6 +74,8 @@ interface Kept {
   readonly absent: readonly string[]
   /** Whether the stamps alone tell that nothing changed. */
   settled: boolean
+  /** The turn in which they were last looked at, once settled. */
+  seenIn: number
 }
 
 /** Makes the views of one application. Touches no file yet. */
@@ -176,7 +179,7 @@ class ViewCache implements Views {
 
   #make({ program }: Entry, dependencies: readonly Dependency[], absent: readonly string[]): Kept {
     const places = [...absent, ...program.absent].map((name) => join(this.#root, name))
-    return { render: createRender(program), dependencies, absent: places, settled: false }
+    return { render: createRender(program), dependencies, absent: places, settled: false, seenIn: -1 }
   }
 
   /** Reads a file and notes it. The stamp is taken first, so that a change while reading shows. */
@@ -196,10 +199,15 @@ class ViewCache implements Views {
 
 /** Whether a kept view is what compiling it now would give. */
 function isCurrent(kept: Kept): boolean {
+  const turn = currentTurn()
+  if (kept.seenIn === turn) return true
   try {
     for (const { path, stamp } of kept.dependencies) if (!isSame(stampOf(path), stamp)) return false
     for (const path of kept.absent) if (stampOf(path) !== undefined) return false
-    if (kept.settled) return true
+    if (kept.settled) {
+      kept.seenIn = turn
+      return true
+    }
     const nowMs = Date.now()
     for (const { path, hash } of kept.dependencies) if (sha256(readFileSync(path, 'utf8')) !== hash) return false
     kept.settled = kept.dependencies.every(({ stamp }) => nowMs - stamp.changedMs > youngMs)

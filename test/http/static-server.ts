@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, request, type IncomingHttpHeaders, type IncomingMessage,
   type OutgoingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpError } from '../../lib/http/errors.ts'
 import { createStaticFiles, type StaticOptions } from '../../lib/http/static.ts'
+import { listen } from '../support/listen.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 export interface Answer {
@@ -66,12 +66,7 @@ export async function serveStatic(
       response.end(error.message)
     }
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
 
   async function begin(path: string, headers: OutgoingHttpHeaders = {}, method = 'GET'): Promise<IncomingMessage> {
     const sent = request({ port, host: '127.0.0.1', path, headers, method, agent: false }).end()

@@ -3,7 +3,7 @@ import fs, { chmodSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSy
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
 
 test('compiles a view once and counts', (t) => {
@@ -53,11 +53,13 @@ test('sees a change that keeps length and modification time', async (t) => {
   for (let round = 0; round < 3; round++) assert.equal(views.render('v.html', {}, {}), 'one')
   writeFileSync(path, 'ONE')
   utimesSync(path, time, time)
+  await nextTurn()
   assert.equal(views.render('v.html', {}, {}), 'ONE')
   await delay(150)
   for (let round = 0; round < 3; round++) assert.equal(views.render('v.html', {}, {}), 'ONE')
   utimesSync(join(root, 'w.html'), time, time)
   renameSync(join(root, 'w.html'), path)
+  await nextTurn()
   assert.equal(views.render('v.html', {}, {}), 'two')
 })
 
@@ -149,4 +151,22 @@ test('tells that a kept view cannot be reached any more', (t) => {
   asOrdinaryUser(() => assert.throws(() => views.check('sub/v.html'), { name: 'ViewError', message: /EACCES/ }))
   chmodSync(join(root, 'sub'), 0o755)
   assert.equal(views.render('sub/v.html', {}, {}), 'v')
+})
+
+test('looks at the files of a view once in a turn of the event loop, however often it is rendered', async (t) => {
+  const { views, root } = makeViews(t, { 'v.html': 'one' })
+  await delay(150)
+  for (let round = 0; round < 2; round++) views.check('v.html')
+  const look = t.mock.method(fs, 'statSync')
+  syncBuiltinESMExports()
+  t.after(() => {
+    look.mock.restore()
+    syncBuiltinESMExports()
+  })
+  await nextTurn()
+  for (let round = 0; round < 5; round++) assert.equal(views.render('v.html', {}, {}), 'one')
+  assert.equal(look.mock.callCount(), 1)
+  writeFileSync(join(root, 'v.html'), 'two')
+  await nextTurn()
+  assert.equal(views.render('v.html', {}, {}), 'two')
 })
