@@ -14,6 +14,7 @@ import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
+import { losesWhatFollows } from './http/incoming-request.ts'
 import { isEnding } from './http/linger.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
@@ -83,6 +84,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       begin: (ctx, stream) => respond(ctx, stream, draining),
       fail,
       refuse: (ctx, kind) => fail(ctx, overloadedRest(ctx, kind)),
+      refuseBehind: (ctx) => fail(ctx, overloadedConnection(ctx)),
       late: (ctx, error) => {
         if (!isAbortError(error)) errorLog.error(`${label(ctx)}: failed after its wait had ended`, error)
       },
@@ -100,6 +102,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
+    if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
@@ -270,10 +273,15 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     return refusal(ctx, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
   }
 
-  function refusal(ctx: Context, state: string): HttpError {
+  /** Who asks for more waits behind waits gets no more answers on this connection: they would pile up here. */
+  function overloadedConnection(ctx: Context): HttpError {
+    ctx.lastOnConnection = true
+    return refusal(ctx, 'others of its connection wait before it', 'Other requests of this connection wait before it')
+  }
+
+  function refusal(ctx: Context, state: string, message = 'Every worker is busy and the queue is full'): HttpError {
     refusals.say(`refused ${label(ctx)}: ${state}`)
-    const headers = { 'Retry-After': retryAfterSeconds }
-    return new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers })
+    return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': retryAfterSeconds } })
   }
 
   return {

@@ -211,6 +211,20 @@ describe('a client that waits', () => {
     await server.clean()
   })
 
+  it('and sends more polls at once takes two workers at most, however many they are', async (t) => {
+    const server = await serveStreams(t)
+    const client = new Connection(t, server.port)
+    await client.send(requestText('GET /poll').repeat(500))
+    await server.waits(2)
+    server.app.channel('c').publish('event')
+    const answers = splitAnswers(await client.closed())
+    assert.deepEqual(answers.map(({ status }) => status), [200, 200, 503])
+    const [refused] = answers.slice(-1)
+    assert.deepEqual([refused?.headers['retry-after'], refused?.headers['connection']], ['1', 'close'])
+    assert.match(refused?.body ?? '', /Other requests of this connection wait before it/)
+    await server.clean()
+  })
+
   it('and leaves after it sent more frees all that it asked for', async (t) => {
     const server = await serveStreams(t)
     const behind: [string, string][] = [

@@ -40,6 +40,8 @@ export interface ParkingHost {
   fail(ctx: Context, error: unknown): void
   /** Answers that every worker is busy and the queue full. */
   refuse(ctx: Context, kind: ParkedKind): void
+  /** Answers that another request of its connection waits before it. */
+  refuseBehind(ctx: Context): void
   /** Told of an error of a wait that is over. */
   late(ctx: Context, error: unknown): void
   /** How log lines name a request. */
@@ -72,6 +74,8 @@ export class RestPool implements Parking {
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
   readonly #deadlines: Deadlines<ParkedReply>
+  /** Of a connection the reply that began to wait last while the answer to a request before it was owed. */
+  readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
   /** @throws RangeError when a number of workers or the queue's size is out of range */
@@ -164,14 +168,31 @@ export class RestPool implements Parking {
     if (reply !== undefined) return this.#end(parked, 'answered', reply)
     if (this.#stopping) return this.#end(parked, 'stop')
     if (parked.timeoutMs === 0) return this.#end(parked, 'deadline')
-    this.#hold(parked)
     const { ctx, kind } = parked
+    if (!this.#mayWait(parked)) {
+      this.#forget(parked)
+      return this.#host.refuseBehind(ctx)
+    }
+    this.#hold(parked)
     const entry = this.#pools[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
     if (entry === 'refused') {
       this.#forget(parked)
       this.#host.refuse(ctx, kind)
     }
+  }
+
+  /**
+   * Answers leave in the order of their requests, so what waits behind a wait gains nothing by it. One connection that
+   * sends many requests at once must not take every worker.
+   */
+  #mayWait(parked: ParkedReply): boolean {
+    const { response, request } = parked.ctx
+    if (response.socket !== null) return true
+    const before = this.#behind.get(request.socket)
+    if (before !== undefined && before.state !== 'over') return false
+    this.#behind.set(request.socket, parked)
+    return true
   }
 
   /** From here on the deadline ends it, and so does the stop. */
