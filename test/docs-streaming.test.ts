@@ -190,7 +190,8 @@ async function linesOfWaits(t: TestContext): Promise<string[]> {
   await request(`${url}/late`)
   await request(`${url}/publish`)
   for (const path of ['/broken', '/full']) await openWebSocket(t, port, path)
-  for (const text of ['after its wait', 'a listener failed', 'handler failed', 'cut, since']) {
+  await new Connection(t, port).send(requestText('GET /poll').repeat(3))
+  for (const text of ['after its wait', 'a listener failed', 'handler failed', 'cut, since', 'of its connection']) {
     await until(() => problemsOf(application).some((line) => line.includes(text)))
   }
   return [...refusing.flatMap(problemsOf), ...problemsOf(application)]
