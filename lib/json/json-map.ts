@@ -36,6 +36,8 @@ export class JsonError extends Error {
 
 /** How deep objects and lists may lie in each other. */
 const maxDepth = 100
+/** Up to here the names of an object are a list. */
+const fewNames = 16
 const byteOrderMark = 0xfeff
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const wordPattern = /true|false|null/y
@@ -73,6 +75,20 @@ export function nodeAt(root: JsonNode, path: readonly string[]): JsonNode | unde
   let node: JsonNode | undefined = root
   for (const name of path) node = node?.members?.find((member) => member.name === name)?.value
   return node
+}
+
+/** The names of one object. Most objects have few, and then a list is faster to make than a set. */
+class KnownNames {
+  readonly #few: string[] = []
+  #many: Set<string> | undefined
+
+  /** Whether the name is new. */
+  add(name: string): boolean {
+    const isNew = this.#many === undefined ? !this.#few.includes(name) : !this.#many.has(name)
+    if (this.#many !== undefined) this.#many.add(name)
+    else if (this.#few.push(name) > fewNames) this.#many = new Set(this.#few)
+    return isNew
+  }
 }
 
 class Reader {
@@ -114,15 +130,14 @@ class Reader {
   #object(depth: number): JsonNode {
     const start = this.#at++
     const members: JsonMember[] = []
-    const names = new Set<string>()
+    const names = new KnownNames()
     this.#space()
     while (this.#text[this.#at] !== '}') {
       const member = this.#member(depth)
-      if (names.has(member.name)) {
+      if (!names.add(member.name)) {
         const name = this.#text.slice(member.start, member.nameEnd)
         throw this.#error(`the name ${name} stands twice in this object`, member.start)
       }
-      names.add(member.name)
       members.push(member)
       this.#separator('}')
     }
@@ -140,7 +155,9 @@ class Reader {
     this.#at++
     this.#space()
     const value = this.#value(depth + 1)
-    return { name: String(JSON.parse(this.#text.slice(start, nameEnd))), start, nameEnd, value }
+    const quoted = this.#text.slice(start, nameEnd)
+    const name = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+    return { name, start, nameEnd, value }
   }
 
   #list(depth: number): JsonNode {

@@ -11,8 +11,9 @@ import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../middl
 import type { Chain } from '../middleware/compose.ts'
 import type { Modules } from './modules.ts'
 import type { Registry, Route } from './registry.ts'
+import type { GoodRecord } from './record.ts'
 import { readRouteFiles } from './route-files.ts'
-import type { RouteBuilder } from './route-builder.ts'
+import type { BuiltRoute, RouteBuilder } from './route-builder.ts'
 
 export interface ApplicationOptions<SetupApp> {
   /** `paths.root`, absolute. */
@@ -179,9 +180,8 @@ export class Application<SetupApp> {
     const incomplete: ReloadProblem[] = []
     for (const { file, records } of found.files) {
       for (const good of records) {
-        const record = middleware === undefined ? { ...good.record, middleware: '' } : good.record
-        const built = await builder.build({ ...good, record }, middleware ?? noMiddleware)
-        routes.push({ ...built.route, record: good.record })
+        const built = await buildOne(builder, good, middleware)
+        routes.push(built.route)
         if (built.problem === undefined) continue
         const problem = { file, index: good.index, name: good.record.name, error: built.problem }
         ;(built.broken ? broken : incomplete).push(problem)
@@ -197,6 +197,13 @@ export class Application<SetupApp> {
     if (found.missing && !wasThere) notes.push(folder)
     return { routes, problems: wasThere ? [folder, ...found.problems] : found.problems, broken, incomplete, notes }
   }
+}
+
+/** @param middleware undefined: the route is looked at without its middleware, and keeps its record */
+async function buildOne(builder: RouteBuilder, good: GoodRecord, middleware: MiddlewareSet | undefined): Promise<BuiltRoute> {
+  if (middleware !== undefined) return builder.build(good, middleware)
+  const built = await builder.build({ ...good, record: { ...good.record, middleware: '' } }, noMiddleware)
+  return { ...built, route: { ...built.route, record: good.record } }
 }
 
 /** The names of routes that came, went, and have another record now. */

@@ -144,7 +144,7 @@ function offsetFor(texts: readonly string[], tried: number): number {
   const last = Math.min(first + tried - 1, ...texts.map(({ length }) => length))
   let best = first
   let mostCodes = 0
-  for (let offset = first; offset <= last; offset += 1) {
+  for (let offset = first; offset <= last && mostCodes < texts.length; offset += 1) {
     const codes = new Set(texts.map((text) => codeAt(text, offset))).size
     if (codes > mostCodes) best = offset
     mostCodes = Math.max(mostCodes, codes)

@@ -30,7 +30,7 @@ export class Node<T> implements Member {
 
   constructor(text: string, parametersBefore: number) {
     this.text = text
-    this.codes = Array.from({ length: text.length }, (_, index) => text.charCodeAt(index))
+    this.codes = text.split('').map((unit) => unit.charCodeAt(0))
     this.parametersBefore = parametersBefore
   }
 

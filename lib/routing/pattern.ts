@@ -35,6 +35,8 @@ export const maxSegments = 100
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]*$/
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+/** What is never escaped (RFC 3986 section 2.3): most segments are of nothing else. */
+const unreserved = /^[A-Za-z0-9._~-]*$/
 const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
 
 /**
@@ -100,11 +102,13 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
  * @throws URIError when it holds half a surrogate pair
  */
 export function encodeSegment(text: string): string {
+  if (unreserved.test(text)) return text
   return encodeURIComponent(text).replace(escapeOfPathCharacter, decodeURIComponent)
 }
 
 /** Percent-decodes (RFC 3986 section 2.1, UTF-8). Returns undefined when an escape is wrong or is not UTF-8. */
 export function decodeText(text: string): string | undefined {
+  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {

@@ -117,6 +117,7 @@ function readAction(fields: Readonly<Record<string, unknown>>, root: string, pro
 function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[], warnings: string[]): string {
   const text = readText(fields, 'method', problems)
   if (text === undefined) return '*'
+  if (METHODS.includes(text)) return text
   const methods = new Set(text.split(',').map((method) => method.trim().toUpperCase()))
   for (const method of methods) {
     if (!token.test(method)) {

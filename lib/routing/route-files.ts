@@ -132,8 +132,9 @@ function readRecords(file: string, values: readonly unknown[], rules: RecordRule
       continue
     }
     found.places.set(name, `${file}, index ${index}`)
-    records.push({ index, ...parsed })
-    for (const warning of parsed.warnings) found.warnings.push({ file, index, name, warning })
+    const { record, pattern, warnings } = parsed
+    records.push({ index, record, pattern, warnings })
+    for (const warning of warnings) found.warnings.push({ file, index, name, warning })
   }
   found.files.push({ file, records })
 }

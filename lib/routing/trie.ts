@@ -201,6 +201,7 @@ function canonicalSegment(segment: string): string {
 }
 
 function canonicalLiteral(text: string): string {
+  if (!text.includes('%') && !text.includes('/')) return text
   return text.replaceAll('%', '%25').replaceAll('/', '%2F')
 }
 

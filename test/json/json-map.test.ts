@@ -35,6 +35,18 @@ test('says where and why a text is no JSON', () => {
   }
 })
 
+test('knows a doubled name among few and among many, written with an escape too', () => {
+  for (const count of [1, 16, 17, 18, 100]) {
+    const names = Array.from({ length: count }, (_, index) => `"a${index}":1`)
+    const before = `{${names.join(',')}`
+    assert.equal(Object.keys(parseJson(`${before}}`) as object).length, count)
+    for (const again of ['"a0"', '"\\u00610"', `"a${count - 1}"`]) {
+      const error = { message: new RegExp(`column ${before.length + 2}: the name .* stands twice`) }
+      assert.throws(() => parseJson(`${before},${again}:2}`), error)
+    }
+  }
+})
+
 test('maps every member to its place', () => {
   const text = '\ufeff{ "a" : [1, {"x": 2}],\n  "b\\n": {"c": "}"} }'
   const root = mapJson(text)
