@@ -17,7 +17,7 @@ import { createContextClass } from './http/features.ts'
 import { createHostGuard } from './http/host-guard.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { createStaticFiles, type StaticFiles } from './http/static.ts'
-import { createListener } from './listener.ts'
+import { createListener, type Address } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs } from './log/logs.ts'
@@ -43,15 +43,10 @@ export interface AppOptions {
   readonly configFile?: string
   /** A configuration that was read from a file. */
   readonly loaded?: LoadedConfig
-}
-
-/** Where an app listens. */
-export interface Address {
-  readonly host: string
-  /** The real port, also where the configuration says 0. */
-  readonly port: number
-  /** `http://HOST:PORT` or `https://HOST:PORT` */
-  readonly url: string
+  /** The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`. */
+  readonly listenFd?: number
+  /** Called when a stop begins, whoever asked for it. */
+  readonly onStop?: () => void
 }
 
 /** A server. */
@@ -197,15 +192,20 @@ export function createApp(options: AppOptions = {}): App {
     for (const problem of [...found.problems, ...found.broken]) log('config').error(describe(problem))
     for (const problem of [...found.incomplete, ...found.notes]) log('config').warn(describe(problem))
     applicationWarnings = [...found.problems, ...found.broken, ...found.incomplete, ...found.notes].map(describe)
-    const { address, port, family } = await listener.listen(config['server.host'], config['server.port'])
+    const address = await listen()
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
       throw new Error('Cannot start: the server is being stopped')
     }
-    const host = family === 'IPv6' ? `[${address}]` : address
-    const url = `${certificates === undefined ? 'http' : 'https'}://${host}:${port}`
-    log('server').info(`listening on ${url}`)
-    return { host: address, port, url }
+    log('server').info(`listening on ${address.url}`)
+    return address
+  }
+
+  function listen(): Promise<Address> {
+    const { 'server.host': host, 'server.port': port } = config
+    if (options.listenFd === undefined) return listener.listen(host, port)
+    log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
+    return listener.listenOn(options.listenFd)
   }
 
   let webSocketsClosed: Promise<void> | undefined
@@ -215,6 +215,7 @@ export function createApp(options: AppOptions = {}): App {
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
+    onBegin: options.onStop ?? (() => {}),
     onDrain: () => {
       webSocketsClosed = webSockets.stop()
     },

@@ -26,7 +26,8 @@ import './views/feature.ts'
 /** Builds a server from a configuration. */
 export { createApp } from './app.ts'
 /** A server, what it is made from, and where it listens. */
-export type { Address, App, AppOptions } from './app.ts'
+export type { App, AppOptions } from './app.ts'
+export type { Address } from './listener.ts'
 /** What a middleware module's `setup(app)` is given, and what it and its teardown look like. */
 export type { SetupApp } from './application.ts'
 export type { Setup, Teardown } from './middleware/host.ts'

@@ -7,7 +7,7 @@
  */
 import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
 import {
   guardConnections,
@@ -20,6 +20,7 @@ import { IncomingRequest } from './http/incoming-request.ts'
 import { createServer } from './http/node-http.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
+import { socketPath } from './systemd/socket-path.ts'
 
 export interface ListenerOptions {
   readonly headerTimeoutMs: number
@@ -32,11 +33,23 @@ export interface ListenerOptions {
   readonly log: ModuleLogger
 }
 
+/** Where a server listens. */
+export interface Address {
+  /** The address, or the path of a Unix socket. */
+  readonly host: string
+  /** The real port, also where 0 was asked for. Of a Unix socket it is 0. */
+  readonly port: number
+  /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
+  readonly url: string
+}
+
 export interface Listener {
   /** Whether connections are accepted. */
   readonly listening: boolean
   /** Binds. Resolves with the real port. Rejects when the address cannot be had. */
-  listen(host: string, port: number): Promise<AddressInfo>
+  listen(host: string, port: number): Promise<Address>
+  /** Listens on a socket that this process was given. Rejects when it cannot be used. */
+  listenOn(fd: number): Promise<Address>
   /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
   /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
@@ -52,6 +65,9 @@ export interface Listener {
 /** How often time-outs are looked at, in milliseconds: they are kept within a second. */
 const checkEveryMs = 500
 
+/** How many connections may wait for a socket that was given; the kernel lowers it to `net.core.somaxconn`. */
+const givenBacklog = 65_535
+
 /** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
   const server = makeServer(options)
@@ -64,14 +80,28 @@ export function createListener(requests: RequestServer, options: ListenerOptions
   const connections = guardConnections(server, options.connections)
   const sockets = trackSockets(server)
 
+  async function listen(target: ListenOptions & { readonly fd?: number }): Promise<Address> {
+    await bind(server, target)
+    server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
+    const bound = server.address()
+    if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
+    for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
+    const path = (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
+    return { host: path, port: 0, url: `unix:${path}` }
+  }
+
   return {
     get listening() {
       return server.listening
     },
-    listen: async (host, port) => {
-      const address = await listen(server, host, port)
-      server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
-      return address
+    listen: (host, port) => listen({ host, port }),
+    listenOn: async (fd) => {
+      try {
+        return await listen({ fd, backlog: givenBacklog })
+      } catch (error) {
+        const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
+        throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
+      }
     },
     setCertificates: (certificates) => {
       if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
@@ -125,12 +155,25 @@ function trackSockets(server: Server): ReadonlySet<Socket> {
   return sockets
 }
 
-function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
+function bind(server: Server, target: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => {
+    server.listen(target, () => {
       server.off('error', reject)
-      resolve(server.address() as AddressInfo) // A server that listens on a port has an address with one.
+      resolve()
     })
   })
+}
+
+function tcpAddress({ address, port, family }: AddressInfo, secure: boolean): Address {
+  const host = family === 'IPv6' ? `[${address}]` : address
+  return { host: address, port, url: `${secure ? 'https' : 'http'}://${host}:${port}` }
+}
+
+/**
+ * Who connects by a Unix socket is on this machine, and has no address. It gets that of a local TCP connection, so that
+ * limits, logs and `server.trusted_proxies` know it.
+ */
+function nameLocalPeer(socket: Socket): void {
+  Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' })
 }

@@ -20,6 +20,8 @@ export interface StopOptions {
   readonly timeoutMs: number
   readonly requests: RequestServer
   readonly listener: Listener
+  /** Called when the stop begins. */
+  readonly onBegin: () => void
   /** Called when nothing new is served any more: ends what would go on by itself. */
   readonly onDrain: () => void
   /** What comes last, when no request runs any more. */
@@ -75,6 +77,7 @@ export function createStop(options: StopOptions): Stop {
     begin: () => {
       if (!begun) {
         begun = true
+        options.onBegin()
         void run()
       }
       return done

@@ -379,6 +379,7 @@ describe('the end of a stop', () => {
       timeoutMs: 1000,
       requests: { drain: () => {}, idle: () => Promise.resolve(), active: 0 } as unknown as RequestServer,
       listener: { listening: false, stopAccepting: () => Promise.resolve() } as unknown as Listener,
+      onBegin: () => {},
       onDrain: () => {},
       finish: () => Promise.reject(new Error('ouch')),
     })

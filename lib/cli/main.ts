@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
 import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
+import { takeAppKey, type GivenAppKey } from '../systemd/credentials.ts'
+import { takeListenFds } from '../systemd/listen-fds.ts'
+import { createNotifier, type Notifier } from '../systemd/notify.ts'
 import { version } from '../version.ts'
 import { isFileError, textOfFileError } from './failure.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
@@ -58,9 +61,9 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Reads the configuration that the options ask for. Throws ConfigError. */
-function load(options: CommandOptions): LoadedConfig {
-  return loadConfig(configFile(options), options.overrides)
+/** Reads the configuration that the options ask for, and the key that stands above it. Throws ConfigError. */
+function load(options: CommandOptions, given: GivenAppKey | undefined = takeAppKey(process.env)): LoadedConfig {
+  return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.key }) })
 }
 
 function configFile(options: CommandOptions): string {
@@ -71,12 +74,25 @@ function configFile(options: CommandOptions): string {
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
-    app = createApp({ loaded: load(options), configFile: configFile(options) })
-    handleSignals(app)
+    const given = takeAppKey(process.env)
+    const passed = takeListenFds(process.env, process.pid)
+    const warn = (message: string): void => app?.logger('server').warn(message)
+    const notifier = createNotifier({ env: process.env, pid: process.pid, warn })
+    const loaded = load(options, given)
+    app = createApp({
+      loaded,
+      configFile: configFile(options),
+      ...(passed.fd !== undefined && { listenFd: passed.fd }),
+      onStop: () => notifier.stopping(),
+    })
+    handleSignals(app, notifier)
     handleUncaught(app)
+    if (given !== undefined) app.logger('config').info(`app_key comes from ${given.from}`)
+    if (passed.warning !== undefined) warn(passed.warning)
     // A stop that comes during the start does not wait for what the start waits for.
-    await Promise.race([app.start(), app.stopped])
+    await Promise.race([app.start().then(({ url }) => notifier.ready(`listening on ${url}`)), app.stopped])
     await app.stopped
+    await notifier.told()
     process.exit(exitStatus.ok)
   } catch (error) {
     const status = isFileError(error) ? exitStatus.config : exitStatus.failed
@@ -89,7 +105,7 @@ async function start(options: CommandOptions): Promise<void> {
   }
 }
 
-function handleSignals(app: App): void {
+function handleSignals(app: App, notifier: Notifier): void {
   const log = app.logger('server')
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -103,19 +119,31 @@ function handleSignals(app: App): void {
       void applyEach(app, signal, ['stop'])
     })
   }
-  process.on('SIGHUP', () => void applyEach(app, 'SIGHUP', ['logs.reopen', 'certificates.reload', 'routes.reload']))
+  process.on('SIGHUP', () => void reload(app, notifier))
   process.on('SIGUSR2', () => void applyEach(app, 'SIGUSR2', ['logs.reopen']))
 }
 
-/** What a signal asks for: each is done, whatever becomes of the others, and each failure is logged. */
-async function applyEach(app: App, signal: NodeJS.Signals, types: readonly CommandType[]): Promise<void> {
+async function reload(app: App, notifier: Notifier): Promise<void> {
+  notifier.reloading()
+  const failed = await applyEach(app, 'SIGHUP', ['logs.reopen', 'certificates.reload', 'routes.reload'])
+  notifier.reloaded(failed === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+}
+
+/**
+ * What a signal asks for: each is done, whatever becomes of the others, and each failure is logged.
+ * @returns how many failed
+ */
+async function applyEach(app: App, signal: NodeJS.Signals, types: readonly CommandType[]): Promise<number> {
+  let failed = 0
   for (const type of types) {
     try {
       await app.control.apply({ type })
     } catch (error) {
+      failed += 1
       app.logger('server').error(`${signal}: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error)
     }
   }
+  return failed
 }
 
 /** What nobody caught leaves the process in an unknown state: it is logged, and the service manager starts it anew. */

@@ -73,8 +73,8 @@ export async function runLauncher(
   return { status, stdout: launched.stdout(), stderr: launched.stderr() }
 }
 
-/** `lib/` where Node does not run TypeScript needs tsx, `dist/` where it does needs that to be turned off. */
-function optionsOfTarget(): string[] {
+/** Options of Node: `lib/` where Node does not run TypeScript needs tsx, `dist/` where it does needs that to be turned off. */
+export function optionsOfTarget(): string[] {
   const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
   if (process.env['SVC_TEST_TARGET'] === 'dist') return runsTypeScript ? ['--no-experimental-strip-types'] : []
   return runsTypeScript ? [] : ['--import', import.meta.resolve('tsx')]

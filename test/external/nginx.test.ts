@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { get } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, it, type TestContext } from 'node:test'
+import { connect } from 'node:tls'
+import { applicationFolder } from '../cli/application-folder.ts'
+import { writeFiles } from '../support/application.ts'
+import { makeCertificate } from '../support/certificate.ts'
+import { startClient } from '../support/keep-alive-client.ts'
+import { root } from '../support/launch.ts'
+import { serviceManager, type ServiceManager } from '../support/service-manager.ts'
+import { until } from '../support/until.ts'
+import { handshakeText } from '../support/websocket.ts'
+import { clientFrame } from '../websocket/frames.ts'
+
+const files = {
+  'routes/home.json': [
+    { name: 'home', url: '/', action: 'home.mjs' },
+    { name: 'who', url: '/who', action: 'home.mjs@who' },
+    { name: 'say', url: '/say', action: 'home.mjs@say' },
+    { name: 'poll', url: '/poll', action: 'home.mjs@poll' },
+    { name: 'events', url: '/events', action: 'home.mjs@events' },
+    { name: 'socket', url: '/socket', action: 'home.mjs' },
+  ],
+  'home.mjs': `export default () => 'home'
+    export const who = ({ ip, secure, host, id }) => ({ ip, secure, host, id: id.length })
+    export const say = ({ channel }) => String(channel('c').publish('news'))
+    export const poll = ({ channel, longPoll }) => longPoll(channel('c'))
+    export const events = ({ channel, sse }) => sse(channel('c'))
+    export const websocket = { message: (ws, data) => ws.send(data.toUpperCase()) }`,
+  'routes/public/style.css': 'body { color: green }',
+}
+
+/** nginx (Debian's package `nginx-light`) with the site of docs/deploy in front of a server, both on ports of their own. */
+async function startSite(t: TestContext): Promise<{ url: string; port: number; service: ServiceManager }> {
+  const cwd = applicationFolder(t, files, { 'server.trusted_proxies': ['127.0.0.1'] })
+  const service = await serviceManager(t, { cwd })
+  await service.start()
+  const [port, plainPort] = [await freePort(), await freePort()]
+  const { cert, key } = makeCertificate(cwd, 'site')
+  const site = readFileSync(join(root, 'docs/deploy/svc.nginx'), 'utf8')
+    .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${service.port};`)
+    .replaceAll(/^ *listen \[::\].*\n/gm, '')
+    .replace('listen 443 ', `listen 127.0.0.1:${port} `)
+    .replace('listen 80;', `listen 127.0.0.1:${plainPort};`)
+    .replace(/ssl_certificate +\S+;/, `ssl_certificate ${cert};`)
+    .replace(/ssl_certificate_key +\S+;/, `ssl_certificate_key ${key};`)
+    .replace('/srv/svc/routes/public', join(cwd, 'routes/public'))
+  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${cwd}/${name};`)
+  const config = `daemon off; master_process off; pid ${cwd}/nginx.pid; error_log stderr warn; events {}
+    http { access_log off; types { text/css css; } ${folders.join(' ')}\n${site}\n}`
+  writeFiles(cwd, { 'nginx.conf': config })
+  const nginx = spawn('nginx', ['-c', join(cwd, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let complaints = ''
+  nginx.stderr.setEncoding('utf8').on('data', (piece: string) => (complaints += piece))
+  nginx.on('error', (error) => (complaints += `${error.message}. Install it: apt-get install nginx-light`))
+  t.after(() => nginx.kill('SIGKILL'))
+  const url = `https://127.0.0.1:${port}`
+  await until(async () => {
+    if (nginx.exitCode !== null || complaints !== '') assert.fail(`nginx: ${complaints}`)
+    return (await ask(`${url}/`).catch(() => undefined))?.body === 'home'
+  })
+  return { url, port, service }
+}
+
+async function ask(url: string): Promise<{ status: number; body: string }> {
+  const sent = get(url, { agent: false, rejectUnauthorized: false })
+  const [response] = await once(sent, 'response')
+  return { status: response.statusCode, body: await text(response) }
+}
+
+/** Sends on a TLS connection of its own and gathers what comes. */
+async function converse(t: TestContext, port: number, bytes: string) {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  t.after(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  let received = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => (received += piece))
+  socket.write(bytes)
+  return { received: () => received, write: (more: Uint8Array) => void socket.write(more) }
+}
+
+const line = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: www.example.org\r\n\r\n`
+
+describe('the nginx site', () => {
+  it('passes on who asks, serves static files, and lets polls, streams and WebSockets through', async (t) => {
+    const { url, port } = await startSite(t)
+    const who = await ask(`${url}/who`)
+    assert.deepEqual(JSON.parse(who.body), { ip: '127.0.0.1', secure: true, host: `127.0.0.1:${port}`, id: 32 })
+    assert.equal((await ask(`${url}/style.css`)).body, 'body { color: green }')
+    assert.equal((await ask(`${url}/svc-ping`)).status, 200)
+    const poll = await converse(t, port, line('/poll'))
+    const stream = await converse(t, port, line('/events'))
+    const webSocket = await converse(t, port, handshakeText('/socket'))
+    await until(() => stream.received().includes('text/event-stream') && webSocket.received().includes(' 101 '))
+    assert.match((await ask(`${url}/say`)).body, /^\d+$/)
+    webSocket.write(clientFrame({ opcode: 1, payload: 'hello' }))
+    await until(() => poll.received().includes('"news"'))
+    await until(() => stream.received().includes('data: "news"'))
+    await until(() => webSocket.received().includes('HELLO'))
+  })
+
+  it('answers every request while the server behind it is started anew', async (t) => {
+    const { url, service } = await startSite(t)
+    const client = startClient({ url: `${url}/`, connections: 20 })
+    for (let count = 0; count < 3; count += 1) {
+      const before = client.tally.answered
+      await until(() => client.tally.answered >= before + 500)
+      await service.restart()
+    }
+    const before = client.tally.answered
+    await until(() => client.tally.answered >= before + 500)
+    assert.deepEqual((await client.stop()).failed, [])
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // It listens on a port.
+  server.close()
+  await once(server, 'close')
+  return port
+}

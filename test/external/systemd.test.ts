@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { applicationFolder } from '../cli/application-folder.ts'
+import { writeFiles } from '../support/application.ts'
+import { launch, optionsOfTarget, root } from '../support/launch.ts'
+import { request } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+
+const read = (name: string): string => readFileSync(join(root, 'docs/deploy', name), 'utf8')
+
+/** Runs a program to its end: Debian's packages `systemd` and `logrotate`. */
+function run(program: string, ...args: string[]): { status: number | null; output: string } {
+  const { status, error, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' })
+  if (error !== undefined) assert.fail(`Cannot run ${program}: ${error.message}. Install it: apt-get install systemd logrotate`)
+  return { status, output: `${stdout}${stderr}` }
+}
+
+/** A datagram socket as the service manager has one. Node has none of this kind, so Python listens. */
+async function notifySocket(t: TestContext): Promise<{ path: string; messages: () => string[] }> {
+  const path = join(temporaryFolder(t), 'notify')
+  const program = [
+    'import json, socket, sys',
+    's = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)',
+    's.bind(sys.argv[1])',
+    'print(json.dumps("bound"), flush=True)',
+    'while True: print(json.dumps(s.recv(65536).decode()), flush=True)',
+  ].join('\n')
+  const child = spawn('python3', ['-c', program, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const lines = (): string[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as string)
+  await until(() => lines().length > 0)
+  // BARRIER=1 is by systemd-notify itself: it waits until the message has been read.
+  return { path, messages: () => lines().slice(1).filter((message) => message !== 'BARRIER=1') }
+}
+
+describe('the unit', () => {
+  it('has an exposure level of 2.0 or better', () => {
+    const { output } = run('systemd-analyze', 'security', '--offline=true', join(root, 'docs/deploy/svc.service'))
+    const level = Number(/Overall exposure level for svc\.service: ([\d.]+)/.exec(output)?.[1])
+    assert.ok(level <= 2, output)
+  })
+
+  it('is verified without a complaint, with its socket', (t) => {
+    const folder = temporaryFolder(t)
+    const service = read('svc.service').replaceAll('=node ', `=${process.execPath} `).replaceAll('/opt/svc/current/', root)
+    writeFiles(folder, { 'svc.service': service, 'svc.socket': read('svc.socket') })
+    const files = ['svc.service', 'svc.socket'].map((name) => join(folder, name))
+    assert.deepEqual(run('systemd-analyze', 'verify', ...files), { status: 0, output: '' })
+  })
+
+  it('has a user that systemd-sysusers makes', (t) => {
+    const folder = temporaryFolder(t)
+    writeFiles(folder, { 'etc/sysusers.d/svc.conf': read('svc.sysusers') })
+    assert.equal(run('systemd-sysusers', `--root=${folder}`).status, 0)
+    assert.match(readFileSync(join(folder, 'etc/passwd'), 'utf8'), /^svc:x:\d+:\d+:svc web application server:\/var\/lib\/svc:\/usr\/sbin\/nologin$/m)
+  })
+})
+
+describe('systemd-notify', () => {
+  it('brings what the server tells to the socket of the service manager', async (t) => {
+    const { path, messages } = await notifySocket(t)
+    const cwd = applicationFolder(t)
+    const server = launch(t, [], { cwd, env: { NOTIFY_SOCKET: path, WATCHDOG_USEC: '400000' } })
+    const url = await server.listening()
+    await until(() => messages().some((message) => message.includes('WATCHDOG=1')))
+    server.child.kill('SIGHUP')
+    await until(() => messages().some((message) => message.includes('STATUS=reloaded')))
+    server.child.kill('SIGTERM')
+    await until(() => messages().some((message) => message.includes('STOPPING=1')))
+    assert.equal(await server.ended, 0)
+    const found = messages().map((message) => message.split('\n').filter((line) => !line.startsWith('MAINPID=')))
+    const others = found.filter(([first]) => first !== 'WATCHDOG=1').map((lines) => lines.map((line) => line.replace(/USEC=\d+/, 'USEC=N')))
+    assert.ok(found.length > others.length)
+    assert.deepEqual(others, [
+      ['READY=1', `STATUS=listening on ${url}`],
+      ['RELOADING=1', 'MONOTONIC_USEC=N', 'STATUS=reloading'],
+      ['READY=1', 'STATUS=reloaded'],
+      ['STOPPING=1', 'STATUS=stopping'],
+    ])
+    for (const message of messages()) assert.match(message, new RegExp(`^MAINPID=${server.child.pid}$`, 'm'))
+    assert.doesNotMatch(server.stdout(), /was not told/)
+  })
+
+  it('fails where nobody listens, which is a warning', async (t) => {
+    const server = launch(t, [], { cwd: applicationFolder(t), env: { NOTIFY_SOCKET: join(temporaryFolder(t), 'none') } })
+    const url = await server.listening()
+    await until(() => /\[WARN \] \[server\] the service manager was not told READY=1: .*No such file/.test(server.stdout()))
+    assert.equal((await request(url)).text, 'home')
+  })
+})
+
+describe('systemd-socket-activate', () => {
+  it('starts the server with the first connection, which is answered', async (t) => {
+    const port = await freePort()
+    const args = [`--listen=127.0.0.1:${port}`, '--fdname=web', process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
+    const child = spawn('systemd-socket-activate', args, { cwd: applicationFolder(t), stdio: ['ignore', 'pipe', 'pipe'] })
+    t.after(() => child.kill('SIGKILL'))
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+    await until(() => output.includes('Listening on'))
+    assert.equal((await request(`http://127.0.0.1:${port}/`)).text, 'home')
+    assert.match(output, new RegExp(`listening on http://127\\.0\\.0\\.1:${port}\\n`))
+    child.kill('SIGTERM')
+    assert.deepEqual(await once(child, 'exit'), [0, null])
+  })
+})
+
+describe('logrotate', () => {
+  it('rotates the access log of a server that goes on, and no line is lost', async (t) => {
+    const cwd = applicationFolder(t)
+    const server = launch(t, [], { cwd })
+    const url = await server.listening()
+    const rotation = read('svc.logrotate')
+      .replace('/var/log/svc/access.log', join(cwd, '.logs/access.log'))
+      .replace(/^ *su svc svc\n/m, '')
+      .replace(/systemctl kill .*/, `kill -USR2 ${server.child.pid}`)
+    writeFiles(cwd, { 'logrotate.conf': rotation })
+    const files = (): string[] => run('sh', '-c', `cat ${join(cwd, '.logs')}/access.log*`).output.split('\n').filter((line) => line !== '')
+    let asked = 0
+    const client = (async () => {
+      for (; asked < 600; asked += 1) await request(url)
+    })()
+    await until(() => asked > 200)
+    const { status, output } = run('logrotate', '--force', '--state', join(cwd, 'state'), join(cwd, 'logrotate.conf'))
+    assert.deepEqual([status, output], [0, ''])
+    await client
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+    assert.equal(files().length, 600)
+    const present = readFileSync(join(cwd, '.logs/access.log'), 'utf8').split('\n').length - 1
+    assert.ok(present > 0 && present < 600, `${present} lines in the new file`)
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // It listens on a port.
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,76 @@
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What became of the requests. */
+export interface Tally {
+  /** Answers of status 200. */
+  answered: number
+  /** What failed, and how: a status or the code of an error. */
+  readonly failed: string[]
+  /** The bodies that came, with how often. */
+  readonly bodies: Map<string, number>
+  /** The longest that one request took, in milliseconds. */
+  slowestMs: number
+}
+
+export interface ClientOptions {
+  readonly url: string
+  /** Connections, each with a request after the other. */
+  readonly connections: number
+  /** `false`: a connection for each request, with a handshake of its own. */
+  readonly keepAlive?: boolean
+  /** The longest pause between two requests of a connection, in milliseconds; random below that. None unless given. */
+  readonly pauseMs?: number
+}
+
+/** A client at work. */
+export interface KeepAliveClient {
+  /** What became of the requests so far. */
+  readonly tally: Tally
+  /** Begins no more requests. Resolves when all have ended. */
+  stop(): Promise<Tally>
+}
+
+/** Sends requests on connections that are kept alive, over TLS to any certificate, and repeats none. */
+export function startClient({ url, connections, keepAlive = true, pauseMs = 0 }: ClientOptions): KeepAliveClient {
+  const options = { keepAlive, maxSockets: connections, maxCachedSessions: 0, rejectUnauthorized: false }
+  const agent = url.startsWith('https:') ? new https.Agent(options) : new http.Agent(options)
+  const tally: Tally = { answered: 0, failed: [], bodies: new Map(), slowestMs: 0 }
+  let stopped = false
+  const loop = async (): Promise<void> => {
+    while (!stopped) {
+      const begun = performance.now()
+      const { problem, body } = await ask(url, agent)
+      tally.slowestMs = Math.max(tally.slowestMs, performance.now() - begun)
+      if (problem === undefined) tally.answered += 1
+      else tally.failed.push(problem)
+      tally.bodies.set(body, (tally.bodies.get(body) ?? 0) + 1)
+      if (pauseMs > 0) await delay(Math.random() * pauseMs)
+    }
+  }
+  const loops = Promise.all(Array.from({ length: connections }, loop))
+  return {
+    tally,
+    stop: async () => {
+      stopped = true
+      await loops
+      agent.destroy()
+      return tally
+    },
+  }
+}
+
+function ask(url: string, agent: http.Agent): Promise<{ problem: string | undefined; body: string }> {
+  return new Promise((resolve) => {
+    const sent = (agent instanceof https.Agent ? https : http).get(url, { agent }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (text: string) => (body += text))
+      response.on('error', (error) => resolve({ problem: `after ${body.length} characters: ${error.message}`, body: '' }))
+      response.on('end', () => resolve({ problem: response.statusCode === 200 ? undefined : `status ${response.statusCode}`, body }))
+    })
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      resolve({ problem: `${error.code ?? error.message}${sent.reusedSocket ? ' on a used connection' : ''}`, body: '' })
+    })
+  })
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { configTable } from '../../lib/config/table.ts'
+import { readPage, root } from '../support/markdown.ts'
+
+const read = (name: string): string => readFileSync(new URL(`docs/deploy/${name}`, root), 'utf8')
+const unit = read('svc.service')
+const operations = readPage('docs/operations.md')
+const text = operations.prose + operations.blocks.map((block) => block.text).join('\n')
+
+/** The values of a setting of the unit. */
+function settings(name: string, of = unit): string[] {
+  return [...of.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value)
+}
+
+describe('the files in docs/deploy', () => {
+  it('are all named in docs/operations.md, which names no other', () => {
+    const files = readdirSync(new URL('docs/deploy/', root)).sort()
+    const named = new Set([...text.matchAll(/\bsvc\.(?:service|socket|sysusers|logrotate|nginx)\b/g)].map(([name]) => name))
+    assert.deepEqual([...named].sort(), files)
+  })
+
+  it('agree with each other and with the configuration about places', () => {
+    assert.deepEqual(settings('ListenStream', read('svc.socket')), [`${configTable['server.host'].default}:${configTable['server.port'].default}`])
+    assert.match(read('svc.nginx'), /^ {4}server 127\.0\.0\.1:8080;$/m)
+    for (const [name, place] of [['StateDirectory', 'lib'], ['CacheDirectory', 'cache'], ['LogsDirectory', 'log']] as const) {
+      assert.deepEqual(settings(name), ['svc'])
+      assert.ok(text.includes(`/var/${place}/svc`), place)
+    }
+    assert.deepEqual(settings('WorkingDirectory'), ['/srv/svc'])
+    assert.match(read('svc.logrotate'), /^\/var\/log\/svc\/access\.log \{$/m)
+    assert.equal(configTable['access_log.file'].default, 'access.log')
+    for (const command of [...settings('ExecStart'), ...settings('ExecStartPre')]) {
+      const [, path = ''] = /^node \/opt\/svc\/current\/(\S+) (?:start|check)$/.exec(command) ?? []
+      assert.ok(path !== '' && existsSync(new URL(path, root)), command)
+    }
+  })
+
+  it('agree with the configuration about times', () => {
+    assert.ok(Number(settings('TimeoutStopSec')[0]) > configTable['server.stop_timeout_s'].default)
+    const idle = /keepalive_timeout (\d+)s;/.exec(read('svc.nginx'))?.[1]
+    assert.ok(Number(idle) < configTable['server.keep_alive_timeout_s'].default)
+    assert.ok(text.includes(`\`WatchdogSec=${settings('WatchdogSec')[0]}\``))
+  })
+
+  it('let the server tell its state, take its secret and reload', () => {
+    assert.deepEqual([settings('Type'), settings('NotifyAccess')], [['notify'], ['all']])
+    assert.deepEqual(settings('LoadCredential'), ['app_key:/etc/svc/app_key'])
+    assert.deepEqual(settings('ExecReload'), ['kill -HUP $MAINPID'])
+    assert.match(read('svc.logrotate'), /--signal=USR2 --kill-whom=main svc\.service/)
+  })
+
+  it('do not forbid what V8 needs', () => {
+    assert.deepEqual(settings('MemoryDenyWriteExecute'), [])
+  })
+})

@@ -1,0 +1,28 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** A program `systemd-notify` that writes down what it was asked to say. */
+export interface FakeNotify {
+  /** A PATH that begins with it. */
+  readonly path: string
+  /** Its calls so far, each with its arguments. */
+  calls(): string[][]
+  /** The environment of its last call. */
+  environment(): string
+}
+
+/** Makes it. `ending` is the shell text that it ends with. */
+export function fakeNotify(t: Pick<TestContext, 'after'>, ending = 'exit 0'): FakeNotify {
+  const folder = temporaryFolder(t)
+  const [program, calls, environment] = ['systemd-notify', 'calls', 'environment'].map((name) => join(folder, name)) as [string, string, string]
+  // A tab between arguments, a line for each call, written at once.
+  writeFileSync(program, `#!/bin/sh\nenv > ${environment}\nprintf '%s\\n' "$(printf '%s\\t' "$@")" >> ${calls}\n${ending}\n`)
+  chmodSync(program, 0o755)
+  return {
+    path: `${folder}:${process.env['PATH'] ?? ''}`,
+    calls: () => (existsSync(calls) ? readFileSync(calls, 'utf8').split('\n').slice(0, -1).map((line) => line.split('\t').slice(0, -1)) : []),
+    environment: () => readFileSync(environment, 'utf8'),
+  }
+}
