@@ -15,7 +15,7 @@ import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { WebSocketConnection, type WebSocketServices } from '../../lib/websocket/connection.ts'
 import { checkHandshake } from '../../lib/websocket/handshake.ts'
-import { Heartbeat } from '../../lib/websocket/heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { installPeers, requirePeer, versionOf } from './support/peers.ts'
 import { median, medianRatio } from './support/statistics.ts'
 
@@ -176,7 +176,7 @@ function serve(name: string): void {
 
 function serveSvc(server: ReturnType<typeof createServer>): void {
   const services: WebSocketServices<undefined> = {
-    heartbeat: new Heartbeat(),
+    heartbeat: new PeerHeartbeat(),
     maxMessageBytes: 1 << 20,
     maxBufferedBytes: 1 << 24,
     onError: (error) => console.error(error),

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readOptions } from './options.ts'
+import { workloads } from './workloads.ts'
+
+test('measures everything on this Node unless told otherwise', () => {
+  assert.deepEqual(readOptions([]), {
+    workloads: workloads.map(({ name }) => name),
+    servers: undefined,
+    rounds: 7,
+    seconds: 1,
+    connections: [1, 64, 1000],
+    nodes: [],
+    short: false,
+    write: false,
+    help: false,
+  })
+})
+
+test('takes names of workloads and every option', () => {
+  const args = 'json 404 --rounds 9 --seconds 2 --connections 8,16 --servers svc,koa --nodes 24,26 --write'.split(' ')
+  assert.deepEqual(readOptions(args), {
+    workloads: ['json', '404'],
+    servers: ['svc', 'koa'],
+    rounds: 9,
+    seconds: 2,
+    connections: [8, 16],
+    nodes: [24, 26],
+    short: false,
+    write: true,
+    help: false,
+  })
+})
+
+test('a short run is bare and svc, json alone', () => {
+  const { workloads: names, servers, rounds, connections } = readOptions(['--short', 'view', '--rounds', '20'])
+  assert.deepEqual([names, servers, rounds, connections], [['json'], ['svc'], 3, [64]])
+})
+
+test('refuses what it does not know', () => {
+  const rows: [string[], RegExp][] = [
+    [['jason'], /There is no workload "jason": there are text, json,/],
+    [['--rounds', '0'], /--rounds must be a whole number from 1 to 999999: it is "0"/],
+    [['--seconds', '1.5'], /--seconds must be .*: it is "1.5"/],
+    [['--connections', '1,,64'], /--connections must be .*: it is ""/],
+    [['--nodes', 'lts'], /--nodes must be .*: it is "lts"/],
+    [['--fast'], /Unknown option '--fast'/],
+  ]
+  for (const [args, message] of rows) assert.throws(() => readOptions(args), message)
+})

@@ -1,0 +1,83 @@
+/**
+ * The servers as processes: each on the servers' core, with the files of one workload in a folder of its own.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { writeApplication, writeFixture } from './application.ts'
+import { cpuMs, residentMiB } from './process-figures.ts'
+import type { Workload } from './workloads.ts'
+
+/** A server that runs. */
+export interface ServerProcess {
+  readonly name: string
+  /** Without a path. */
+  readonly origin: string
+  /** The processor time that it has taken so far. */
+  cpuMs(): number
+  /** Its resident memory. */
+  residentMiB(): number
+  /** Ends it at once. */
+  stop(): Promise<void>
+}
+
+/** The cores that are used. Whatever else runs on them is measured, too. */
+export const cores = { server: 0, load: 1 } as const
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const listening = /(?:^port |listening on http:\/\/127\.0\.0\.1:)(\d+)/
+
+/**
+ * Starts a server and resolves when it listens.
+ * @param node the program of the Node to start it with
+ * @param folder one that is not there yet
+ * @throws Error when it ends before
+ */
+export async function startServer(
+  name: string,
+  { node, workload, folder }: { node: string; workload: Workload; folder: string },
+): Promise<ServerProcess> {
+  const command = ['-c', String(cores.server), node, ...programOf(name, workload, folder)]
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const child = spawn('taskset', command, { stdio: ['ignore', 'pipe', 'inherit'], env })
+  const end = (): void => void child.kill('SIGKILL')
+  process.once('exit', end)
+  const ended = once(child, 'exit')
+  const port = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const found = listening.exec(line)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+    const failed = (): void => reject(new Error(`Cannot measure ${name}: it ended before it listened`))
+    void ended.then(failed, reject)
+  })
+  const pid = child.pid as number // It runs.
+  return {
+    name,
+    origin: `http://127.0.0.1:${port}`,
+    cpuMs: () => cpuMs(pid),
+    residentMiB: () => residentMiB(pid),
+    async stop() {
+      process.off('exit', end)
+      end()
+      await ended
+    },
+  }
+}
+
+/** svc is started by its launcher, as it ships. */
+function programOf(name: string, workload: Workload, folder: string): string[] {
+  if (name === 'svc' || name.startsWith('svc,')) {
+    writeApplication(folder, workload, name)
+    return [join(root, 'bin/svc.js'), '--config', join(folder, 'svc.json')]
+  }
+  writeFixture(folder, workload)
+  return [join(root, 'test/bench/http/servers', fileOf(name)), folder, name]
+}
+
+function fileOf(name: string): string {
+  if (name === 'sirv' || name === 'serve-static') return 'files.js'
+  return `${name.split(',', 1)[0]}.js`
+}
