@@ -107,7 +107,7 @@ export class Body {
    */
   dispose(): Promise<void> | undefined {
     this.#disposed = true
-    this.#reading?.stop(requestEnded())
+    this.#reading?.stop(requestEnded)
     const upload = this.#upload
     const form = this.#form
     if (upload === undefined || form === undefined) return undefined

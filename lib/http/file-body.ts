@@ -4,7 +4,7 @@
  * Surprise: a file that ends before the length that was announced cuts the connection. An ordinary end would have the
  * client wait for the rest, or take the next answer for it.
  */
-import { constants, stat, type Stats } from 'node:fs'
+import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
@@ -18,17 +18,6 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
 
 /** Not through a link as its last part, and not waiting for the other end of a FIFO that took the file's place. */
 const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-
-/** A file's state, links followed. Resolves to undefined when there is none; rejects when it cannot be found out. */
-export function statIfPresent(file: string): Promise<Stats | undefined> {
-  return new Promise((resolve, reject) => {
-    stat(file, (error, stats) => {
-      if (error === null) resolve(stats)
-      else if (isAbsent(error)) resolve(undefined)
-      else reject(error)
-    })
-  })
-}
 
 /** Opens a file for reading, unless it is a symbolic link. The caller closes the handle. */
 export function openForReading(file: string): Promise<FileHandle> {

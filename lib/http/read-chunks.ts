@@ -10,8 +10,8 @@ import type { IncomingMessage } from 'node:http'
 export interface Reading {
   /** Resolves when everything has come and was accepted; rejects with what `stop`, `accept` or its promise gave. */
   readonly done: Promise<void>
-  /** Ends the reading with a reason. Does nothing once it has ended. */
-  stop(reason: unknown): void
+  /** Ends the reading with the reason that is made then. Does nothing once it has ended. */
+  stop(makeReason: () => unknown): void
 }
 
 /**
@@ -40,10 +40,11 @@ export function readChunks(
     ended = true
     request.off('data', onData).off('end', onEnd).off('close', onClose)
   }
-  const stop = (reason: unknown): void => {
+  const stop = (makeReason: () => unknown): void => {
     if (ended) return
     end()
     request.pause()
+    const reason = makeReason()
     const settle = (): void => reject(reason)
     if (accepting === undefined) settle()
     else accepting.then(settle, settle)
@@ -52,11 +53,11 @@ export function readChunks(
     try {
       accepting = accept(chunk)
     } catch (error) {
-      return stop(error)
+      return stop(() => error)
     }
     if (accepting === undefined) return
     request.pause()
-    accepting.then(onAccepted, stop)
+    accepting.then(onAccepted, (error: unknown) => stop(() => error))
   }
   const onAccepted = (): void => {
     accepting = undefined
@@ -68,7 +69,7 @@ export function readChunks(
     if (accepting === undefined) resolve()
     else accepting.then(resolve, reject)
   }
-  const onClose = (): void => stop(clientClosed())
+  const onClose = (): void => stop(clientClosed)
 
   request.on('data', onData).on('end', onEnd).on('close', onClose)
   return { done, stop }

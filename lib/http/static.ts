@@ -15,7 +15,7 @@ import { after, type MaybePromise } from '../maybe-promise.ts'
 import { currentTurn } from '../turn.ts'
 import { acceptsGzip } from './compress.ts'
 import { HttpError } from './errors.ts'
-import { isAbsent, openForReading, sendFile, statIfPresent } from './file-body.ts'
+import { isAbsent, openForReading, sendFile } from './file-body.ts'
 import { StreamReply } from './reply.ts'
 import { SizedCache } from './sized-cache.ts'
 import { describeFile, isUnchanged, type Representation, type StaticFile } from './static-file.ts'
@@ -77,27 +77,22 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
   const folder = checkedFolder(options.folder)
   const memory = new SizedCache<Kept>(memoryMaxBytes)
 
-  /** The file that is kept under a name, when it is as it was. */
-  function fromMemory(name: string): StaticFile | undefined {
+  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
     const kept = memory.get(name)
-    if (kept === undefined) return undefined
     const turn = currentTurn()
-    if (kept.seenIn !== turn) {
-      const stats = statSync(folder + name, { throwIfNoEntry: false })
-      if (stats === undefined || !isUnchanged(kept.file.stats, stats)) {
-        memory.delete(name)
-        return undefined
-      }
+    if (kept?.seenIn === turn) return replyFromMemory(request, kept.file)
+    const stats = statSync(folder + name, { throwIfNoEntry: false })
+    if (stats !== undefined && kept !== undefined && isUnchanged(kept.file.stats, stats)) {
       kept.seenIn = turn
+      return replyFromMemory(request, kept.file)
     }
-    return kept.file
-  }
-
-  async function find(request: StaticRequest, path: string, name: string): Promise<StreamReply | undefined> {
-    const stats = await statIfPresent(folder + name)
+    memory.delete(name)
     if (stats === undefined) return undefined
     if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
-    if (!stats.isFile()) return undefined
+    return stats.isFile() ? readFile(request, name) : undefined
+  }
+
+  async function readFile(request: StaticRequest, name: string): Promise<StreamReply | undefined> {
     const real = await realPathInside(folder, name)
     return real === undefined ? undefined : load(request, name, real)
   }
@@ -125,7 +120,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
 
   async function redirectToFolder(request: StaticRequest, path: string): Promise<StreamReply | undefined> {
     const name = `${path}/${indexName}`
-    const stats = await statIfPresent(folder + name)
+    const stats = statSync(folder + name, { throwIfNoEntry: false })
     if (stats?.isFile() !== true || (await realPathInside(folder, name)) === undefined) return undefined
     // Without Cache-Control a 301 would be kept for ever, also when the folder has become a file.
     const location = `${request.path}/${request.rawQuery}`
@@ -148,12 +143,11 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       if (path === undefined) return undefined
       const name = path.endsWith('/') ? path + indexName : path
       try {
-        const file = fromMemory(name)
-        if (file !== undefined) return replyFromMemory(request, file)
+        const found = find(request, path, name)
+        return found instanceof Promise ? found.catch((error: unknown) => failed(request, error)) : found
       } catch (error) {
         return failed(request, error)
       }
-      return find(request, path, name).catch((error: unknown) => failed(request, error))
     },
   }
 }
