@@ -1,0 +1,259 @@
+/** Holds `docs/audit.md` against the code, and against what is on disk after a server has written all that it writes. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, it, test, type TestContext } from 'node:test'
+import { createApp } from '../lib/app.ts'
+import { initApplication } from '../lib/cli/init.ts'
+import { configTable } from '../lib/config/table.ts'
+import { loadConfig } from '../lib/config/load.ts'
+import { tokenize, type Token } from '../lib/javascript/lexer.ts'
+import { writeFiles } from './support/application.ts'
+import { readPage, tableBelow } from './support/markdown.ts'
+import { request } from './support/request.ts'
+import { temporaryFolder } from './support/temporary-folder.ts'
+import { until } from './support/until.ts'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const page = readPage('docs/audit.md')
+
+/** A source file, by its path from the root, with its tokens but for comments. */
+interface Source {
+  readonly file: string
+  readonly tokens: readonly Token[]
+}
+
+const sources: readonly Source[] = ['bin', 'lib'].flatMap((folder) =>
+  filesBelow(folder)
+    .filter((file) => /\.[jt]s$/.test(file))
+    .map((file) => {
+      const tokens = [...tokenize(readFileSync(join(root, file), 'utf8'))].filter(({ kind }) => kind !== 'comment')
+      return { file, tokens }
+    }),
+)
+
+describe('docs/audit.md', () => {
+  it('has the size of every place, to a fifth', () => {
+    const places = new Map<string, number>()
+    for (const file of ['bin', 'lib'].flatMap(filesBelow)) {
+      const folders = file.split('/').slice(0, -1)
+      const place = folders[0] === 'bin' ? 'bin/' : folders.length > 1 ? `lib/${folders[1]}/` : 'lib/*.ts'
+      places.set(place, (places.get(place) ?? 0) + readFileSync(join(root, file), 'utf8').split('\n').length - 1)
+    }
+    const rows = tableBelow(page, '### Size').map(([place = '', lines]) => [place.slice(1, -1), Number(lines)] as const)
+    assert.deepEqual(rows.map(([place]) => place).sort(), [...places.keys()].sort())
+    for (const [place, lines] of rows) {
+      const counted = places.get(place) ?? 0
+      assert.ok(Math.abs(lines - counted) <= Math.max(100, counted / 5), `${place} has ${counted} lines, not ${lines}`)
+    }
+  })
+
+  it('names every unusual place, and none that is not there', () => {
+    const documented = tableBelow(page, '## What is unusual in the code').map(([what = '', where = '']) => {
+      return [what, where === 'nowhere' ? [] : [...where.matchAll(/`([^`]+)`/g)].map(([, file]) => file).sort()]
+    })
+    const finders: Record<string, (tokens: readonly Token[]) => boolean> = {
+      '`node:child_process`': names('node:child_process'),
+      '`node:vm`': names('node:vm'),
+      '`eval`': called('eval'),
+      '`Function`': (tokens) => called('Function')(tokens) || follows(tokens, 'new', 'Function'),
+      '`import()` of a computed name': (tokens) =>
+        tokens.some(({ text }, at) => text === 'import' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.kind !== 'string'),
+      '`node:module`': names('node:module'),
+      '`node:worker_threads`': names('node:worker_threads'),
+      '`process.getBuiltinModule`': (tokens) => follows(tokens, '.', 'getBuiltinModule'),
+      '`process.binding`': (tokens) => tokens.some(({ text }) => /^(?:_linkedBinding|binding|dlopen)$/.test(text)),
+    }
+    const internal = [...new Set(sources.flatMap(({ tokens }) => tokens.filter(isInternal).map(({ text }) => text)))]
+    for (const name of internal) {
+      finders[`\`${name}\``] = (tokens) => tokens.some((token, at) => token.text === name && isInternal(token, at, tokens))
+    }
+    const found = Object.entries(finders).map(([what, finds]) => {
+      return [what, sources.filter(({ tokens }) => finds(tokens)).map(({ file }) => file).sort()]
+    })
+    assert.deepEqual(documented.sort(), found.sort())
+  })
+
+  it('names the modules of Node that are used', () => {
+    const used = sources.flatMap(({ tokens }) =>
+      tokens.filter(({ kind, text }) => kind === 'string' && text.startsWith("'node:")).map(({ text }) => text.slice(1, -1)),
+    )
+    const section = page.prose.split('\n### Modules of Node\n')[1]?.split('\n#', 1)[0] ?? ''
+    const documented = [...section.matchAll(/`(node:[^`]+)`/g)].map(([, name]) => name)
+    assert.deepEqual(documented, [...new Set(used)].sort())
+  })
+
+  it('is right that no connection is opened', () => {
+    const outward = ['fetch', 'connect', 'createConnection', 'get', 'request', 'lookup', 'resolve4', 'WebSocket', 'EventSource']
+    const modules = /^(?:http|https|net|tls|dns|dgram|http2)$/
+    const openers = sources.filter(({ tokens }) =>
+      tokens.some(({ text }, at) => {
+        if (!outward.includes(text) || tokens[at + 1]?.text !== '(') return false
+        const [object, dot] = [tokens[at - 2]?.text ?? '', tokens[at - 1]?.text]
+        return dot !== '.' ? ['fetch', 'WebSocket', 'EventSource'].includes(text) : modules.test(object)
+      }),
+    )
+    assert.deepEqual(openers.map(({ file }) => file), [])
+    const imported = sources.flatMap(({ tokens }) =>
+      tokens.flatMap(({ text }, at) => {
+        if (!/^'node:(?:http|https|net|tls)'$/.test(text) || tokens[at - 1]?.text !== 'from') return []
+        const start = tokens.findLastIndex((token, before) => before < at && token.text === 'import')
+        return tokens.slice(start, at).filter(({ kind }) => kind === 'name').map((token) => token.text)
+      }),
+    )
+    assert.deepEqual(imported.filter((name) => outward.includes(name) || name === 'Agent'), [])
+  })
+
+  it('names the environment variables that are read', () => {
+    const read = sources.filter(({ tokens }) => tokens.some(({ text }) => text === 'env')).flatMap(({ tokens }) =>
+      tokens
+        .filter(({ kind }) => kind === 'name' || kind === 'string')
+        .map(({ text }) => text.replace(/^'|'$/g, ''))
+        .filter((name) => /^(?:PATH|[A-Z]+(?:_[A-Z]+)+)$/.test(name)),
+    )
+    assert.deepEqual(namesIn('## Environment variables').sort(), [...new Set(read)].sort())
+  })
+
+  it('names the signals that are listened to', () => {
+    const heard = sources.flatMap(({ tokens }) => tokens.map(({ text }) => /^'(SIG[A-Z0-9]+)'$/.exec(text)?.[1] ?? ''))
+    assert.deepEqual(namesIn('## Signals').sort(), [...new Set(heard.filter((name) => name !== ''))].sort())
+  })
+
+  it('names every secret of the configuration', () => {
+    const secrets = Object.entries(configTable).filter(([, row]) => 'secret' in row && row.secret)
+    const documented = namesIn('## Secrets')
+    for (const name of [...secrets.map(([key]) => key), 'setup.jwt.key', 'server.tls.key']) {
+      assert.ok(documented.includes(name), name)
+    }
+  })
+
+  /** The names in backquotes in the first cells of the table below a heading. */
+  function namesIn(heading: string): string[] {
+    return tableBelow(page, heading).flatMap(([cell = '']) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+  }
+})
+
+const writingApplication = {
+  'routes/write.json': [
+    { name: 'visit', url: '/visit', action: 'write.mjs@visit', middleware: 'SVC_MwSession' },
+    { name: 'talk', url: '/talk', action: 'write.mjs@talk' },
+    { name: 'upload', url: '/upload', method: 'POST', action: 'write.mjs@upload' },
+    { name: 'show', url: '/show', action: 'show.html' },
+  ],
+  'routes/middleware/config.json': { setup: { session: { store: 'file', path: 'sessions' } } },
+  'show.html': '<p>{{ path }}</p>\n',
+  'write.mjs': `
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+const modeOf = (path) => '0' + (statSync(path).mode & 0o7777).toString(8)
+
+export const visit = ({ session }) => session.set('visited', true)
+export const talk = ({ log }) => Array.from({ length: 1500 }, () => log('x'.repeat(1000))).length
+export const upload = async ({ readForm }) => {
+  const { path } = (await readForm()).files[0]
+  return [modeOf(dirname(path)), modeOf(path)]
+}
+`,
+}
+
+test('what is written has the mode that docs/audit.md says', async (t) => {
+  const umask = process.umask(0) // Nothing is taken from the modes.
+  t.after(() => process.umask(umask))
+  const folder = join(temporaryFolder(t), 'app')
+  const temporary = temporaryFolder(t)
+  initApplication(folder)
+  writeFiles(folder, writingApplication)
+  const modeOfUpload = await writeEverything(t, folder, temporary)
+  const files: Readonly<Record<string, readonly string[]>> = {
+    'svc.json': ['svc.json'],
+    'routes/admin.json': ['routes/admin.json'],
+    '.logs': ['.logs'],
+    '.logs/svc.log': ['.logs/svc.log'],
+    '.logs/svc_*.log': entries('.logs', /^svc_.*\.log$/),
+    '.logs/access.log': ['.logs/access.log'],
+    '.cached/views': ['.cached', '.cached/views'],
+    '.cached/views/*.hrb': entries('.cached/views', /\.hrb$/),
+    'setup.session.path': ['sessions'],
+    'setup.session.path/*': entries('sessions', /./),
+  }
+  const modes = Object.entries(files).map(([where, paths]) => {
+    assert.ok(paths.length > 0, where)
+    return [where, [...new Set(paths.map((path) => modeOf(join(folder, path))))].join(' ')]
+  })
+  const documented = tableBelow(page, '## What is written').map(([, where = '', mode = '']) => [/`([^`]+)`/.exec(where)?.[1], mode])
+  assert.deepEqual(documented, [...modes, ['svc-upload-*', modeOfUpload[0]], ['svc-upload-*/*', modeOfUpload[1]]])
+  await until(() => readdirSync(temporary).length === 0)
+
+  function entries(below: string, pattern: RegExp): string[] {
+    return readdirSync(join(folder, below), { recursive: true, encoding: 'utf8' })
+      .filter((name) => pattern.test(name) && statSync(join(folder, below, name)).isFile())
+      .map((name) => join(below, name))
+  }
+})
+
+/** Has a server write each kind of file. Returns the modes of an upload's folder and file. */
+async function writeEverything(t: TestContext, folder: string, temporary: string): Promise<string[]> {
+  const before = process.env['TMPDIR']
+  process.env['TMPDIR'] = temporary
+  t.after(() => {
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+  })
+  const file = join(folder, 'svc.json')
+  const given = JSON.parse(readFileSync(file, 'utf8')) as object
+  writeFileSync(file, JSON.stringify({ ...given, log: { max_size_mb: 1 } }))
+  const app = createApp({ loaded: loadConfig(file, { 'server.port': 0, 'log.console': false }) })
+  t.after(async () => {
+    await app.stop()
+    app.closeLogs()
+  })
+  const { url } = await app.start()
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const ask = async (path: string, status: number, question: Parameters<typeof request>[1] = {}) => {
+    const answer = await request(url + path, question)
+    assert.equal(answer.status, status, `${path}: ${answer.text}`)
+    return answer
+  }
+  await ask('/svc-setup', 302, { headers: form, body: 'user=ann&password=correct-horse&password2=correct-horse' })
+  const { headers } = await ask('/svc-login', 302, { headers: form, body: 'user=ann&password=correct-horse' })
+  const cookie = headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+  const record = { name: 'kept', url: '/kept', action: 'write.mjs@visit', middleware: 'SVC_MwSession', persist: true }
+  await ask('/svc-routes/add', 200, { headers: { cookie }, body: JSON.stringify(record) })
+  await ask('/visit', 204)
+  for (const path of ['/show', '/talk', '/talk']) await ask(path, 200)
+  const body = `--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n${'x'.repeat(100_000)}\r\n--b--\r\n`
+  const upload = await ask('/upload', 200, { headers: { 'content-type': 'multipart/form-data; boundary=b' }, body })
+  app.flushLogs()
+  return upload.json() as string[]
+}
+
+function modeOf(path: string): string {
+  return `0${(statSync(path).mode & 0o7777).toString(8)}`
+}
+
+/** The files below a folder of the checkout, by their paths from the root. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => posix.join(posix.relative(root, entry.parentPath), entry.name))
+}
+
+/** Whether a module is named as a string. */
+function names(module: string): (tokens: readonly Token[]) => boolean {
+  return (tokens) => tokens.some(({ text }) => text === `'${module}'`)
+}
+
+/** Whether a global is called by its name. */
+function called(name: string): (tokens: readonly Token[]) => boolean {
+  return (tokens) => tokens.some(({ text }, at) => text === name && tokens[at + 1]?.text === '(' && tokens[at - 1]?.text !== '.')
+}
+
+function follows(tokens: readonly Token[], first: string, second: string): boolean {
+  return tokens.some(({ text }, at) => text === second && tokens[at - 1]?.text === first)
+}
+
+/** Whether a token names what Node keeps for itself: it begins with `_` and is no parameter that is not used. */
+function isInternal({ kind, text }: Token, at: number, tokens: readonly Token[]): boolean {
+  return kind === 'name' && /^_[a-z]/i.test(text) && !['(', ','].includes(tokens[at - 1]?.text ?? '')
+}
