@@ -170,9 +170,10 @@ export class Body {
     return header === undefined ? undefined : parseParameters(header)
   }
 
-  async #read(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+  /** Reads to the end. Throws at once for a body that cannot be read. */
+  #read(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> | undefined {
     const request = this.#request
-    if (!hasBody(request)) return
+    if (!hasBody(request)) return undefined
     this.#checkReadable()
     this.#options.onStart?.()
     const counted = (chunk: Buffer): Promise<void> | undefined => {
@@ -181,7 +182,7 @@ export class Body {
       return accept(chunk)
     }
     this.#reading = readChunks(request, counted, clientClosed)
-    await this.#reading.done
+    return this.#reading.done
   }
 
   #checkReadable(): void {
@@ -207,9 +208,11 @@ export class Body {
 
 function kept<T>(promise: Promise<T>): Promise<T> {
   // Who asked gets the rejection; when nobody waits for it, it must not end the process.
-  promise.catch(() => {})
+  promise.catch(ignore)
   return promise
 }
+
+function ignore(): void {}
 
 function clientClosed(): HttpError {
   return new HttpError(400, 'client_closed', 'Cannot read the body: the client left before it was complete')
