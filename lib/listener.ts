@@ -65,8 +65,11 @@ export interface Listener {
 /** How often time-outs are looked at, in milliseconds: they are kept within a second. */
 const checkEveryMs = 500
 
-/** How many connections may wait for a socket that was given; the kernel lowers it to `net.core.somaxconn`. */
-const givenBacklog = 65_535
+/**
+ * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a turn of
+ * the event loop, and whoever finds no place tries again a second later.
+ */
+const backlog = 65_535
 
 /** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
@@ -94,10 +97,10 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     get listening() {
       return server.listening
     },
-    listen: (host, port) => listen({ host, port }),
+    listen: (host, port) => listen({ host, port, backlog }),
     listenOn: async (fd) => {
       try {
-        return await listen({ fd, backlog: givenBacklog })
+        return await listen({ fd, backlog })
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })

@@ -15,7 +15,7 @@ import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
 import { losesWhatFollows } from './http/incoming-request.ts'
-import { isEnding } from './http/linger.ts'
+import { isBehindEnd } from './http/linger.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
 import type { StaticFiles } from './http/static.ts'
@@ -67,8 +67,8 @@ export interface RequestServer {
   readonly restPool: RestPool
 }
 
-/** Seconds after which a client that met a full queue should try again. */
-const retryAfterSeconds = '1'
+/** After how many seconds a client that met a full queue should try again. */
+const retryAfter = { 'Retry-After': '1' }
 
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts): RequestServer {
@@ -76,6 +76,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
+  // One for all: to note down where an error was made takes longer than the rest of a refusal.
+  const tooMany = new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers: retryAfter })
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
   const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
@@ -98,7 +100,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   let draining = false
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    if (isEnding(request.socket)) return void request.resume()
+    if (isBehindEnd(request.socket)) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
@@ -112,7 +114,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    if (isEnding(socket)) return void socket.destroy()
+    if (isBehindEnd(socket)) return void socket.destroy()
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request, head)
     const ctx = new ContextClass(request, response)
@@ -279,9 +281,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     return refusal(ctx, 'others of its connection wait before it', 'Other requests of this connection wait before it')
   }
 
-  function refusal(ctx: Context, state: string, message = 'Every worker is busy and the queue is full'): HttpError {
+  function refusal(ctx: Context, state: string, message?: string): HttpError {
     refusals.say(`refused ${label(ctx)}: ${state}`)
-    return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': retryAfterSeconds } })
+    return message === undefined ? tooMany : new HttpError(503, 'overloaded', message, { headers: retryAfter })
   }
 
   return {

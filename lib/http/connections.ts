@@ -15,6 +15,8 @@ import { ServerResponse, STATUS_CODES } from './node-http.ts'
 import { htmlType } from './reply.ts'
 
 export interface ConnectionOptions {
+  /** The most connections that are open at once; undefined: no limit. */
+  readonly maxOpen?: number | undefined
   /** The most connections that one address may have; 0: no limit. */
   readonly maxPerIp: number
   /** Addresses without that limit: trusted proxies, which speak for many clients. */
@@ -42,7 +44,7 @@ type HttpSocket = Socket & {
 export interface ConnectionCounts {
   /** Connections open now. */
   readonly open: number
-  /** Connections refused by the limit per address, since the start. */
+  /** Connections refused by a limit, since the start. */
   readonly refused: number
 }
 
@@ -54,6 +56,13 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
 
   let open = 0
   let refusedByLimit = 0
+
+  if (options.maxOpen !== undefined) server.maxConnections = options.maxOpen
+  const full = new RateLimited(options.log.warn, 1000)
+  server.on('drop', () => {
+    refusedByLimit += 1
+    full.say(`refused a connection: ${open} are open, as many as the limit of open files allows; raise it (LimitNOFILE=)`)
+  })
 
   const closed = (): void => {
     open -= 1

@@ -30,6 +30,11 @@ const dump = (IncomingMessage.prototype as DumpingMessage)._dump
 /** What Node keeps in a socket, the response in progress; there is no documented way to it. */
 type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
+/** Node's parser gives the piece that it is reading; it is not documented. Without it a piece counts as one with more in it. */
+interface PieceParser {
+  getCurrentBuffer?(): Buffer
+}
+
 /** A request. Its events `end` and `close` come only where its body is read. */
 export class IncomingRequest extends IncomingMessage {
   /** Whether the parser took this for an upgrade. */
@@ -47,6 +52,19 @@ export class IncomingRequest extends IncomingMessage {
   _dump(): void {
     if (!this.complete || this.readableLength > 0) dump.call(this)
   }
+}
+
+/**
+ * Whether what the client sent behind this request may be lost. Behind one that asks for an upgrade the parser stops, and
+ * where there is no upgrade Node throws away the rest of the piece that it is in. To be asked while the request is new.
+ */
+export function losesWhatFollows(request: Incoming): boolean {
+  if ((request as Partial<IncomingRequest>).upgradeAsked !== true) return false
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+  const { parser } = request.socket as Socket & { readonly parser?: PieceParser | null }
+  const piece = parser?.getCurrentBuffer?.()
+  if (piece === undefined || coding !== undefined) return true
+  return piece.indexOf('\r\n\r\n') + 4 + Number(length) !== piece.length
 }
 
 function isHandshake({ method, headers, socket }: Incoming): boolean {

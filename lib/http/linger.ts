@@ -8,32 +8,35 @@ import type { Socket } from 'node:net'
 /** How long the rest is thrown away before the connection is cut, in milliseconds: some megabytes of a slow upload. */
 const lingerMs = 5000
 
-/** A socket on which an answer has said that it is the last. */
-type EndingSocket = Socket & { [ending]?: true }
+/** So many requests behind the last answer are passed over; then nothing more is read, so that a flood takes no memory. */
+const mostPassedOver = 100
 
-const ending = Symbol('ending')
+/** A socket on which an answer has said that it is the last, with the number of requests that came nevertheless. */
+type EndingSocket = Socket & { [passedOver]?: number }
+
+const passedOver = Symbol('passedOver')
 
 /** Notes that an answer on this socket says `Connection: close`: nothing behind it may be served (RFC 9112, section 9.6). */
 export function markEnding(socket: Socket): void {
   const marked: EndingSocket = socket
-  marked[ending] = true
+  marked[passedOver] ??= 0
 }
 
-/** Whether `markEnding` was called for this socket. */
-export function isEnding(socket: Socket): boolean {
-  return (socket as EndingSocket)[ending] === true
+/** Whether a request that has come on this socket must be passed over, since `markEnding` was called for it. */
+export function isBehindEnd(socket: Socket): boolean {
+  const marked: EndingSocket = socket
+  if (marked[passedOver] === undefined) return false
+  marked[passedOver] += 1
+  if (marked[passedOver] > mostPassedOver) socket.pause()
+  return true
 }
 
 /** Makes the close that `node:http` does after the last answer on this socket a lingering one. */
 export function linger(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end()
-    // Without the listener of the HTTP parser, which would go on to make requests of what comes.
-    socket.removeAllListeners('data').on('data', discard).resume()
     const timer = setTimeout(() => socket.destroy(), lingerMs)
     timer.unref()
     socket.once('close', () => clearTimeout(timer))
   }
 }
-
-function discard(): void {}

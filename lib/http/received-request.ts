@@ -134,7 +134,9 @@ export class ReceivedRequest {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.services.bodyLimitBytes,
       onStart: () => {
-        if (this.expectsContinue && !this.response.headersSent) this.response.writeContinue()
+        if (!this.expectsContinue || this.response.headersSent) return
+        this.expectsContinue = false
+        this.response.writeContinue()
       },
     }))
   }
