@@ -14,6 +14,7 @@ import type { Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
+import { maxConnections } from './http/file-descriptors.ts'
 import { createHostGuard } from './http/host-guard.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { createStaticFiles, type StaticFiles } from './http/static.ts'
@@ -30,6 +31,12 @@ import { createRequestServer } from './server.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
 import { viewFeature } from './views/feature.ts'
+
+/**
+ * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds: longer makes
+ * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the queue.
+ */
+const longTurnMs = 100
 
 /** What an app is made from. Without `loaded`, `config` counts. */
 export interface AppOptions {
@@ -109,6 +116,7 @@ export function createApp(options: AppOptions = {}): App {
       workers: config['pool_http.workers'],
       queueSize: config['pool_http.queue_size'],
       alertPercent: config['pool_http.alert_pct'],
+      turnMs: longTurnMs,
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
       onAlert: (on) => (on ? alertOn : alertOff).say(`pool_http: alert ${on ? 'on' : 'off'}`),
     },
@@ -134,6 +142,7 @@ export function createApp(options: AppOptions = {}): App {
     certificates,
     log: log('socket'),
     connections: {
+      maxOpen: maxConnections(),
       maxPerIp: config['server.max_connections_per_ip'],
       isTrusted: clientAddress.trusts,
       log: log('socket'),

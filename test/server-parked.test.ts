@@ -361,11 +361,11 @@ describe('a client that waits', () => {
   })
 
   it('may send 10,000 polls: what has a place waits, the rest gets 503, and every place is free again', async (t) => {
-    // 500 connections of 20 polls each, one behind the other: a process may have few file descriptors.
+    // 1000 connections of 10 polls each, one behind the other, of which two may wait.
     const { source, port, app, url } = await serveParked(t, { 'log.level': 'info' })
-    const connections = Array.from({ length: 500 }, () => new Connection(t, port))
-    const twenty = requestText('GET /poll/a').repeat(20)
-    await Promise.all(connections.map((connection) => connection.send(twenty)))
+    const connections = Array.from({ length: 1000 }, () => new Connection(t, port))
+    const ten = requestText('GET /poll/a').repeat(10)
+    await Promise.all(connections.map((connection) => connection.send(ten)))
     await until(() => source.log.length === 3000)
     const logged = (word: string): number => source.log.filter((line) => line.startsWith(word)).length
     await until(() => source.waiters.size === 2000)

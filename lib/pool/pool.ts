@@ -2,7 +2,10 @@
  * A pool of workers with a queue: how many items may be worked on at once, how many may wait, and what is refused.
  * A worker is no thread but a permission; whoever was started gives it back with `leave()`.
  *
- * Surprise: `enter()` starts the item before it returns when a worker is free, so the plain case costs two comparisons.
+ * Surprise: `enter()` starts the item before it returns when a worker is free. An item that takes the processor's time
+ * and not a worker's (it ends before `start` returns) would always find one free. With `turnMs` such items wait in the
+ * queue too, once the event loop has been at it for that long in one turn: elsewhere nobody would count them, limit them
+ * or notice that their clients have left.
  *
  * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
  */
@@ -24,7 +27,13 @@ export interface PoolOptions<T> {
   readonly workers: number
   /** The most items that wait, 0 and up; or places that are shared with other pools. */
   readonly queueSize: number | QueuePlaces
-  /** Called when an item gets its worker: within `enter()`, or within the `leave()` of another. It must not throw. */
+  /**
+   * How long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to twice as
+   * long where a turn before it was long. Unless given, as long as there are workers. While workers are free and the first
+   * that waits has waited no longer than this, the queue takes more than its size: a burst is no overload.
+   */
+  readonly turnMs?: number
+  /** Called when an item gets its worker: in `enter()`, in the `leave()` of another, or later. It must not throw. */
   readonly start: (item: T) => void
   /** The share of busy workers, 1 to 100 percent, from which the pool is saturated. */
   readonly alertPercent?: number
@@ -47,6 +56,9 @@ export class QueuePlaces {
   }
 }
 
+/** How long a turn works off what waited for it, in milliseconds: short, since Node accepts one connection in a turn. */
+const pieceMs = 1
+
 /** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */
 export class Pool<T> implements PoolCounts {
   readonly workers: number
@@ -55,6 +67,17 @@ export class Pool<T> implements PoolCounts {
   readonly #alertAt: number
   readonly #onAlert: ((saturated: boolean) => void) | undefined
   readonly #onWaited: ((waitedMs: number) => void) | undefined
+  readonly #turnMs: number
+  readonly #nextTurn = (): void => {
+    this.#isInTurn = false
+    if (this.#queue.size === 0 || this.#busy === this.workers) return
+    this.#beginTurn(pieceMs)
+    this.#handOver()
+    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
+  }
+  #turnEndsAt: number
+  /** Whether the turn is not over in which `#turnEndsAt` was set. */
+  #isInTurn = false
   /** The items that wait, and since when. */
   readonly #queue = new Map<T, number>()
   #busy = 0
@@ -70,6 +93,8 @@ export class Pool<T> implements PoolCounts {
     const { queueSize } = options
     this.#places = typeof queueSize === 'number' ? new QueuePlaces(queueSize) : queueSize
     this.workers = options.workers
+    this.#turnMs = options.turnMs ?? Infinity
+    this.#turnEndsAt = options.turnMs === undefined ? Infinity : -Infinity
     this.#start = options.start
     this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
     this.#onWaited = options.onWaited
@@ -103,13 +128,13 @@ export class Pool<T> implements PoolCounts {
 
   /** Starts the item, or queues it, or refuses it when the queue is full. */
   enter(item: T): Entry {
-    if (this.#busy < this.workers) {
+    if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime()) {
       this.#busy += 1
       if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
       this.#start(item)
       return 'started'
     }
-    if (this.#places.taken < this.#places.size) {
+    if (this.#places.taken < this.#places.size || this.#isBurst()) {
       this.#places.taken += 1
       this.#queue.set(item, performance.now())
       return 'queued'
@@ -129,13 +154,34 @@ export class Pool<T> implements PoolCounts {
     if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
     this.#handingOver = true
     for (const [next, since] of this.#queue) {
-      if (this.#busy === this.workers) break
+      if (this.#busy === this.workers || !this.#hasTime()) break
       this.forget(next)
       this.#onWaited?.(performance.now() - since)
       this.#busy += 1
       this.#start(next)
     }
     this.#handingOver = false
+  }
+
+  /** Whether what waits has only just come, and for the processor alone: it will soon be gone, however much it is. */
+  #isBurst(): boolean {
+    if (this.#busy === this.workers || this.#turnMs === Infinity) return false
+    const [since = -Infinity] = this.#queue.values()
+    return performance.now() - since < this.#turnMs
+  }
+
+  /** Whether items may still be started in this turn. That a new one has begun is looked at when the time is over. */
+  #hasTime(): boolean {
+    if (performance.now() < this.#turnEndsAt) return true
+    if (this.#isInTurn) return false
+    this.#beginTurn(this.#turnMs)
+    return true
+  }
+
+  #beginTurn(lengthMs: number): void {
+    this.#isInTurn = true
+    this.#turnEndsAt = performance.now() + lengthMs
+    setImmediate(this.#nextTurn)
   }
 
   /** Takes a waiting item out of the queue. Returns false when it was not waiting. */

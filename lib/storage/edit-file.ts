@@ -5,8 +5,8 @@
  * Surprise: the file is read anew each time, and again when somebody else replaced it in the meantime. Between the last
  * look at the file and the rename a moment remains.
  */
-import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync } from 'node:fs'
-import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -19,6 +19,8 @@ export interface FileSteps {
 
 const attempts = 100
 const modeOfNewFile = 0o600
+/** Milliseconds after which a temporary file is nobody's any more: its process was killed. */
+const leftoverMs = 3_600_000
 const hints: Readonly<Record<string, string>> = {
   EACCES: 'let the user that the server runs as write to its folder',
   EPERM: 'let the user that the server runs as write to its folder',
@@ -45,7 +47,7 @@ export function editFile(
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const before = identity(path)
       const text = edit(before === undefined ? undefined : readText(path))
-      if (replace(path, text, before, steps)) return
+      if (replace(path, text, before, steps)) return removeLeftovers(path)
     }
     throw new Error(`it was changed by somebody else ${attempts} times in a row; try again`)
   } catch (error) {
@@ -87,6 +89,21 @@ function replace(path: string, text: string, before: BigIntStats | undefined, st
   } finally {
     closeSync(folder)
     rmSync(temporary, { force: true })
+  }
+}
+
+/** Removes what processes left behind that were killed while they saved this file. It may hold secrets. */
+function removeLeftovers(path: string): void {
+  const folder = dirname(path)
+  const start = `.${basename(path)}.`
+  try {
+    for (const name of readdirSync(folder)) {
+      if (!name.startsWith(start) || !/^[0-9a-f]{12}\.tmp$/.test(name.slice(start.length))) continue
+      const stats = statSync(join(folder, name), { throwIfNoEntry: false })
+      if (stats !== undefined && Date.now() - stats.mtimeMs > leftoverMs) rmSync(join(folder, name), { force: true })
+    }
+  } catch {
+    // The file is saved, which is what was asked for. The next change tries again.
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { Pool, QueuePlaces } from '../../lib/pool/pool.ts'
 import { Seeded } from '../support/seeded.ts'
 
@@ -58,6 +59,72 @@ describe('a pool', () => {
     assert.deepEqual([started, places.taken, first.busy], [['worker', 'worker', 'a'], 1, 1])
     assert.deepEqual([second.forget('a'), second.forget('b'), places.taken], [false, true, 0])
     assert.equal(first.enter('e'), 'queued')
+  })
+
+  it('lets the event loop turn once its time is over, and goes on in the order in which items came', async () => {
+    const started: number[] = []
+    const waits: number[] = []
+    const pool: Pool<number> = new Pool<number>({
+      workers: 2,
+      queueSize: 30,
+      turnMs: 20,
+      start: (item) => {
+        started.push(item)
+        busyFor(5)
+        pool.leave()
+      },
+      onWaited: (waitedMs) => waits.push(waitedMs),
+    })
+    const entries = Array.from({ length: 40 }, (_, item) => pool.enter(item))
+    const first = started.length
+    assert.ok(first >= 1 && first <= 4, `${first} items of 5 ms were started in a turn of 20 ms`)
+    assert.deepEqual([pool.busy, pool.waiting, pool.refused], [0, 40 - first, 0])
+    assert.deepEqual(entries, Array.from({ length: 40 }, (_, item) => (item < first ? 'started' : 'queued')))
+    assert.ok(pool.forget(first + 1))
+    await turn()
+    assert.equal(started.length, first + 1, 'a turn works off a millisecond of the queue')
+    assert.equal(pool.enter(99), 'queued')
+    while (pool.waiting > 0) await turn()
+    const expected = Array.from({ length: 40 }, (_, item) => item).filter((item) => item !== first + 1)
+    assert.deepEqual(started, [...expected, 99])
+    assert.ok(waits.length === 40 - first && (waits.at(-1) as number) > 100)
+    await turn()
+    assert.equal(pool.enter(100), 'started')
+  })
+
+  it('takes a burst beyond its queue, and refuses once the first of it has waited for the length of a turn', async () => {
+    const pool: Pool<number> = new Pool<number>({
+      workers: 1,
+      queueSize: 2,
+      turnMs: 20,
+      start: () => {
+        busyFor(25)
+        pool.leave()
+      },
+    })
+    assert.equal(pool.enter(0), 'started')
+    for (let item = 1; item <= 100; item += 1) assert.equal(pool.enter(item), 'queued')
+    busyFor(25)
+    assert.equal(pool.enter(101), 'refused')
+    await turn()
+    assert.equal(pool.waiting, 99)
+    assert.equal(pool.enter(102), 'refused')
+    for (let item = 2; item <= 99; item += 1) pool.forget(item)
+    assert.equal(pool.enter(103), 'queued')
+    while (pool.waiting > 0) await turn()
+  })
+
+  it('with time for each turn waits for workers as before, and does nothing meanwhile', async (t) => {
+    const started: string[] = []
+    const pool = new Pool<string>({ workers: 1, queueSize: 2, turnMs: 1000, start: (item) => started.push(item) })
+    const immediates = t.mock.method(globalThis, 'setImmediate')
+    for (const item of ['a', 'b', 'c']) pool.enter(item)
+    for (let count = 0; count < 5; count += 1) await turn()
+    assert.deepEqual([started, pool.waiting], [['a'], 2])
+    assert.equal(immediates.mock.callCount(), 1, 'the event loop is kept at work while every worker is busy')
+    pool.leave()
+    pool.leave()
+    assert.deepEqual(started, ['a', 'b', 'c'])
   })
 
   it('works off a long queue of items that end at once', () => {
@@ -142,3 +209,8 @@ describe('a pool', () => {
     }
   })
 })
+
+function busyFor(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}

@@ -1,0 +1,103 @@
+/**
+ * A disk that is really full: a small tmpfs where this process may mount one (root), else a limit on the size of files,
+ * which the system refuses to pass in the same way. Needs `mount` and `prlimit` (Debian: mount, util-linux).
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { logCounts, numberedLines, readNumbers } from '../durability/numbered-lines.ts'
+import { writeFiles } from '../support/application.ts'
+import { launch, type Launched } from '../support/launch.ts'
+import { request } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+
+/** Takes the room away and gives it back. */
+interface Disk {
+  readonly kind: string
+  fill(): void
+  free(): void
+}
+
+const diskMegabytes = 6
+
+test('a full disk and back: written is on disk, the rest is counted, lost is nothing that had room', async (t) => {
+  const folder = temporaryFolder(t)
+  const logs = join(folder, '.logs')
+  mkdirSync(logs)
+  const mounted = mountDisk(t, logs)
+  writeFiles(folder, numberedLines)
+  const server = launch(t, ['start'], { cwd: folder })
+  const url = await server.listening()
+  const disk = mounted ?? limitedFiles(server, logs)
+  t.diagnostic(disk.kind)
+  let next = 0
+  let singles = 0
+  const write = async (count: number): Promise<void> => {
+    assert.equal((await request(`${url}/lines?from=${next}&count=${count}`)).status, 200)
+    next += count
+    assert.equal((await request(`${url}/one/${next}`)).status, 200)
+    next += 1
+    singles += 1
+  }
+  await write(4000)
+  for (let round = 0; round < 3; round += 1) {
+    const before = await logCounts(url)
+    assert.deepEqual(before.warnings, [])
+    disk.fill()
+    await write(4000)
+    await write(4000)
+    const full = await logCounts(url)
+    assert.match(full.warnings.join(), /Cannot write the log \S+svc\.log: (?:ENOSPC|EFBIG)/)
+    assert.ok(full.general.lost > before.general.lost, 'nothing was lost on a full disk')
+    disk.free()
+    await until(async () => (await logCounts(url)).warnings.length === 0)
+    const back = await logCounts(url)
+    await write(1000)
+    const after = await logCounts(url)
+    assert.deepEqual([after.general.lost, after.access.lost], [back.general.lost, back.access.lost])
+  }
+  const { general, access } = await logCounts(url)
+  server.child.kill('SIGTERM')
+  assert.equal(await server.ended, 0)
+  const found = readNumbers(logs, 'general')
+  assert.equal(found.numbers.length + general.lost, next)
+  assert.equal(readNumbers(logs, 'access').numbers.length + access.lost, singles)
+})
+
+/** A file system of its own for the logs; undefined where it may not be mounted. */
+function mountDisk(t: TestContext, folder: string): Disk | undefined {
+  const options = `size=${diskMegabytes}m,mode=700,uid=${process.getuid?.()}`
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder])
+  if (status !== 0) return undefined
+  t.after(() => assert.equal(spawnSync('umount', [folder]).status, 0))
+  const filler = join(folder, 'filler')
+  return {
+    kind: `on a tmpfs of ${diskMegabytes} MB`,
+    fill: () => {
+      for (const size of [65_536, 1024, 1]) {
+        try {
+          for (;;) writeFileSync(filler, Buffer.alloc(size), { flag: 'a' })
+        } catch (error) {
+          assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC')
+        }
+      }
+    },
+    free: () => rmSync(filler),
+  }
+}
+
+/** The files may not grow any more; a rotation would begin a new one, so the limit is below its size. */
+function limitedFiles(server: Launched, folder: string): Disk {
+  const limit = (bytes: string): void => {
+    const { status, stderr } = spawnSync('prlimit', ['--pid', String(server.child.pid), `--fsize=${bytes}:`])
+    assert.equal(status, 0, String(stderr))
+  }
+  return {
+    kind: 'with a limit on the size of files: this process may not mount a file system',
+    fill: () => limit(String(statSync(join(folder, 'svc.log')).size)),
+    free: () => limit('unlimited'),
+  }
+}
