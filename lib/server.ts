@@ -100,7 +100,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   let draining = false
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    if (isBehindEnd(request.socket)) return void request.resume()
+    const { socket } = request
+    if ((response.socket === null || socket.writableEnded) && isBehindEnd(socket)) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
@@ -109,7 +110,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
     response.on('close', () => finish(ctx))
-    if (response.socket === null) closeWithConnection(response, request.socket)
+    if (response.socket === null) closeWithConnection(response, socket)
   }
 
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
@@ -136,7 +137,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      if (pool.enter(ctx) === 'refused') throw overloaded(ctx)
+      if (pool.enter(ctx, ctx.startedAt) === 'refused') throw overloaded(ctx)
     } catch (error) {
       fail(ctx, error)
     }

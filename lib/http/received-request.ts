@@ -43,7 +43,8 @@ export class ReceivedRequest {
   hasBody = false
 
   readonly #queryAt: number
-  readonly #startedAt = performance.now()
+  /** When its header section had been read, by `performance.now()`. */
+  readonly startedAt = performance.now()
   #body: Body | undefined = undefined
   #query: URLSearchParams | undefined = undefined
   #headers: Record<string, string> | undefined = undefined
@@ -116,7 +117,7 @@ export class ReceivedRequest {
 
   /** Milliseconds since the request's header section was read. */
   get durationMs(): number {
-    return performance.now() - this.#startedAt
+    return performance.now() - this.startedAt
   }
 
   /** The request id: what the client sent, when it is 8 to 128 of `A-Za-z0-9_.-`, else made now. It is sent back. */

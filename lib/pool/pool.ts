@@ -126,9 +126,12 @@ export class Pool<T> implements PoolCounts {
     return this.#alert
   }
 
-  /** Starts the item, or queues it, or refuses it when the queue is full. */
-  enter(item: T): Entry {
-    if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime()) {
+  /**
+   * Starts the item, or queues it, or refuses it when the queue is full.
+   * @param nowMs the time by `performance.now()`; whoever has just looked at the clock need not have it looked at again
+   */
+  enter(item: T, nowMs = performance.now()): Entry {
+    if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
       this.#busy += 1
       if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
       this.#start(item)
@@ -154,7 +157,7 @@ export class Pool<T> implements PoolCounts {
     if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
     this.#handingOver = true
     for (const [next, since] of this.#queue) {
-      if (this.#busy === this.workers || !this.#hasTime()) break
+      if (this.#busy === this.workers || !this.#hasTime(performance.now())) break
       this.forget(next)
       this.#onWaited?.(performance.now() - since)
       this.#busy += 1
@@ -171,8 +174,8 @@ export class Pool<T> implements PoolCounts {
   }
 
   /** Whether items may still be started in this turn. That a new one has begun is looked at when the time is over. */
-  #hasTime(): boolean {
-    if (performance.now() < this.#turnEndsAt) return true
+  #hasTime(nowMs: number): boolean {
+    if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false
     this.#beginTurn(this.#turnMs)
     return true
