@@ -33,6 +33,9 @@ The first of these that is given or there:
 Relative paths in the file are relative to the folder of the file. \`--host\`, \`--port\` and \`--env\` stand above
 the file.
 
+\`app_key\` may also come from the credential of systemd, \`$CREDENTIALS_DIRECTORY/app_key\`, or from the environment variable
+\`SVC_APP_KEY\`, in this order; both stand above the file.
+
 A file that is named but not there is no error: the server starts with the defaults and logs a line that says so.
 
 ## How it is written

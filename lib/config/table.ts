@@ -204,7 +204,8 @@ export const configTable = {
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
-    meaning: 'Plain requests that may wait for a worker. With the queue full a request gets 503.',
+    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms on end. With the'
+      + ' queue full a request gets 503.',
   },
   'pool_http.alert_pct': {
     kind: 'integer', min: 1, max: 100, default: 75,

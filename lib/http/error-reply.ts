@@ -48,7 +48,8 @@ export function errorReply(ctx: Context, error: HttpError, reveal: boolean): Bod
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  return new BodyReply(htmlType, errorPage(error.status, detail))
+  const isRefusal = error.status === 503 && detail === undefined
+  return new BodyReply(htmlType, isRefusal ? busyPage : errorPage(error.status, detail))
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
@@ -104,6 +105,9 @@ ${text}
 </html>
 `
 }
+
+/** What thousands get at once when the server is overloaded: made once. */
+const busyPage = errorPage(503, undefined)
 
 function adviceFor(status: number): string {
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
