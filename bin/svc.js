@@ -6,6 +6,9 @@ import * as nodeModule from 'node:module'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+// What these ask for, the start does by itself: they must not end it. The server takes them over once it is there.
+for (const signal of ['SIGHUP', 'SIGUSR2']) process.on(signal, () => {})
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const installed = root.split(sep).includes('node_modules')
 const underTsx = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((arg) => /\btsx\b/.test(arg))

@@ -11,6 +11,7 @@ import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
 import {
   guardConnections,
+  isIdle,
   retire,
   stopAccepting,
   type ConnectionCounts,
@@ -54,7 +55,10 @@ export interface Listener {
   setCertificates(certificates: Certificates): void
   /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
   stopAccepting(): Promise<void>
-  /** Closes the connections on which no request is being served, whatever has come on them so far. */
+  /**
+   * Closes the connections on which no request is being served and none was at the last call, whatever has come on them so
+   * far. The first call closes none.
+   */
   closeIdle(): void
   /** Open connections, and those refused since the start. */
   connections(): ConnectionCounts
@@ -82,6 +86,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
   })
   const connections = guardConnections(server, options.connections)
   const sockets = trackSockets(server)
+  let idleBefore: ReadonlySet<Socket> = new Set()
 
   async function listen(target: ListenOptions & { readonly fd?: number }): Promise<Address> {
     await bind(server, target)
@@ -97,10 +102,10 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     get listening() {
       return server.listening
     },
-    listen: (host, port) => listen({ host, port, backlog }),
+    listen: (host, port) => listen({ host, port }),
     listenOn: async (fd) => {
       try {
-        return await listen({ fd, backlog })
+        return await listen({ fd })
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
@@ -112,7 +117,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     },
     stopAccepting: () => stopAccepting(server),
     closeIdle: () => {
-      for (const socket of sockets) retire(socket)
+      const idle = new Set([...sockets].filter(isIdle))
+      for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
+      idleBefore = idle
     },
     connections,
     closeAll: async () => {
@@ -158,10 +165,11 @@ function trackSockets(server: Server): ReadonlySet<Socket> {
   return sockets
 }
 
+/** Surprise: `backlog` among the options counts for a host and a port alone, as an argument for every target. */
 function bind(server: Server, target: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(target, () => {
+    server.listen(target, backlog, () => {
       server.off('error', reject)
       resolve()
     })

@@ -5,7 +5,8 @@
  *
  * Surprise: a connection that is idle when the stop begins is kept for a moment. Its client may just be sending, and a
  * connection cut under a request is a failed request; one that is answered with `Connection: close` is not. After that
- * moment only what is being served counts: a header section that has come in part waits no longer.
+ * moment only what is being served counts: a header section that has come in part waits no longer. So is it with one that
+ * becomes idle later, since its answer had begun before the stop and could not say that it is the last.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener } from './listener.ts'
@@ -56,14 +57,16 @@ export function createStop(options: StopOptions): Stop {
     if (listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     options.onDrain()
-    const retire = setTimeout(() => listener.closeIdle(), retireAfterMs)
+    listener.closeIdle() // From now on each is given its time.
+    // What the kernel has got until then is read first: a connection on which a request has come is not idle.
+    const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
     const answered = Promise.all([listener.stopAccepting(), requests.idle()])
     if (!(await inTime(answered, cutAt))) {
       const cut = requests.active === 1 ? '1 request' : `${requests.active} requests`
       log.warn(`the stop took longer than ${timeoutMs / 1000} s: cut ${cut}`)
       await listener.closeAll()
     }
-    clearTimeout(retire)
+    clearInterval(retire)
     try {
       if (!(await inTime(options.finish(), deadline))) log.warn('the background work did not end in time')
     } catch (error) {

@@ -22,9 +22,11 @@ const files = {
     { name: 'ok', url: '/ok', action: 'a.mjs' },
     { name: 'held', url: '/held/:key', action: 'a.mjs@held' },
     { name: 'hangs', url: '/hangs', action: 'a.mjs@hangs' },
+    { name: 'big', url: '/big', action: 'a.mjs@big' },
     { name: 'length', url: '/length', action: 'a.mjs@length' },
   ],
   'a.mjs': `export default () => 'ok'
+    export const big = () => 'x'.repeat(32 * 2 ** 20)
     export const length = async ({ readText, text }) => text(String((await readText()).length))
     export const held = (ctx) => {
       ctx.log('held')
@@ -370,6 +372,24 @@ describe('the stop', () => {
   })
 })
 
+describe('a connection whose answer began before the stop', () => {
+  it('is closed when that has ended, though it could not say that it is the last', async (t) => {
+    const { app, port } = await startApplication(t, files)
+    const client = connect(port, '127.0.0.1')
+    t.after(() => client.destroy())
+    client.write('GET /big HTTP/1.1\r\nHost: h\r\n\r\n')
+    const [first] = (await once(client, 'data')) as [Buffer]
+    assert.match(first.toString('latin1'), /^HTTP\/1\.1 200 [^]*Connection: keep-alive/)
+    client.pause()
+    const began = performance.now()
+    const stopped = app.stop()
+    await until(() => performance.now() - began > 1200) // Two looks at idle connections have passed.
+    client.resume()
+    await Promise.all([stopped, once(client, 'close')])
+    assert.ok(performance.now() - began < 10_000, 'it was not waited for until the time of the stop was over')
+  })
+})
+
 describe('the end of a stop', () => {
   it('comes although the background work could not be ended', async () => {
     const said: string[] = []
@@ -378,7 +398,7 @@ describe('the end of a stop', () => {
       drainDelayMs: 0,
       timeoutMs: 1000,
       requests: { drain: () => {}, idle: () => Promise.resolve(), active: 0 } as unknown as RequestServer,
-      listener: { listening: false, stopAccepting: () => Promise.resolve() } as unknown as Listener,
+      listener: { listening: false, closeIdle: () => {}, stopAccepting: () => Promise.resolve() } as unknown as Listener,
       onBegin: () => {},
       onDrain: () => {},
       finish: () => Promise.reject(new Error('ouch')),

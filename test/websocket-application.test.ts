@@ -273,6 +273,32 @@ describe('a route', () => {
     assert.deepEqual([last?.body, last?.headers['connection']], ['GET abc', 'close'])
   })
 
+  it('loses nothing in silence behind an upgrade that is served plainly, however the bytes come', async (t) => {
+    const { port } = await serveRoutes(t, { '/:name': { action: (ctx) => ctx.params['name'] } })
+    const upgrade = ['Connection: Upgrade', 'Upgrade: h2c']
+    const behind = requestText('GET /behind')
+    const first = requestText('GET /first')
+    const withLength = (length: number): string => requestText('POST /up', [...upgrade, `Content-Length: ${length}`])
+    const post = withLength(withLength(100).length)
+    const rows: [string, string[]][] = [
+      ['in one piece', [requestText('GET /up', upgrade) + behind]],
+      ['its end in two pieces', [requestText('GET /up', upgrade).slice(0, -1), `\n${behind}`]],
+      ['its body as long as its own head, behind another request', [first + post, 'x'.repeat(post.length) + behind]],
+    ]
+    for (const [what, pieces] of rows) {
+      const client = new Connection(t, port)
+      client.socket.setNoDelay()
+      for (const piece of pieces) {
+        await client.send(piece)
+        await request(`http://127.0.0.1:${port}/other`)
+      }
+      client.socket.end()
+      const answers = splitAnswers(await client.closed())
+      const at = answers.findIndex(({ body }) => body === 'up')
+      if (at >= 0) assert.ok(answers[at]?.headers['connection'] === 'close' || answers[at + 1]?.body === 'behind', what)
+    }
+  })
+
   it('serves a handshake plainly that stands behind a request which is not answered yet', async (t) => {
     const { port, url, lines } = await serveRoutes(t, {
       '/both': { action: plain, handlers: echo },

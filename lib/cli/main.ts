@@ -45,15 +45,15 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     case 'check': {
       const { check } = await import('./check.ts')
-      return exit(await check(() => load(options)))
+      return exit(await check(() => load(options, takeAppKey(process.env))))
     }
     case 'routes': {
       const { printRoutes } = await import('./routes.ts')
-      return exit(await printRoutes(() => load(options)))
+      return exit(await printRoutes(() => load(options, takeAppKey(process.env))))
     }
     case 'passwd': {
       const { passwd } = await import('./passwd.ts')
-      process.exitCode = await passwd(configFile(options), () => load(options))
+      process.exitCode = await passwd(configFile(options), () => load(options, takeAppKey(process.env)))
       return
     }
     case 'start':
@@ -62,7 +62,7 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /** Reads the configuration that the options ask for, and the key that stands above it. Throws ConfigError. */
-function load(options: CommandOptions, given: GivenAppKey | undefined = takeAppKey(process.env)): LoadedConfig {
+function load(options: CommandOptions, given: GivenAppKey | undefined): LoadedConfig {
   return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.key }) })
 }
 

@@ -165,11 +165,16 @@ export function stopAccepting(server: Server): Promise<void> {
  * closing by itself is left alone; one that still sends the body of a request that has its answer is closed politely.
  */
 export function retire(socket: Socket): void {
-  const { _httpMessage: answer, parser } = socket as HttpSocket
-  if (answer || socket.writableEnded) return
+  const { parser } = socket as HttpSocket
+  if (!isIdle(socket)) return
   if (parser?.incoming?.complete !== false) return void socket.destroy()
   linger(socket)
   socket.destroySoon()
+}
+
+/** Whether no request is being served on a connection, and it is not closing by itself. */
+export function isIdle(socket: Socket): boolean {
+  return !(socket as HttpSocket)._httpMessage && !socket.writableEnded
 }
 
 /** Whether the client ended within a request while answers to earlier ones are owed: it waits for none of them. */

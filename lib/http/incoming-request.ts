@@ -63,8 +63,10 @@ export function losesWhatFollows(request: Incoming): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
   const { parser } = request.socket as Socket & { readonly parser?: PieceParser | null }
   const piece = parser?.getCurrentBuffer?.()
-  if (piece === undefined || coding !== undefined) return true
-  return piece.indexOf('\r\n\r\n') + 4 + Number(length) !== piece.length
+  // A piece that begins with a line end may hold only the rest of this request's own end.
+  if (piece === undefined || coding !== undefined || piece[0] === 13 || piece[0] === 10) return true
+  const end = piece.indexOf('\r\n\r\n')
+  return end < 0 || end !== piece.lastIndexOf('\r\n\r\n') || end + 4 + Number(length) !== piece.length
 }
 
 function isHandshake({ method, headers, socket }: Incoming): boolean {

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 /** How long the rest is thrown away before the connection is cut, in milliseconds: some megabytes of a slow upload. */
 const lingerMs = 5000
 
-/** So many requests behind the last answer are passed over; then nothing more is read, so that a flood takes no memory. */
+/** So many requests behind the last answer are passed over; then the connection is cut, so that a flood takes no memory. */
 const mostPassedOver = 100
 
 /** A socket on which an answer has said that it is the last, with the number of requests that came nevertheless. */
@@ -27,7 +27,7 @@ export function isBehindEnd(socket: Socket): boolean {
   const marked: EndingSocket = socket
   if (marked[passedOver] === undefined) return false
   marked[passedOver] += 1
-  if (marked[passedOver] > mostPassedOver) socket.pause()
+  if (marked[passedOver] > mostPassedOver) socket.destroy()
   return true
 }
 

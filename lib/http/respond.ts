@@ -97,7 +97,7 @@ function isOver(ctx: Context): boolean {
 function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
   const cut = ctx.hasBody && mustCut(ctx)
   if (cut) linger(ctx.request.socket)
-  // Node closes where it was not told to go on, and would do so without a note that nothing behind it may be served.
+  // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be served.
   if (cut || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     markEnding(ctx.request.socket)

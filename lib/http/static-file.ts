@@ -96,11 +96,9 @@ export async function describeFile(
   let packed: MaybePromise<Representation | undefined> | 'not yet' = 'not yet'
   const compress = (): MaybePromise<Representation | undefined> => {
     if (packed === 'not yet') {
-      packed = pack()
-      packed.then(
-        (done) => (packed = done),
-        () => {}, // Whoever asks gets the failure from the promise, which stays.
-      )
+      const packing = pack().catch(() => undefined) // No reason to fail a request: the bytes go out as they are.
+      packed = packing
+      void packing.then((done) => (packed = done))
     }
     return packed
   }

@@ -132,9 +132,7 @@ export class Pool<T> implements PoolCounts {
    */
   enter(item: T, nowMs = performance.now()): Entry {
     if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
-      this.#busy += 1
-      if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
-      this.#start(item)
+      this.#begin(item)
       return 'started'
     }
     if (this.#places.taken < this.#places.size || this.#isBurst()) {
@@ -144,6 +142,12 @@ export class Pool<T> implements PoolCounts {
     }
     this.#refused += 1
     return 'refused'
+  }
+
+  #begin(item: T): void {
+    this.#busy += 1
+    if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
+    this.#start(item)
   }
 
   /** Gives one worker back; the item that has waited longest gets it. */
@@ -156,21 +160,24 @@ export class Pool<T> implements PoolCounts {
   #handOver(): void {
     if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
     this.#handingOver = true
-    for (const [next, since] of this.#queue) {
-      if (this.#busy === this.workers || !this.#hasTime(performance.now())) break
-      this.forget(next)
-      this.#onWaited?.(performance.now() - since)
-      this.#busy += 1
-      this.#start(next)
+    try {
+      for (const [next, since] of this.#queue) {
+        const nowMs = performance.now()
+        if (this.#busy === this.workers || !this.#hasTime(nowMs)) break
+        this.forget(next)
+        this.#onWaited?.(nowMs - since)
+        this.#begin(next)
+      }
+    } finally {
+      this.#handingOver = false
     }
-    this.#handingOver = false
   }
 
   /** Whether what waits has only just come, and for the processor alone: it will soon be gone, however much it is. */
   #isBurst(): boolean {
     if (this.#busy === this.workers || this.#turnMs === Infinity) return false
-    const [since = -Infinity] = this.#queue.values()
-    return performance.now() - since < this.#turnMs
+    const [since] = this.#queue.values()
+    return since === undefined || performance.now() - since < this.#turnMs
   }
 
   /** Whether items may still be started in this turn. That a new one has begun is looked at when the time is over. */

@@ -190,7 +190,7 @@ export class RestPool implements Parking {
     const { response, request } = parked.ctx
     if (response.socket !== null) return true
     const before = this.#behind.get(request.socket)
-    if (before !== undefined && before.state !== 'over') return false
+    if (before !== undefined && before.state !== 'over' && before.ctx.response.socket === null) return false
     this.#behind.set(request.socket, parked)
     return true
   }

@@ -101,7 +101,7 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
  * Makes a text fit to be one segment of a path: what RFC 3986 section 3.3 does not allow there is percent-encoded.
  * @throws URIError when it holds half a surrogate pair
  */
-export function encodeSegment(text: string): string {
+function encodeSegment(text: string): string {
   if (unreserved.test(text)) return text
   return encodeURIComponent(text).replace(escapeOfPathCharacter, decodeURIComponent)
 }

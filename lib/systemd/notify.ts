@@ -52,6 +52,15 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
   const { execFile } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
   let last: Promise<void> = Promise.resolve()
   let serving = false
+  let feeding = false
+
+  /** Tells the watchdog, unless it has not yet heard of the last time. */
+  function feed(): void {
+    if (feeding) return
+    feeding = true
+    send('WATCHDOG=1')
+    void last.then(() => (feeding = false))
+  }
 
   function send(...assignments: readonly string[]): void {
     last = last
@@ -74,7 +83,7 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
     ready: (status) => {
       serving = true
       send('READY=1', `STATUS=${status}`)
-      if (watchdogMs !== undefined) setInterval(() => send('WATCHDOG=1'), watchdogMs).unref()
+      if (watchdogMs !== undefined) setInterval(feed, watchdogMs).unref()
     },
     reloading: () => {
       // Both clocks are CLOCK_MONOTONIC; the service manager compares.

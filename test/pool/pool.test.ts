@@ -114,6 +114,37 @@ describe('a pool', () => {
     while (pool.waiting > 0) await turn()
   })
 
+  it('without places refuses nothing for the processor alone', () => {
+    const pool: Pool<number> = new Pool<number>({
+      workers: 2,
+      queueSize: 0,
+      turnMs: 10,
+      start: () => {
+        busyFor(15)
+        pool.leave()
+      },
+    })
+    assert.deepEqual([pool.enter(1), pool.enter(2)], ['started', 'queued'])
+  })
+
+  it('tells of saturation that comes by the queue', async () => {
+    const alerts: boolean[] = []
+    const pool = new Pool<string>({
+      workers: 2,
+      queueSize: 3,
+      turnMs: 10,
+      start: (item) => item === 'long' && busyFor(15),
+      onAlert: (on) => alerts.push(on),
+    })
+    pool.enter('long')
+    pool.leave()
+    for (const item of ['a', 'b']) assert.equal(pool.enter(item), 'queued')
+    while (pool.waiting > 0) await turn()
+    assert.deepEqual([pool.busy, pool.alert, alerts], [2, true, [true]])
+    pool.leave()
+    assert.deepEqual(alerts, [true, false])
+  })
+
   it('with time for each turn waits for workers as before, and does nothing meanwhile', async (t) => {
     const started: string[] = []
     const pool = new Pool<string>({ workers: 1, queueSize: 2, turnMs: 1000, start: (item) => started.push(item) })

@@ -26,7 +26,9 @@ export class Connection {
   /** Leaves rudely, with a reset. */
   async reset(): Promise<void> {
     if (this.socket.connecting) await once(this.socket, 'connect')
-    this.socket.resetAndDestroy()
+    // A reset that meets an end under way is refused below Node, which then keeps the handle for ever.
+    if (this.socket.writableEnded) this.socket.destroy()
+    else this.socket.resetAndDestroy()
   }
 
   /** Resolves with all that came once the connection is closed. */
