@@ -214,7 +214,7 @@ describe('a client that waits', () => {
   it('and sends more polls at once takes two workers at most, however many they are', async (t) => {
     const server = await serveStreams(t)
     const client = new Connection(t, server.port)
-    await client.send(requestText('GET /poll').repeat(500))
+    await client.send(requestText('GET /poll').repeat(50))
     await server.waits(2)
     server.app.channel('c').publish('event')
     const answers = splitAnswers(await client.closed())
@@ -222,6 +222,10 @@ describe('a client that waits', () => {
     const [refused] = answers.slice(-1)
     assert.deepEqual([refused?.headers['retry-after'], refused?.headers['connection']], ['1', 'close'])
     assert.match(refused?.body ?? '', /Other requests of this connection wait before it/)
+    const flood = new Connection(t, server.port)
+    await flood.send(requestText('GET /poll').repeat(500))
+    assert.equal(await flood.closed(), '', 'a hundred requests behind the last answer cut the connection')
+    await server.waits(0)
     await server.clean()
   })
 

@@ -66,7 +66,7 @@ describe('a pool', () => {
     const waits: number[] = []
     const pool: Pool<number> = new Pool<number>({
       workers: 2,
-      queueSize: 30,
+      queueSize: 100,
       turnMs: 20,
       start: (item) => {
         started.push(item)
@@ -96,15 +96,15 @@ describe('a pool', () => {
     const pool: Pool<number> = new Pool<number>({
       workers: 1,
       queueSize: 2,
-      turnMs: 20,
+      turnMs: 300,
       start: () => {
-        busyFor(25)
+        busyFor(310)
         pool.leave()
       },
     })
     assert.equal(pool.enter(0), 'started')
     for (let item = 1; item <= 100; item += 1) assert.equal(pool.enter(item), 'queued')
-    busyFor(25)
+    busyFor(310)
     assert.equal(pool.enter(101), 'refused')
     await turn()
     assert.equal(pool.waiting, 99)
