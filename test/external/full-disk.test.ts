@@ -63,6 +63,7 @@ test('a full disk and back: written is on disk, the rest is counted, lost is not
   server.child.kill('SIGTERM')
   assert.equal(await server.ended, 0)
   const found = readNumbers(logs, 'general')
+  t.diagnostic(`${next} lines: ${found.numbers.length} on disk, ${general.lost} counted as lost`)
   assert.equal(found.numbers.length + general.lost, next)
   assert.equal(readNumbers(logs, 'access').numbers.length + access.lost, singles)
 })
