@@ -8,7 +8,7 @@ import { chooseAppKey } from './app-key.ts'
 import { buildApplication, type SetupApp } from './application.ts'
 import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
-import { ConfigError, parseConfig, type LoadedConfig } from './config/load.ts'
+import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { describe } from './control/commands.ts'
 import type { Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
@@ -17,7 +17,6 @@ import { createContextClass } from './http/features.ts'
 import { maxConnections } from './http/file-descriptors.ts'
 import { createHostGuard } from './http/host-guard.ts'
 import { createRequestIds } from './http/request-id.ts'
-import { createStaticFiles, type StaticFiles } from './http/static.ts'
 import { createListener, type Address } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -27,6 +26,7 @@ import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Histogram } from './metrics/histogram.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { publicFiles } from './public-files.ts'
 import { createRequestServer } from './server.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
@@ -286,20 +286,4 @@ export function createApp(options: AppOptions = {}): App {
 
 function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {
   return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
-}
-
-function publicFiles(
-  path: string,
-  inFolder: (path: string) => string,
-  report: (message: string, error: unknown) => void,
-): StaticFiles | undefined {
-  if (path === '') return undefined
-  try {
-    return createStaticFiles({
-      folder: inFolder(path),
-      onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
-    })
-  } catch (error) {
-    throw new ConfigError('the configuration', [`paths.public: ${(error as Error).message}`], { cause: error })
-  }
 }

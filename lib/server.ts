@@ -14,17 +14,19 @@ import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
+import { checkFraming } from './http/framing.ts'
 import { losesWhatFollows } from './http/incoming-request.ts'
-import { isBehindEnd } from './http/linger.ts'
+import { label } from './http/label.ts'
+import { isBehindEnd, passOver } from './http/linger.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
 import type { ModuleLogger } from './log/logger.ts'
-import { RateLimited } from './log/rate-limited.ts'
 import type { Chain } from './middleware/compose.ts'
-import { ParkedReply, type ParkedKind } from './pool/parked.ts'
+import { Refusals } from './overload.ts'
+import { ParkedReply } from './pool/parked.ts'
 import { Pool, type PoolCounts, type PoolOptions } from './pool/pool.ts'
 import { RestPool, type RestPoolOptions } from './pool/rest-pool.ts'
 import { ordinaryMethods } from './routing/leaf.ts'
@@ -67,26 +69,21 @@ export interface RequestServer {
   readonly restPool: RestPool
 }
 
-/** After how many seconds a client that met a full queue should try again. */
-const retryAfter = { 'Retry-After': '1' }
-
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts): RequestServer {
   const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
-  // One for all: to note down where an error was made takes longer than the rest of a refusal.
-  const tooMany = new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers: retryAfter })
-  const refusals = new RateLimited(parts.log('pool').warn, 1000)
+  const refusals = new Refusals(parts.log('pool'))
   const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
     {
       settle: answerParked,
       begin: (ctx, stream) => respond(ctx, stream, draining),
       fail,
-      refuse: (ctx, kind) => fail(ctx, overloadedRest(ctx, kind)),
-      refuseBehind: (ctx) => fail(ctx, overloadedConnection(ctx)),
+      refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
+      refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
       late: (ctx, error) => {
         if (!isAbortError(error)) errorLog.error(`${label(ctx)}: failed after its wait had ended`, error)
       },
@@ -101,6 +98,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const { socket } = request
+    // Looked at only where an answer before it is not gone yet, or the connection is closing.
     if ((response.socket === null || socket.writableEnded) && isBehindEnd(socket)) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
@@ -115,7 +113,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    if (isBehindEnd(socket)) return void socket.destroy()
+    if (isBehindEnd(socket)) return passOver(socket)
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request, head)
     const ctx = new ContextClass(request, response)
@@ -129,15 +127,14 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
-      if (ctx.request.httpVersionMajor !== 1) throw new HttpError(400, 'bad_request', 'The HTTP version must be 1.0 or 1.1')
-      if (ctx.hasBody && !hasKnownFraming(ctx)) throw unknownFraming(ctx)
+      checkFraming(ctx)
       if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
       checkHost(ctx)
       const match = registry.find(ctx.method, ctx.path)
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      if (pool.enter(ctx, ctx.startedAt) === 'refused') throw overloaded(ctx)
+      if (pool.enter(ctx, ctx.startedAt) === 'refused') throw refusals.full(ctx, pool)
     } catch (error) {
       fail(ctx, error)
     }
@@ -267,26 +264,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
 
-  function overloaded(ctx: Context): HttpError {
-    return refusal(ctx, `${pool.busy} requests at work, ${pool.waiting} waiting`)
-  }
-
-  function overloadedRest(ctx: Context, kind: ParkedKind): HttpError {
-    const what = kind === 'sse' ? 'streams' : 'long polls'
-    return refusal(ctx, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
-  }
-
-  /** Who asks for more waits behind waits gets no more answers on this connection: they would pile up here. */
-  function overloadedConnection(ctx: Context): HttpError {
-    ctx.lastOnConnection = true
-    return refusal(ctx, 'others of its connection wait before it', 'Other requests of this connection wait before it')
-  }
-
-  function refusal(ctx: Context, state: string, message?: string): HttpError {
-    refusals.say(`refused ${label(ctx)}: ${state}`)
-    return message === undefined ? tooMany : new HttpError(503, 'overloaded', message, { headers: retryAfter })
-  }
-
   return {
     handle,
     upgrade,
@@ -303,27 +280,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 }
 
-/**
- * Whether Transfer-Encoding is absent, or `chunked` alone in HTTP/1.1 (RFC 9112, section 6.1). The parser takes more: a list
- * that ends with `chunked`, which a proxy may read in another way and whose other codings nobody here undoes.
- */
-function hasKnownFraming(ctx: Context): boolean {
-  const coding = ctx.header('transfer-encoding')
-  return coding === undefined || (coding.toLowerCase() === 'chunked' && ctx.httpVersion === '1.1')
-}
-
-function unknownFraming(ctx: Context): HttpError {
-  ctx.lastOnConnection = true
-  return new HttpError(400, 'bad_request', 'Transfer-Encoding takes chunked alone, in HTTP/1.1')
-}
-
 function methodNotAllowed(ctx: Context, allow: string): HttpError {
   return new HttpError(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, {
     headers: { Allow: allow },
   })
-}
-
-/** How a log line names a request: what was asked and which route answers. */
-export function label(ctx: Context): string {
-  return ctx.route === undefined ? `${ctx.method} ${ctx.path}` : `${ctx.method} ${ctx.path} (${ctx.route.name})`
 }

@@ -160,8 +160,8 @@ export const upload = async ({ readForm }) => {
 test('what is written has the mode that docs/audit.md says', async (t) => {
   const umask = process.umask(0) // Nothing is taken from the modes.
   t.after(() => process.umask(umask))
-  const folder = join(temporaryFolder(t), 'app')
-  const temporary = temporaryFolder(t)
+  const folder = join(temporaryFolder(), 'app')
+  const temporary = temporaryFolder()
   initApplication(folder)
   writeFiles(folder, writingApplication)
   const modeOfUpload = await writeEverything(t, folder, temporary)

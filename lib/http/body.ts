@@ -10,6 +10,7 @@ import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { Form } from './form.ts'
+import { announcesBody } from './framing.ts'
 import { parseJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
@@ -28,11 +29,6 @@ export interface BodyOptions {
 
 /** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */
 const pieceBytes = 65_536
-
-/** Whether these two fields of a request announce a body (RFC 9112, section 6.3). */
-export function announcesBody(contentLength: string | undefined, transferEncoding: string | undefined): boolean {
-  return transferEncoding !== undefined || Number(contentLength ?? 0) > 0
-}
 
 /**
  * The body of a request. Every method may be called again, at the same time and in any order; only bytes after a

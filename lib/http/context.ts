@@ -1,6 +1,6 @@
 /**
  * The context: what one request is to middleware, actions and views. What the client sent is in `received-request.ts`;
- * here are the route, the answer, and where the request stands. What other rooms add (views, logs, sessions, streams)
+ * here are the route, the answer, and where the request stands. What other parts add (views, logs, sessions, streams)
  * comes from the table of features in `features.ts`.
  *
  * Surprise: every member may be taken out (`const { json, params } = ctx`), so functions are handed out bound.

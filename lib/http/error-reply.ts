@@ -48,8 +48,7 @@ export function errorReply(ctx: Context, error: HttpError, reveal: boolean): Bod
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  const isRefusal = error.status === 503 && detail === undefined
-  return new BodyReply(htmlType, isRefusal ? busyPage : errorPage(error.status, detail))
+  return new BodyReply(htmlType, errorPage(error.status, detail))
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
@@ -105,9 +104,6 @@ ${text}
 </html>
 `
 }
-
-/** What thousands get at once when the server is overloaded: made once. */
-const busyPage = errorPage(503, undefined)
 
 function adviceFor(status: number): string {
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'

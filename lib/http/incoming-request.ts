@@ -16,7 +16,7 @@
  */
 import type { IncomingMessage as Incoming, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { announcesBody } from './body.ts'
+import { announcesBody } from './framing.ts'
 import { IncomingMessage } from './node-http.ts'
 import { hasToken } from './token-list.ts'
 

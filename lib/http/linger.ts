@@ -31,6 +31,11 @@ export function isBehindEnd(socket: Socket): boolean {
   return true
 }
 
+/** Throws away what still comes on a socket that Node has let go of, and that is closing. */
+export function passOver(socket: Socket): void {
+  socket.on('error', () => socket.destroy()).resume()
+}
+
 /** Makes the close that `node:http` does after the last answer on this socket a lingering one. */
 export function linger(socket: Socket): void {
   socket.destroySoon = () => {

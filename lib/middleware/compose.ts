@@ -89,11 +89,8 @@ class Pass {
   enter(index: number): void | Promise<void> {
     const layer = this.#layers[index]
     if (layer === undefined) {
-      const ctx = this.#ctx
-      const value = this.#action(ctx)
-      if (isThenable(value)) return Promise.resolve(value).then((settled) => void ctx.replyOf(settled))
-      ctx.replyOf(value)
-      return
+      const outcome = runAction(this.#ctx, this.#action)
+      return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
     const open: { below?: Promise<void> | undefined } = {}
@@ -174,6 +171,8 @@ function runAction(ctx: Context, action: Action): Reply | Promise<Reply> {
   const value = action(ctx)
   return isThenable(value) ? Promise.resolve(value).then((settled) => ctx.replyOf(settled)) : ctx.replyOf(value)
 }
+
+function noValue(): void {}
 
 function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -68,13 +68,7 @@ export class Pool<T> implements PoolCounts {
   readonly #onAlert: ((saturated: boolean) => void) | undefined
   readonly #onWaited: ((waitedMs: number) => void) | undefined
   readonly #turnMs: number
-  readonly #nextTurn = (): void => {
-    this.#isInTurn = false
-    if (this.#queue.size === 0 || this.#busy === this.workers) return
-    this.#beginTurn(pieceMs)
-    this.#handOver()
-    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
-  }
+  readonly #onNextTurn = (): void => this.#workOff()
   #turnEndsAt: number
   /** Whether the turn is not over in which `#turnEndsAt` was set. */
   #isInTurn = false
@@ -191,7 +185,16 @@ export class Pool<T> implements PoolCounts {
   #beginTurn(lengthMs: number): void {
     this.#isInTurn = true
     this.#turnEndsAt = performance.now() + lengthMs
-    setImmediate(this.#nextTurn)
+    setImmediate(this.#onNextTurn)
+  }
+
+  /** The turn is over in which `#beginTurn` was called: what waits gets a piece of this one. */
+  #workOff(): void {
+    this.#isInTurn = false
+    if (this.#queue.size === 0 || this.#busy === this.workers) return
+    this.#beginTurn(pieceMs)
+    this.#handOver()
+    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
   }
 
   /** Takes a waiting item out of the queue. Returns false when it was not waiting. */

@@ -6,7 +6,7 @@
  * that took them for a body would read the connection in another way than this server does.
  */
 import { createHash } from 'node:crypto'
-import { announcesBody } from '../http/body.ts'
+import { announcesBody } from '../http/framing.ts'
 import { HttpError } from '../http/errors.ts'
 import { hasToken } from '../http/token-list.ts'
 
