@@ -13,7 +13,7 @@ interface Status {
 }
 
 test('10,000 connections of one address over its limit: another one is served as before', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const limit = 50
   const attempts = 10_000
   writeFiles(folder, {

@@ -16,6 +16,7 @@ import { writeFiles } from '../support/application.ts'
 import { launch, root } from '../support/launch.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 import { Seeded } from '../support/seeded.ts'
+import { until } from '../support/until.ts'
 import { numberedLines, readNumbers } from './numbered-lines.ts'
 
 /** What goes on when it is killed: everything that a running server saves, the first setup, the word `passwd`. */
@@ -126,7 +127,10 @@ export class CrashWorld {
       this.#repeat(() => this.#log(url)),
       kind === 'serve' ? this.#repeat(() => this.#changeRoutes(url, cookie)) : this.#repeat(() => this.#setUp(url), 1),
     ]
-    await delay(this.#seeded.next() * (kind === 'setup' ? 25 : 150))
+    // By answers rather than by time, so that a slow machine has as much under way.
+    const answered = this.seen.answered + (kind === 'setup' ? 0 : this.#seeded.integer(60))
+    await until(() => this.seen.answered >= answered)
+    await delay(this.#seeded.next() * 25)
     child.kill('SIGKILL')
     await ended
     await Promise.all(work)

@@ -5,7 +5,7 @@ import { CrashWorld, type KillKind } from './crash-world.ts'
 
 // `npm run crash` does the same 200 times.
 test('after kill -9 every file is whole, the next start works, and nothing acknowledged is gone', async (t) => {
-  const world = new CrashWorld(t, temporaryFolder(t), 1)
+  const world = new CrashWorld(t, temporaryFolder(), 1)
   const kinds: readonly KillKind[] = ['setup', 'serve', 'passwd', 'serve', 'serve', 'setup']
   for (const kind of [...kinds, ...kinds]) await world.kill(kind)
   await world.close()

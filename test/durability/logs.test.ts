@@ -20,8 +20,8 @@ async function start(t: TestContext, folder: string): Promise<Server> {
   return { logs: join(folder, '.logs'), url: await launched.listening(), launched }
 }
 
-function newFolder(t: TestContext): string {
-  const folder = temporaryFolder(t)
+function newFolder(): string {
+  const folder = temporaryFolder()
   writeFiles(folder, numberedLines)
   return folder
 }
@@ -42,7 +42,7 @@ async function askUntilItEnds({ url }: Server, from: number): Promise<number> {
 }
 
 test('every line is there once, in its order, through rotations, logrotate, SIGTERM and the next start', async (t) => {
-  const folder = newFolder(t)
+  const folder = newFolder()
   const first = await start(t, folder)
   await ask(`${first.url}/lines?from=0&count=20000`)
   for (let round = 0; round < 3; round += 1) {
@@ -78,7 +78,7 @@ test('every line is there once, in its order, through rotations, logrotate, SIGT
 })
 
 test('a crash on an error of JavaScript loses no line, the last one included', async (t) => {
-  const server = await start(t, newFolder(t))
+  const server = await start(t, newFolder())
   const lines = ask(`${server.url}/lines?from=0&count=3000`)
   await lines
   await ask(`${server.url}/crash/3000`)
@@ -89,7 +89,7 @@ test('a crash on an error of JavaScript loses no line, the last one included', a
 })
 
 test('kill -9 leaves what the system had: all but the lines of the last turn', async (t) => {
-  const folder = newFolder(t)
+  const folder = newFolder()
   let from = 0
   for (let round = 0; round < 3; round += 1) {
     const server = await start(t, folder)
@@ -107,7 +107,7 @@ test('kill -9 leaves what the system had: all but the lines of the last turn', a
 })
 
 test('through a full disk and back: what was written is there, the rest is counted as lost', async (t) => {
-  const server = await start(t, newFolder(t))
+  const server = await start(t, newFolder())
   const { url } = server
   let next = 0
   let singles = 0

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { editFile } from '../../lib/storage/edit-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('a saved file is brought to disk before it is in its place, and its folder before that is told', (t) => {
-  const folder = temporaryFolder(t)
+test('a saved file is brought to disk before it is in its place, and its folder before that is told', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, 'old')
   const steps: string[] = []
@@ -28,8 +28,8 @@ test('a saved file is brought to disk before it is in its place, and its folder 
   ])
 })
 
-test('what a killed process left behind of a file is removed by a later change, an hour on, and nothing else', (t) => {
-  const folder = temporaryFolder(t)
+test('what a killed process left behind of a file is removed by a later change, an hour on, and nothing else', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const others = ['.svc.json.tmp', '.svc.json.0123456789abc.tmp', '.other.json.0123456789ab.tmp']
   const old = ['.svc.json.0123456789ab.tmp', ...others]
@@ -42,8 +42,8 @@ test('what a killed process left behind of a file is removed by a later change, 
   assert.equal(readFileSync(file, 'utf8'), 'new')
 })
 
-test('a leftover that cannot be removed fails no change', (t) => {
-  const folder = temporaryFolder(t)
+test('a leftover that cannot be removed fails no change', () => {
+  const folder = temporaryFolder()
   const leftover = join(folder, '.svc.json.0123456789ab.tmp')
   mkdirSync(leftover)
   utimesSync(leftover, 0, 0)
