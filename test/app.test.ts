@@ -15,8 +15,8 @@ import { temporaryFolder } from './support/temporary-folder.ts'
 const quiet = { 'server.port': 0, 'log.console': false, app_key: 'test' }
 
 describe('createApp', () => {
-  it('refuses a configuration that cannot be used', (t) => {
-    const folder = temporaryFolder(t)
+  it('refuses a configuration that cannot be used', () => {
+    const folder = temporaryFolder()
     assert.throws(() => createApp({ folder, config: { server: { port: -1 } } }), ConfigError)
     writeFiles(folder, { file: '' })
     assert.throws(
@@ -26,7 +26,7 @@ describe('createApp', () => {
   })
 
   it('takes an appKey in place of that of the configuration, loaded or given', (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const config = { app_key: 'other', 'log.console': false }
     for (const options of [{ config }, { loaded: parseConfig(config, folder) }]) {
       const app = createApp({ folder, appKey: 'mine', ...options })
@@ -36,11 +36,11 @@ describe('createApp', () => {
   })
 
   it('needs nothing but a folder with routes', (t) => {
-    const app = createApp({ folder: temporaryFolder(t) })
+    const app = createApp({ folder: temporaryFolder() })
     t.after(() => app.closeLogs())
     assert.equal(app.config['server.port'], 8080)
     assert.match(app.warnings().join(), /app_key is empty/)
-    const here = createApp({ config: { 'paths.log': temporaryFolder(t) } })
+    const here = createApp({ config: { 'paths.log': temporaryFolder() } })
     t.after(() => here.closeLogs())
     assert.equal(here.config['app.env'], 'prod')
   })
@@ -102,7 +102,7 @@ describe('the start', () => {
   })
 
   it('is refused for a wrong route file, and does not listen', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, { 'routes/a.json': '{}' })
     const app = createApp({ folder, config: quiet })
     t.after(() => app.closeLogs())
@@ -117,7 +117,7 @@ describe('the start', () => {
   })
 
   it('reads a configuration file', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, {
       'svc.json': { ...quiet, 'paths.public': 'public' },
       'routes/.keep': '',
@@ -215,7 +215,7 @@ describe('the logs of an app', () => {
   })
 
   it('say in the warnings that they cannot be written', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, { logs: 'a file in place of the folder', 'routes/.keep': '' })
     const app = createApp({ folder, config: { ...quiet, 'paths.log': 'logs' } })
     t.after(() => app.closeLogs())
@@ -266,7 +266,7 @@ describe('the logs of an app', () => {
 
 describe('an embedded server', () => {
   it('lets the process end by itself after stop and closeLogs', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'm' }],
       'a.mjs': "export default () => 'x'",

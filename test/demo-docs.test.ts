@@ -25,8 +25,8 @@ describe('docs/getting-started.md', () => {
     assert.ok(shown !== undefined && source('routes/board/layout.html').includes(shown.text))
   })
 
-  it('has a program that prints the token of its curl lines', (t) => {
-    const file = join(temporaryFolder(t), 'token.mjs')
+  it('has a program that prints the token of its curl lines', () => {
+    const file = join(temporaryFolder(), 'token.mjs')
     writeFileSync(file, shownFiles(page)['token.mjs'] ?? '')
     const printed = execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim()
     assert.equal(printed, tokenOf({ sub: 'Robot' }))

@@ -155,7 +155,7 @@ async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
 }
 
 function warningsWithoutFile(t: TestContext): readonly string[] {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'log.console': false }) })
   t.after(() => app.closeLogs())
   return app.warnings()
@@ -166,7 +166,7 @@ async function startMade(
   t: TestContext,
   files: Readonly<Record<string, unknown>> = {},
 ): Promise<{ app: App; url: string; folder: string }> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   initApplication(folder)
   writeFiles(folder, files)
   const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'server.port': 0, 'log.console': false }) })

@@ -81,7 +81,7 @@ describe('the curl lines', () => {
   for (const file of ['README.md', 'docs/getting-started.md']) {
     it(`of ${file} print what stands there`, async (t) => {
       const page = readPage(file)
-      const folder = temporaryFolder(t)
+      const folder = temporaryFolder()
       for (const name of ['svc.json', 'routes']) cpSync(new URL(name, root), join(folder, name), { recursive: true })
       writeFiles(folder, { 'package.json': { type: 'module' }, 'picture.png': '' })
       writeFileSync(join(folder, 'picture.png'), png)

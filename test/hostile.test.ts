@@ -43,7 +43,7 @@ function heldIn(folders: readonly string[]): { sockets: number; files: string[] 
 /** Starts the server with a temporary folder of its own; `clean` then shows that nothing of the requests is left. */
 async function hostileServer(t: TestContext): Promise<TestApplication & { clean: () => Promise<void> }> {
   const application = await serve(t, actions, config, files)
-  const uploads = temporaryFolder(t)
+  const uploads = temporaryFolder()
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = uploads
   t.after(() => {

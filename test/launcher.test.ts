@@ -36,7 +36,7 @@ describe('the launcher', () => {
   let built: string
 
   before(() => {
-    built = copyCheckout(temporaryFolder({ after: (clean) => void cleanups.push(clean as () => void) }))
+    built = copyCheckout(temporaryFolder())
     symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'))
     const { status, stdout } = run(built, ['bin/build.js']) as { status: number; stdout: string }
     assert.equal(status, 0, stdout)
@@ -48,61 +48,61 @@ describe('the launcher', () => {
     return copyCheckout(folder)
   }
 
-  it('runs lib as it is where Node runs TypeScript, with no build and no word of warning', (t) => {
-    const folder = copyCheckout(temporaryFolder(t))
+  it('runs lib as it is where Node runs TypeScript, with no build and no word of warning', () => {
+    const folder = copyCheckout(temporaryFolder())
     const tsx = import.meta.resolve('tsx')
     const options = runsTypeScript ? [] : ['--import', tsx]
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], options), printsVersion)
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], [], { NODE_OPTIONS: `--import ${tsx}` }), printsVersion)
   })
 
-  it('runs dist elsewhere', (t) => {
-    const folder = copyBuilt(temporaryFolder(t))
+  it('runs dist elsewhere', () => {
+    const folder = copyBuilt(temporaryFolder())
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)
     rmSync(join(folder, 'lib'), { recursive: true })
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)
   })
 
-  it('refuses a dist that is missing, half made, or older than lib', (t) => {
-    const missing = copyCheckout(temporaryFolder(t))
+  it('refuses a dist that is missing, half made, or older than lib', () => {
+    const missing = copyCheckout(temporaryFolder())
     const reason = `dist/ is missing, and Node ${node} does not run TypeScript: run \`npm run build\``
     assert.deepEqual(run(missing, ['bin/svc.js'], withoutTypeScript), refuses(reason))
-    const half = copyBuilt(temporaryFolder(t))
+    const half = copyBuilt(temporaryFolder())
     rmSync(join(half, 'dist/built'))
     assert.deepEqual(run(half, ['bin/svc.js'], withoutTypeScript), refuses(reason))
 
-    const stale = copyBuilt(temporaryFolder(t))
+    const stale = copyBuilt(temporaryFolder())
     const soon = new Date(Date.now() + 1000)
     utimesSync(join(stale, 'lib/http/json.ts'), soon, soon)
     const older = `dist/ is older than lib/, and Node ${node} does not run TypeScript: run \`npm run build\``
     assert.deepEqual(run(stale, ['bin/svc.js'], withoutTypeScript), refuses(older))
   })
 
-  it('is mended by the build that it asks for', (t) => {
-    const folder = copyCheckout(temporaryFolder(t))
+  it('is mended by the build that it asks for', () => {
+    const folder = copyCheckout(temporaryFolder())
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     assert.equal((run(folder, ['bin/build.js']) as { status: number }).status, 0)
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)
   })
 
   describe('the build', () => {
-    it('without the compiler fails and says what to do', (t) => {
-      const folder = copyBuilt(temporaryFolder(t))
+    it('without the compiler fails and says what to do', () => {
+      const folder = copyBuilt(temporaryFolder())
       const { status, stderr } = run(folder, ['bin/build.js']) as { status: number; stderr: string }
       assert.equal(status, 1)
       assert.match(stderr, /^Cannot build dist\/: typescript is not installed: run `npm ci`/)
       assert.ok(statSync(join(folder, 'dist/built')).isFile())
     })
 
-    it('when installed without the compiler is needed only where Node does not run TypeScript', (t) => {
-      const folder = copyCheckout(temporaryFolder(t))
+    it('when installed without the compiler is needed only where Node does not run TypeScript', () => {
+      const folder = copyCheckout(temporaryFolder())
       const prepare = (options: string[]): object => run(folder, ['bin/build.js', '--if-needed'], options)
       assert.equal((prepare(withoutTypeScript) as { status: number }).status, 1)
       assert.equal((prepare([]) as { status: number }).status, runsTypeScript ? 0 : 1)
     })
 
-    it('keeps the old dist when lib does not compile', (t) => {
-      const folder = copyBuilt(temporaryFolder(t))
+    it('keeps the old dist when lib does not compile', () => {
+      const folder = copyBuilt(temporaryFolder())
       symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
       const before = statSync(join(folder, 'dist/built')).mtimeMs
       writeFileSync(join(folder, 'lib/wrong.ts'), 'export const one: string = 1\n')
@@ -115,7 +115,7 @@ describe('the launcher', () => {
   })
 
   it('installed from its package runs dist, makes an application, serves it, and can be imported', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const npm = (args: string[], cwd: string): string =>
       execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
     npm(['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], built)

@@ -26,8 +26,8 @@ const files = {
 }
 
 /** A folder with an application and its certificate `first`, which is in use as `tls/cert.pem`. */
-function makeFolder(t: Pick<TestContext, 'after'>) {
-  const folder = temporaryFolder(t)
+function makeFolder() {
+  const folder = temporaryFolder()
   writeFiles(folder, { ...files, 'tls/.keep': '' })
   const use = (name: string): void => {
     const made = makeCertificate(folder, name)
@@ -46,7 +46,7 @@ const config = {
 }
 
 async function startSecure(t: Pick<TestContext, 'after'>, more: Readonly<Record<string, unknown>> = {}) {
-  const { folder, use } = makeFolder(t)
+  const { folder, use } = makeFolder()
   const app = createApp({ folder, config: { ...config, ...more } })
   t.after(async () => {
     await app.stop()
@@ -187,8 +187,8 @@ describe('a wrong certificate', () => {
     ['a key that is none', { 'server.tls.key': 'a.mjs' }, /cannot be used with server\.tls\.key "a\.mjs"/],
   ]
   for (const [title, keys, problem] of wrong) {
-    it(`is an error of the configuration: ${title}`, (t) => {
-      const { folder } = makeFolder(t)
+    it(`is an error of the configuration: ${title}`, () => {
+      const { folder } = makeFolder()
       assert.throws(
         () => createApp({ folder, config: { ...config, ...keys } }),
         (error) => error instanceof ConfigError && problem.test(error.message),

@@ -8,30 +8,16 @@ import { applicationFolder } from './cli/application-folder.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { startClient } from './support/keep-alive-client.ts'
 import { launch } from './support/launch.ts'
-import { handshakeText } from './support/websocket.ts'
 import { until } from './support/until.ts'
+import { waitingApplication } from './support/waiting-application.ts'
+import { handshakeText } from './support/websocket.ts'
 import { clientFrame } from './websocket/frames.ts'
 
 const tls = { 'server.tls.cert': 'tls/cert.pem', 'server.tls.key': 'tls/key.pem' }
 
-const waiting = {
-  'routes/home.json': [
-    { name: 'home', url: '/', action: 'home.mjs' },
-    { name: 'say', url: '/say', action: 'home.mjs@say' },
-    { name: 'poll', url: '/poll', action: 'home.mjs@poll' },
-    { name: 'events', url: '/events', action: 'home.mjs@events' },
-    { name: 'socket', url: '/socket', action: 'home.mjs' },
-  ],
-  'home.mjs': `export default () => 'home'
-    export const say = ({ channel }) => String(channel('c').publish('news'))
-    export const poll = ({ channel, longPoll }) => longPoll(channel('c'))
-    export const events = ({ channel, sse }) => sse(channel('c'))
-    export const websocket = { message: (ws, data) => ws.send(data.toUpperCase()) }`,
-}
-
 /** A server of HTTPS in a process of its own; `use` puts a new certificate with that name in the place of the old one. */
 async function startSecure(t: TestContext) {
-  const folder = applicationFolder(t, { ...waiting, 'tls/.keep': '' }, { ...tls, 'log.level': 'info' })
+  const folder = applicationFolder({ ...waitingApplication, 'tls/.keep': '' }, { ...tls, 'log.level': 'info' })
   const use = (name: string): void => {
     const made = makeCertificate(folder, name)
     copyFileSync(made.key, join(folder, 'tls/key.pem'))

@@ -8,7 +8,7 @@ import { until } from './support/until.ts'
 const files = { 'home.mjs': 'export default () => String(process.pid)' }
 
 async function manager(t: TestContext): Promise<ServiceManager> {
-  return serviceManager(t, { cwd: applicationFolder(t, files) })
+  return serviceManager(t, { cwd: applicationFolder(files) })
 }
 
 describe('a restart on a socket that the service manager keeps', () => {

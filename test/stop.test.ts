@@ -292,7 +292,7 @@ describe('the stop', () => {
   })
 
   it('comes before the start as well, which is then refused', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, files)
     const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false, 'server.drain_delay_s': 60 } })
     t.after(() => app.closeLogs())
@@ -301,7 +301,7 @@ describe('the stop', () => {
   })
 
   it('makes a start that is under way fail, and leaves nothing listening', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, files)
     const app = createApp({ folder, config: { 'server.port': 0, 'log.console': false } })
     t.after(() => app.closeLogs())
@@ -314,7 +314,7 @@ describe('the stop', () => {
   })
 
   it('makes a start that is just binding fail, and leaves nothing listening', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, files)
     const loaded = parseConfig({ 'log.console': false }, folder)
     let app: App | undefined
@@ -330,7 +330,7 @@ describe('the stop', () => {
 
   it('follows a start that failed because the port is taken, without a drain delay', async (t) => {
     const { port } = await startApplication(t, files)
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFiles(folder, files)
     const app = createApp({ folder, config: { 'server.port': port, 'log.console': false, 'server.drain_delay_s': 60 } })
     t.after(() => app.closeLogs())

@@ -12,7 +12,7 @@ import { clientFrame } from './websocket/frames.ts'
 import { handshakeText, openWebSocket, serveRoutes } from './support/websocket.ts'
 
 it('sends over TLS what open sends', async (t) => {
-  const { cert, key } = makeCertificate(temporaryFolder(t), 'tls')
+  const { cert, key } = makeCertificate(temporaryFolder(), 'tls')
   const { port } = await serveRoutes(
     t,
     { '/ws': { handlers: { open: (ws) => void ws.send('hello') } } },

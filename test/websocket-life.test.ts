@@ -203,7 +203,7 @@ describe('a WebSocket', () => {
   })
 
   it('works over TLS, where only pages of TLS pass', async (t) => {
-    const { cert, key } = makeCertificate(temporaryFolder(t), 'tls')
+    const { cert, key } = makeCertificate(temporaryFolder(), 'tls')
     const { port } = await serveRoutes(
       t,
       {

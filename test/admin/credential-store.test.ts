@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { CredentialStore } from '../../lib/admin/credential-store.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -14,8 +14,8 @@ function md5(text: string): string {
 }
 
 /** A store over a file that is not there yet. */
-function make(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
-  const file = join(temporaryFolder(t), 'svc.json')
+function make(config: Readonly<Record<string, unknown>> = {}) {
+  const file = join(temporaryFolder(), 'svc.json')
   const store = new CredentialStore({
     config: parseConfig(config, '/').config,
     file,
@@ -25,14 +25,14 @@ function make(t: TestContext, config: Readonly<Record<string, unknown>> = {}) {
   return { store, file, saved: () => JSON.parse(readFileSync(file, 'utf8')) as unknown }
 }
 
-test('begins with the credentials of the configuration', (t) => {
-  const { store } = make(t, { admin: { user: 'ann', password: md5('p'), secret: 's' }, app_key: 'k' })
+test('begins with the credentials of the configuration', () => {
+  const { store } = make({ admin: { user: 'ann', password: md5('p'), secret: 's' }, app_key: 'k' })
   assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret: 's' })
   assert.equal(store.keySaved, true)
 })
 
-test('a setup writes first and is in use after', async (t) => {
-  const { store, saved } = make(t)
+test('a setup writes first and is in use after', async () => {
+  const { store, saved } = make()
   assert.equal(store.keySaved, false)
   assert.equal(await store.setUp('ann', 'password'), true)
   const made = { user: 'ann', password: md5('password'), secret: md5('1700000000annpassword') }
@@ -41,16 +41,16 @@ test('a setup writes first and is in use after', async (t) => {
   assert.equal(store.keySaved, true)
 })
 
-test('a setup in dev, or with a key of the configuration, leaves app_key alone', async (t) => {
+test('a setup in dev, or with a key of the configuration, leaves app_key alone', async () => {
   for (const config of [{ 'app.env': 'dev' }, { app_key: 'own' }]) {
-    const { store, saved } = make(t, config)
+    const { store, saved } = make(config)
     await store.setUp('ann', 'password')
     assert.deepEqual(Object.keys(saved() as object), ['admin'])
   }
 })
 
-test('setups at once: the first wins, the others learn it', async (t) => {
-  const { store } = make(t)
+test('setups at once: the first wins, the others learn it', async () => {
+  const { store } = make()
   assert.deepEqual(await Promise.all(['a', 'b', 'c'].map((user) => store.setUp(user, 'password'))), [
     true,
     false,
@@ -59,23 +59,23 @@ test('setups at once: the first wins, the others learn it', async (t) => {
   assert.equal(store.current.user, 'a')
 })
 
-test('a setup takes over what was written to the file since the start, and is refused', async (t) => {
-  const { store, file } = make(t)
+test('a setup takes over what was written to the file since the start, and is refused', async () => {
+  const { store, file } = make()
   const written = { user: 'ann', password: md5('p'), secret: 's' }
   writeFileSync(file, JSON.stringify({ admin: written }))
   assert.equal(await store.setUp('eve', 'password'), false)
   assert.deepEqual([store.current, store.keySaved], [written, false])
 })
 
-test('half of the credentials in the file do not hold up a setup', async (t) => {
-  const { store, file, saved } = make(t)
+test('half of the credentials in the file do not hold up a setup', async () => {
+  const { store, file, saved } = make()
   writeFileSync(file, JSON.stringify({ admin: { user: 'ann', password: '' } }))
   assert.equal(await store.setUp('bob', 'password'), true)
   assert.equal((saved() as { admin: { user: string } }).admin.user, 'bob')
 })
 
-test('a failure changes nothing and holds up nobody', async (t) => {
-  const { store, file } = make(t)
+test('a failure changes nothing and holds up nobody', async () => {
+  const { store, file } = make()
   mkdirSync(file)
   const [failed, alsoFailed] = await Promise.allSettled([
     store.setUp('ann', 'password'),
@@ -88,8 +88,8 @@ test('a failure changes nothing and holds up nobody', async (t) => {
   assert.equal(store.current.user, 'cat')
 })
 
-test('a secret is made where there is none, once, and saved', async (t) => {
-  const { store, saved } = make(t, { admin: { user: 'ann', password: md5('p') } })
+test('a secret is made where there is none, once, and saved', async () => {
+  const { store, saved } = make({ admin: { user: 'ann', password: md5('p') } })
   const secret = md5(`1700000000ann${md5('p')}`)
   assert.deepEqual(await Promise.all([store.ensureSecret(), store.ensureSecret()]), [
     { secret, made: true },
@@ -99,23 +99,23 @@ test('a secret is made where there is none, once, and saved', async (t) => {
   assert.deepEqual(saved(), { admin: { secret } })
 })
 
-test('a secret that cannot be saved is not used', async (t) => {
-  const { store, file } = make(t)
+test('a secret that cannot be saved is not used', async () => {
+  const { store, file } = make()
   writeFileSync(file, 'no JSON')
   await assert.rejects(store.ensureSecret(), /Cannot save .*svc\.json/)
   assert.equal(store.current.secret, '')
 })
 
-test('hardened, what is made is of the hardened forms', async (t) => {
-  const { store } = make(t, { 'admin.hardened': true })
+test('hardened, what is made is of the hardened forms', async () => {
+  const { store } = make({ 'admin.hardened': true })
   await store.setUp('ann', 'password')
   assert.match(store.current.password, /^scrypt\$/)
   assert.match(store.current.secret, /^[\w-]{43}$/)
 })
 
-test('without a file all of it is in memory, with the clock of the calendar', async (t) => {
+test('without a file all of it is in memory, with the clock of the calendar', async () => {
   const store = new CredentialStore({ config: parseConfig({}, '/').config, file: undefined, appKey: 'k' })
   assert.equal(await store.setUp('ann', 'password'), true)
   assert.equal(store.current.user, 'ann')
-  assert.ok(!existsSync(join(temporaryFolder(t), 'svc.json')))
+  assert.ok(!existsSync(join(temporaryFolder(), 'svc.json')))
 })

@@ -288,7 +288,7 @@ test('cache-clear deletes compiled views and their sources, recursively, and cou
 })
 
 test('stop answers, closes its connection, and the process ends with 0', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', 'svc.json': { 'server.port': 0, app_key: 'test', ...credentials } })
   const server = launch(t, ['start'], { cwd: folder })
   const url = await server.listening()
@@ -302,7 +302,7 @@ test('stop answers, closes its connection, and the process ends with 0', async (
 })
 
 test('while a stop drains, ready says 503 and everything else is still served', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   // Long, since the test does not wait for the end: the process is killed when all has been asked.
   const config = {
     'server.port': 0,

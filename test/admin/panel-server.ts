@@ -53,7 +53,7 @@ export async function startPanel(
   config: Readonly<Record<string, unknown>> = {},
   files: Files = {},
 ): Promise<PanelServer> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const keys = { 'server.port': 0, 'log.console': false, app_key: 'test', ...credentials, ...config }
   writeFiles(folder, { 'routes/.keep': '', ...files, 'svc.json': keys })
   let app: App | undefined

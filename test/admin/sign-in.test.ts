@@ -25,7 +25,7 @@ interface Started extends PortInHand {
 
 /** Serves the actions with a real svc.json of their own, which is made when something is saved. */
 async function start(t: TestContext, config: Record<string, unknown> = {}, options: Partial<SignInOptions> = {}): Promise<Started> {
-  const file = join(temporaryFolder(t), 'svc.json')
+  const file = join(temporaryFolder(), 'svc.json')
   const store = new CredentialStore({ config: parseConfig(config, '/').config, file, appKey: 'key in use', now: () => nowMs })
   const held = makePort(config, async (command) => {
     try {

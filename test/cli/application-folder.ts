@@ -1,14 +1,12 @@
-import type { TestContext } from 'node:test'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A folder with an application: one route `/`, a free port, and what a test adds. Returns its absolute path. */
 export function applicationFolder(
-  t: Pick<TestContext, 'after'>,
   files: Files = {},
   config: Readonly<Record<string, unknown>> = {},
 ): string {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFiles(folder, {
     'svc.json': { app_key: 'test', 'server.port': 0, ...config },
     'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }],

@@ -8,7 +8,7 @@ import { applicationFolder } from './application-folder.ts'
 const record = (name: string, more: object): object => ({ name, url: `/${name}`, action: 'home.mjs', ...more })
 
 test('names each kind of problem with its file and place, with status 78', async (t) => {
-  const cwd = applicationFolder(t, {
+  const cwd = applicationFolder({
     'routes/z.json': [
       { name: 'fields' },
       record('svc.own', {}),
@@ -76,7 +76,7 @@ test('names problems of the middleware, and what is wrong with the route files b
     ],
   ]
   for (const [files, reason] of rows) {
-    const cwd = applicationFolder(t, { ...routes, ...files })
+    const cwd = applicationFolder({ ...routes, ...files })
     const { status, stderr } = await runLauncher(t, ['check'], { cwd })
     assert.equal(status, 78)
     const [first, second, ...more] = stderr.split('\n')
@@ -87,7 +87,7 @@ test('names problems of the middleware, and what is wrong with the route files b
 })
 
 test('names a certificate that cannot be read and a public folder that is not there', async (t) => {
-  const cwd = applicationFolder(t, {}, { 'server.tls.cert': 'a.pem', 'server.tls.key': 'b.pem', 'paths.public': 'public' })
+  const cwd = applicationFolder({}, { 'server.tls.cert': 'a.pem', 'server.tls.key': 'b.pem', 'paths.public': 'public' })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.deepEqual([status, stdout], [78, ''])
   assert.match(stderr, /^problem: .*server\.tls\.cert cannot be read[^\n]*\nproblem: .*paths\.public[^\n]*\n$/)
@@ -95,7 +95,7 @@ test('names a certificate that cannot be read and a public folder that is not th
 })
 
 test('prints unknown keys and stays 0 for them alone', async (t) => {
-  const cwd = applicationFolder(t, {}, { log: { levle: 'info' } })
+  const cwd = applicationFolder({}, { log: { levle: 'info' } })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.deepEqual([status, stderr], [0, ''])
   const [warning, summary] = stdout.split('\n')
@@ -114,7 +114,7 @@ test('prints what is odd about the keys and stays 0 for it', async (t) => {
     [{ app_key: '', app_key_previous: [published], 'app.env': 'dev' }, []],
   ]
   for (const [config, warnings] of rows) {
-    const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(t, {}, config) })
+    const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder({}, config) })
     assert.deepEqual([status, stderr], [0, ''])
     const lines = stdout.split('\n').slice(0, -2)
     assert.equal(lines.length, warnings.length)
@@ -123,7 +123,7 @@ test('prints what is odd about the keys and stays 0 for it', async (t) => {
 })
 
 test('runs no setup, writes nothing, and ends though a module left a timer', async (t) => {
-  const cwd = applicationFolder(t, {
+  const cwd = applicationFolder({
     'routes/middleware/config.json': { load: ['feed.mjs'] },
     'routes/middleware/feed.mjs': `setInterval(() => {}, 1000)
       export const setup = () => console.log('setup ran')`,
@@ -140,7 +140,7 @@ test('runs no setup, writes nothing, and ends though a module left a timer', asy
 })
 
 test('names everything in one run: configuration, middleware, routes, modules, actions, views', async (t) => {
-  const cwd = applicationFolder(t, {
+  const cwd = applicationFolder({
     'svc.json': '{"log": {"level": "x"}}',
     'routes/middleware/config.json': { load: ['nope.mjs'] },
     'routes/z.json': [
@@ -159,7 +159,7 @@ test('names everything in one run: configuration, middleware, routes, modules, a
 })
 
 test('stays 0 for a field that nobody knows, and says so', async (t) => {
-  const cwd = applicationFolder(t, {
+  const cwd = applicationFolder({
     'routes/z.json': [{ name: 'z', url: '/z', action: 'home.mjs', description: 'a note' }],
   })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })

@@ -19,14 +19,14 @@ const files = [
   'routes/middleware/config.json',
 ]
 
-test('makes the files of an application, also where the folder and those above it are not there', (t) => {
-  const folder = join(temporaryFolder(t), 'a', 'b')
+test('makes the files of an application, also where the folder and those above it are not there', () => {
+  const folder = join(temporaryFolder(), 'a', 'b')
   assert.deepEqual(initApplication(folder), files)
   for (const file of files) assert.ok(statSync(join(folder, file)).size > 0, file)
 })
 
-test('svc.json is for prod, has a fresh key of 32 bytes, and is for its owner alone', (t) => {
-  const [one, two] = [join(temporaryFolder(t), 'one'), join(temporaryFolder(t), 'two')] as const
+test('svc.json is for prod, has a fresh key of 32 bytes, and is for its owner alone', () => {
+  const [one, two] = [join(temporaryFolder(), 'one'), join(temporaryFolder(), 'two')] as const
   const keys = [one, two].map((folder) => {
     initApplication(folder)
     const { config, warnings } = loadConfig(join(folder, 'svc.json'))
@@ -40,8 +40,8 @@ test('svc.json is for prod, has a fresh key of 32 bytes, and is for its owner al
   assert.match(readFileSync(join(one, '.gitignore'), 'utf8'), /^svc\.json$/m)
 })
 
-test('its routes, middleware configuration, actions and view work', async (t) => {
-  const folder = join(temporaryFolder(t), 'app')
+test('its routes, middleware configuration, actions and view work', async () => {
+  const folder = join(temporaryFolder(), 'app')
   initApplication(folder)
   const { config } = loadConfig(join(folder, 'svc.json'))
   const { files: routeFiles, problems } = readRouteFiles(join(folder, config['paths.routes']), {
@@ -81,8 +81,8 @@ test('its routes, middleware configuration, actions and view work', async (t) =>
   assert.doesNotMatch(String(html), /@|\{\{/)
 })
 
-test('refuses a folder that is not empty, and leaves it alone', (t) => {
-  const folder = temporaryFolder(t)
+test('refuses a folder that is not empty, and leaves it alone', () => {
+  const folder = temporaryFolder()
   writeFileSync(join(folder, '.hidden'), '')
   assert.throws(() => initApplication(folder), {
     message: `Cannot make an application in ${folder}: it is not empty; name a new folder`,
@@ -90,15 +90,15 @@ test('refuses a folder that is not empty, and leaves it alone', (t) => {
   assert.deepEqual(readdirSync(folder), ['.hidden'])
 })
 
-test('refuses a file in the place of the folder', (t) => {
-  const file = join(temporaryFolder(t), 'file')
+test('refuses a file in the place of the folder', () => {
+  const file = join(temporaryFolder(), 'file')
   writeFileSync(file, 'mine')
   assert.throws(() => initApplication(file), /Cannot make an application in .*: ENOTDIR/)
   assert.equal(readFileSync(file, 'utf8'), 'mine')
 })
 
-test('leaves nothing behind when it fails half-way', (t) => {
-  const folder = temporaryFolder(t)
+test('leaves nothing behind when it fails half-way', () => {
+  const folder = temporaryFolder()
   const tooLong = 'x'.repeat(300)
   assert.throws(() => initApplication(join(folder, 'a', 'b', tooLong)), /ENAMETOOLONG/)
   assert.deepEqual(readdirSync(folder), [])
@@ -110,8 +110,8 @@ test('leaves nothing behind when it fails half-way', (t) => {
   }
 })
 
-test('says what could not be removed again', (t) => {
-  const folder = temporaryFolder(t)
+test('says what could not be removed again', () => {
+  const folder = temporaryFolder()
   const file = { name: 'routes/a.json', text: '[]', mode: 0o644 }
   const bad = {
     name: 'x'.repeat(300),
@@ -128,8 +128,8 @@ test('says what could not be removed again', (t) => {
   assert.deepEqual(readdirSync(join(folder, 'app', 'routes')), ['foreign'])
 })
 
-test('keeps a folder that was there before when it fails', (t) => {
-  const folder = temporaryFolder(t)
+test('keeps a folder that was there before when it fails', () => {
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'app'))
   chmodSync(folder, 0o755)
   const root = process.geteuid?.() === 0
@@ -143,8 +143,8 @@ test('keeps a folder that was there before when it fails', (t) => {
   assert.ok(existsSync(join(folder, 'app')))
 })
 
-test('init says what was made or why not, and returns the exit status', (t) => {
-  const folder = join(temporaryFolder(t), 'app')
+test('init says what was made or why not, and returns the exit status', () => {
+  const folder = join(temporaryFolder(), 'app')
   const output = mock.method(process.stdout, 'write', () => true)
   const errors = mock.method(process.stderr, 'write', () => true)
   const statuses = [init(folder), init(folder)]

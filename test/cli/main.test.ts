@@ -15,20 +15,20 @@ import { applicationFolder } from './application-folder.ts'
 
 describe('the words that start nothing', () => {
   it('prints help and version on standard output, with status 0', async (t) => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     assert.deepEqual(await runLauncher(t, ['--help'], { cwd }), { status: 0, stdout: helpText, stderr: '' })
     assert.deepEqual(await runLauncher(t, ['-v'], { cwd }), { status: 0, stdout: `svc ${version}\n`, stderr: '' })
   })
 
   it('says on standard error what is wrong with the usage, with the help, with status 2', async (t) => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { status, stdout, stderr } = await runLauncher(t, ['strat'], { cwd })
     assert.deepEqual([status, stdout], [2, ''])
     assert.equal(stderr, `unknown word "strat": did you mean start?\n\n${helpText}`)
   })
 
   it('makes an application that passes its check and runs in prod and in dev', async (t) => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const made = await runLauncher(t, ['init', 'app'], { cwd })
     assert.deepEqual([made.status, made.stderr], [0, ''])
     assert.match(made.stdout, /^Made in .*app:\n {2}svc\.json\n/)
@@ -67,7 +67,7 @@ describe('which configuration counts', () => {
 
   it('takes --config before $SVC_CONFIG before svc.json of the working directory', async (t) => {
     const [named, fromEnv, here] = ['named', 'env', 'here'].map((name) =>
-      applicationFolder(t, { 'home.mjs': answer(name), 'other.json': { 'server.port': 0 } }),
+      applicationFolder({ 'home.mjs': answer(name), 'other.json': { 'server.port': 0 } }),
     ) as [string, string, string]
     const env = { SVC_CONFIG: join(fromEnv, 'other.json') }
     const config = ['--config', join(named, 'svc.json')]
@@ -82,14 +82,14 @@ describe('which configuration counts', () => {
   })
 
   it('takes the one that comes with the server when there is none in the working directory', async (t) => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { status, stdout } = await runLauncher(t, ['routes'], { cwd })
     assert.equal(status, 0)
     assert.match(stdout, /^board\.home +GET +\/ /m)
   })
 
   it('runs on the defaults, and says so, when the file that was named is not there', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, ['start', '--config=none.json', '--port=0'], { cwd })
     await server.listening()
     assert.match(server.stdout(), /\[WARN \] \[config\] .*none\.json is not there: the defaults are used\n/)
@@ -100,7 +100,7 @@ describe('which configuration counts', () => {
 
   it('lets host, port and environment of the command line stand above the file', async (t) => {
     const files = { 'home.mjs': 'export default () => { throw new Error("the reason") }' }
-    const cwd = applicationFolder(t, files, { 'server.host': '192.0.2.1', 'server.port': 1 }) // An address that nobody has.
+    const cwd = applicationFolder(files, { 'server.host': '192.0.2.1', 'server.port': 1 }) // An address that nobody has.
     const server = launch(t, ['--host', '127.0.0.1', '--env', 'dev', 'start', '--port', '0'], { cwd })
     const url = await server.listening()
     assert.match(url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]+$/)
@@ -109,7 +109,7 @@ describe('which configuration counts', () => {
 
   it('tells everything that is wrong with it, status 78, and leaves the file as it is', async (t) => {
     const text = '{"log": {"level": "loud", "max_size_mb": -3}, "serve": {"port": 1}}'
-    const cwd = applicationFolder(t, { 'svc.json': text })
+    const cwd = applicationFolder({ 'svc.json': text })
     for (const word of ['start', 'check', 'routes']) {
       const { status, stdout, stderr } = await runLauncher(t, [word], { cwd })
       assert.equal(status, 78, word)
@@ -134,7 +134,7 @@ describe('which configuration counts', () => {
       ],
     ]
     for (const [files, reasons] of rows) {
-      const cwd = applicationFolder(t, files)
+      const cwd = applicationFolder(files)
       const { status, stdout } = await runLauncher(t, [], { cwd })
       assert.equal(status, 78)
       const [fatal] = readFileSync(join(cwd, '.logs/svc.log'), 'utf8').split('\n').filter((line) => line.includes('[FATAL]'))
@@ -145,7 +145,7 @@ describe('which configuration counts', () => {
   })
 
   it('starts without a wrong record, and says so', async (t) => {
-    const cwd = applicationFolder(t, { 'routes/b.json': [{ name: 'b', url: 'b', action: 'b.mjs' }] })
+    const cwd = applicationFolder({ 'routes/b.json': [{ name: 'b', url: 'b', action: 'b.mjs' }] })
     const server = launch(t, [], { cwd })
     assert.equal((await request(await server.listening())).text, 'home')
     assert.match(server.stdout(), /\[ERROR\] \[config\] b\.json\[0\]: route "b": /)
@@ -158,7 +158,7 @@ describe('a server that cannot go on', () => {
     t.after(() => other.close())
     await once(other, 'listening')
     const port = String((other.address() as AddressInfo).port)
-    const { status, stdout } = await runLauncher(t, ['--port', port], { cwd: applicationFolder(t) })
+    const { status, stdout } = await runLauncher(t, ['--port', port], { cwd: applicationFolder() })
     assert.equal(status, 1)
     assert.match(stdout, new RegExp(`\\[FATAL\\] \\[server\\] .*${port}`))
   })
@@ -169,7 +169,7 @@ describe('a server that cannot go on', () => {
     await once(other, 'listening')
     const port = String((other.address() as AddressInfo).port)
     const { status, stdout, stderr } = await runLauncher(t, ['--port', port], {
-      cwd: applicationFolder(t, {}, { 'log.console': false }),
+      cwd: applicationFolder({}, { 'log.console': false }),
     })
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, new RegExp(`^[^\\n]*${port}[^\\n]*\\n$`))
@@ -180,7 +180,7 @@ describe('a server that cannot go on', () => {
     ['a rejection', 'setTimeout(() => { Promise.reject(new Error("gone wrong")) }, 20)'],
   ] as const) {
     it(`logs ${what} outside of a request as FATAL with its stack, and ends with 1`, async (t) => {
-      const cwd = applicationFolder(t, {
+      const cwd = applicationFolder({
         'routes/middleware/config.json': { load: ['feed.mjs'] },
         'routes/middleware/feed.mjs': `export function setup() { ${code} }`,
       })
@@ -193,7 +193,7 @@ describe('a server that cannot go on', () => {
   }
 
   it('tells a thrown value that is no Error', async (t) => {
-    const cwd = applicationFolder(t, {
+    const cwd = applicationFolder({
       'routes/middleware/config.json': { load: ['feed.mjs'] },
       'routes/middleware/feed.mjs': 'export function setup() { setTimeout(() => { throw "only words" }, 20) }',
     })
@@ -203,7 +203,7 @@ describe('a server that cannot go on', () => {
   })
 
   it('flushes what was logged in the very turn in which it exits', async (t) => {
-    const cwd = applicationFolder(t, {
+    const cwd = applicationFolder({
       'routes/middleware/config.json': { load: ['feed.mjs'] },
       'routes/middleware/feed.mjs':
         "export function setup(app) { setTimeout(() => { app.logger('feed')('the last words'); process.exit(5) }, 20) }",
@@ -215,7 +215,7 @@ describe('a server that cannot go on', () => {
 
 describe('a console that is gone', () => {
   it('does not stop the server when the reader of its output leaves', async (t) => {
-    const cwd = applicationFolder(t, { 'home.mjs': "export default ({ log }) => { log('asked'); return 'home' }" })
+    const cwd = applicationFolder({ 'home.mjs': "export default ({ log }) => { log('asked'); return 'home' }" })
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     server.child.stdout?.destroy()
@@ -229,7 +229,7 @@ describe('a console that is gone', () => {
   })
 
   it('does not stop the server when the disk behind its output is full', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const full = openSync('/dev/full', 'w')
     const server = launch(t, [], { cwd, output: full })
     closeSync(full)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { createPasswordCheck } from '../../lib/admin/password.ts'
 import { passwd } from '../../lib/cli/passwd.ts'
 import { parseOptions } from '../../lib/cli/options.ts'
@@ -35,14 +35,14 @@ async function run(file: string, typed: readonly (string | Buffer)[], isTerminal
   return { status, ...seen }
 }
 
-function fileIn(t: TestContext, text?: string): string {
-  const file = join(temporaryFolder(t), 'svc.json')
+function fileIn(text?: string): string {
+  const file = join(temporaryFolder(), 'svc.json')
   if (text !== undefined) writeFileSync(file, text)
   return file
 }
 
-test('makes a file, for its owner alone, of three lines from standard input', async (t) => {
-  const file = fileIn(t)
+test('makes a file, for its owner alone, of three lines from standard input', async () => {
+  const file = fileIn()
   const ran = await run(file, ['ann\nsec', 'ret\nsecret\n'])
   assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. A server that runs with it has to be started anew.\n`, problem: '', raw: [] })
   const { config } = loadConfig(file)
@@ -53,8 +53,8 @@ test('makes a file, for its owner alone, of three lines from standard input', as
   assert.equal(statSync(file).mode & 0o7777, 0o600)
 })
 
-test('changes name, hash and secret of a file and nothing else', async (t) => {
-  const file = fileIn(t, '{"mine": 1, "admin": {"user": "old", "secret": "old"}, "app_key": "key"}')
+test('changes name, hash and secret of a file and nothing else', async () => {
+  const file = fileIn('{"mine": 1, "admin": {"user": "old", "secret": "old"}, "app_key": "key"}')
   chmodSync(file, 0o640)
   assert.equal((await run(file, ['ann\r\nsecret\r\nsecret\r\n\r\n'])).status, 0)
   const { mine, admin, app_key } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string>>
@@ -63,8 +63,8 @@ test('changes name, hash and secret of a file and nothing else', async (t) => {
   assert.equal(statSync(file).mode & 0o7777, 0o640)
 })
 
-test('hashes with scrypt where the file asks for it', async (t) => {
-  const file = fileIn(t, '{"admin": {"hardened": true}}')
+test('hashes with scrypt where the file asks for it', async () => {
+  const file = fileIn('{"admin": {"hardened": true}}')
   assert.equal((await run(file, ['ann\nsecret\nsecret'])).status, 0)
   const { config } = loadConfig(file)
   assert.match(config['admin.password'], /^scrypt\$/)
@@ -82,15 +82,15 @@ const wrong: [lines: string, problem: string][] = [
 ]
 
 for (const [lines, problem] of wrong) {
-  test(`refuses standard input ${JSON.stringify(lines)} as wrong usage`, async (t) => {
-    const file = fileIn(t)
+  test(`refuses standard input ${JSON.stringify(lines)} as wrong usage`, async () => {
+    const file = fileIn()
     assert.deepEqual(await run(file, [lines]), { status: 2, out: '', problem: `${problem}\n`, raw: [] })
     assert.equal(existsSync(file), false)
   })
 }
 
-test('says what is wrong with the configuration and asks nothing', async (t) => {
-  const file = fileIn(t, '{"server": {"port": -1}}')
+test('says what is wrong with the configuration and asks nothing', async () => {
+  const file = fileIn('{"server": {"port": -1}}')
   const { status, problem } = await run(file, [])
   assert.equal(status, 78)
   assert.match(problem, /server\.port must be 0 to 65535: it is -1/)
@@ -103,8 +103,8 @@ test('what fails for another reason than the configuration is thrown', async () 
   await assert.rejects(passwd('svc.json', load), /a mistake of ours/)
 })
 
-test('says why it could not save', async (t) => {
-  const file = join(temporaryFolder(t), 'gone', 'svc.json')
+test('says why it could not save', async () => {
+  const file = join(temporaryFolder(), 'gone', 'svc.json')
   const { status, problem } = await run(file, ['ann\nsecret\nsecret\n'])
   assert.equal(status, 1)
   assert.match(problem, /^Cannot save .*svc\.json: ENOENT.*; the folder is not there\n$/)
@@ -114,18 +114,18 @@ test('says why it could not save', async (t) => {
 
 test('is a word with the options of the configuration', async (t) => {
   assert.deepEqual(parseOptions(['passwd', '--config', 'a.json']), { word: 'passwd', config: 'a.json', overrides: {} })
-  const file = fileIn(t, '{"admin": {"user": 5}}')
-  const wrongFile = await runLauncher(t, ['passwd', '--config', file], { cwd: temporaryFolder(t) })
+  const file = fileIn('{"admin": {"user": 5}}')
+  const wrongFile = await runLauncher(t, ['passwd', '--config', file], { cwd: temporaryFolder() })
   assert.equal(wrongFile.status, 78)
   assert.match(wrongFile.stderr, /admin\.user must be a string/)
-  const noInput = await runLauncher(t, ['passwd'], { cwd: temporaryFolder(t) })
+  const noInput = await runLauncher(t, ['passwd'], { cwd: temporaryFolder() })
   assert.deepEqual(noInput, { status: 2, stdout: '', stderr: `${wrong[0]?.[1]}\n` })
 })
 
 // ---- on a terminal ----
 
-test('on a terminal it asks, shows the name and never the password', async (t) => {
-  const file = fileIn(t)
+test('on a terminal it asks, shows the name and never the password', async () => {
+  const file = fileIn()
   const { status, problem, raw } = await run(file, ['an', 'n\rsecret', '\rsecret\r'], true)
   assert.equal(status, 0)
   assert.deepEqual(raw, [true, false])
@@ -136,8 +136,8 @@ test('on a terminal it asks, shows the name and never the password', async (t) =
   assert.deepEqual(shown.slice(1), ['Password (not shown): ', 'Password again: ', ''])
 })
 
-test('a line can be edited; arrows and other keys leave it alone', async (t) => {
-  const file = fileIn(t)
+test('a line can be edited; arrows and other keys leave it alone', async () => {
+  const file = fileIn()
   const [up, home, functionKey] = ['\u001b[A', '\u001b[1;5H', '\u001bOP']
   const half = Buffer.from('é')
   const name = ['x\u007f\bann', up, home, functionKey, '\u001bz', '\t\u0001', half.subarray(0, 1), half.subarray(1), '\r']
@@ -148,8 +148,8 @@ test('a line can be edited; arrows and other keys leave it alone', async (t) => 
   assert.equal(await check.matches('secret', config['admin.password']), true)
 })
 
-test('on a terminal it asks again until the rules are kept', async (t) => {
-  const file = fileIn(t)
+test('on a terminal it asks again until the rules are kept', async () => {
+  const file = fileIn()
   const rounds = ['\rsecret\rsecret\r', 'ann\r123\r123\r', 'ann\rsecret\rother1\r', 'ann\rsecret\rsecret\r']
   const { status, problem } = await run(file, rounds, true)
   assert.equal(status, 0)
@@ -168,16 +168,16 @@ const givenUp: [what: string, typed: string[]][] = [
 ]
 
 for (const [what, typed] of givenUp) {
-  test(`gives up, changes nothing and gives the terminal back: ${what}`, async (t) => {
-    const file = fileIn(t)
+  test(`gives up, changes nothing and gives the terminal back: ${what}`, async () => {
+    const file = fileIn()
     const { status, problem, raw } = await run(file, typed, true)
     assert.deepEqual([status, raw, existsSync(file)], [1, [true, false], false])
     assert.match(problem, /\r\nNothing was changed\n$/)
   })
 }
 
-test('Ctrl-D within a line does nothing', async (t) => {
-  const file = fileIn(t)
+test('Ctrl-D within a line does nothing', async () => {
+  const file = fileIn()
   assert.equal((await run(file, ['a\u0004nn\rsecret\rsecret\r'], true)).status, 0)
   assert.equal(loadConfig(file).config['admin.user'], 'ann')
 })

@@ -4,7 +4,7 @@ import { runLauncher } from '../support/launch.ts'
 import { applicationFolder } from './application-folder.ts'
 
 test('prints a row a route in the order of registration', async (t) => {
-  const cwd = applicationFolder(t, {
+  const cwd = applicationFolder({
     'routes/middleware/config.json': { load: ['guard.mjs'] },
     'routes/middleware/guard.mjs': 'export default (ctx, next) => next()',
     'routes/a.json': [
@@ -24,7 +24,7 @@ home       *         /           -           home.mjs
 })
 
 test('prints what is right, names what is left out, and ends with 78', async (t) => {
-  const cwd = applicationFolder(t, { 'routes/b.json': [{ name: 'b', url: '/b' }] })
+  const cwd = applicationFolder({ 'routes/b.json': [{ name: 'b', url: '/b' }] })
   const { status, stdout, stderr } = await runLauncher(t, ['routes'], { cwd })
   assert.equal(status, 78)
   assert.match(stdout, /^home +\* +\/ +- +home\.mjs$/m)
@@ -32,7 +32,7 @@ test('prints what is right, names what is left out, and ends with 78', async (t)
 })
 
 test('prints the table and ends with 78 when the middleware cannot be loaded', async (t) => {
-  const cwd = applicationFolder(t, { 'routes/middleware/config.json': '[]' })
+  const cwd = applicationFolder({ 'routes/middleware/config.json': '[]' })
   const { status, stdout, stderr } = await runLauncher(t, ['routes'], { cwd })
   assert.equal(status, 78)
   assert.match(stdout, /^home +/m)

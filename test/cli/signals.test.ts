@@ -25,7 +25,7 @@ const text = (folder: string, file: string): string => readFileSync(join(folder,
 describe('SIGTERM and SIGINT', () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`${signal} lets a running request end, then the server ends with 0 and its log is whole`, async (t) => {
-      const cwd = applicationFolder(t, slow)
+      const cwd = applicationFolder(slow)
       const server = launch(t, [], { cwd })
       const url = await server.listening()
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -51,7 +51,7 @@ describe('SIGTERM and SIGINT', () => {
   }
 
   it('a second one ends the server at once, with 1, though a request runs', async (t) => {
-    const cwd = applicationFolder(t, slow)
+    const cwd = applicationFolder(slow)
     const server = launch(t, [], { cwd })
     const held = request(await server.listening()).catch((error: Error) => error)
     await until(() => server.stdout().includes('[app] held'))
@@ -64,7 +64,7 @@ describe('SIGTERM and SIGINT', () => {
   })
 
   it('a stop takes no longer than server.stop_timeout_s', async (t) => {
-    const cwd = applicationFolder(t, slow, { 'server.stop_timeout_s': 1 })
+    const cwd = applicationFolder(slow, { 'server.stop_timeout_s': 1 })
     const server = launch(t, [], { cwd })
     const held = request(await server.listening()).catch((error: Error) => error)
     await until(() => server.stdout().includes('[app] held'))
@@ -76,7 +76,6 @@ describe('SIGTERM and SIGINT', () => {
 
   it('stops a server whose start is held up by a middleware', async (t) => {
     const cwd = applicationFolder(
-      t,
       {
         'routes/middleware/config.json': { load: ['slow.mjs'] },
         'routes/middleware/slow.mjs': `export const setup = (app) => {
@@ -98,7 +97,7 @@ describe('SIGHUP and SIGUSR2', () => {
   const route = (name: string): object => ({ name, url: `/${name}`, action: 'home.mjs' })
 
   it('SIGHUP reloads the routes and goes on in new log files', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     assert.equal((await request(`${url}/more`)).status, 404)
@@ -118,7 +117,7 @@ describe('SIGHUP and SIGUSR2', () => {
   })
 
   it('SIGHUP with a wrong route file keeps the old routes, says why, and goes on in new log files', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     renameSync(join(cwd, '.logs/svc.log'), join(cwd, '.logs/old.log'))
@@ -133,7 +132,7 @@ describe('SIGHUP and SIGUSR2', () => {
   })
 
   it('SIGUSR2 goes on in new log files and does nothing else', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     for (const file of ['svc.log', 'access.log']) renameSync(join(cwd, '.logs', file), join(cwd, '.logs', `${file}.1`))

@@ -214,8 +214,8 @@ test('overrides stand above the file, are checked, and do not mend a wrong file'
   ])
 })
 
-test('reads a file, and tells its absolute path and folder', (t) => {
-  const folder = temporaryFolder(t)
+test('reads a file, and tells its absolute path and folder', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const text = '\ufeff{"server": {"port": 1},\r\n "mine": {}}'
   writeFileSync(file, text)
@@ -227,8 +227,8 @@ test('reads a file, and tells its absolute path and folder', (t) => {
   assert.deepEqual(loaded.warnings, [`${file}: unknown key mine (line 2)`])
 })
 
-test('a file that is not there gives the defaults and a warning, and is not made', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('a file that is not there gives the defaults and a warning, and is not made', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   const loaded = loadConfig(file, { 'server.port': 5 })
   assert.deepEqual(loaded.config, { ...defaults, 'server.port': 5 })
   assert.equal(loaded.file, undefined)
@@ -237,16 +237,16 @@ test('a file that is not there gives the defaults and a warning, and is not made
   assert.throws(() => readFileSync(file), { code: 'ENOENT' })
 })
 
-test('relative paths are relative to the folder of the link, not of what it points to', (t) => {
-  const folder = temporaryFolder(t)
+test('relative paths are relative to the folder of the link, not of what it points to', () => {
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'real'))
   writeFileSync(join(folder, 'real', 'conf.json'), '{}')
   symlinkSync(join(folder, 'real', 'conf.json'), join(folder, 'svc.json'))
   assert.equal(loadConfig(join(folder, 'svc.json')).folder, folder)
 })
 
-test('tells the line of every problem, and all problems in one message', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('tells the line of every problem, and all problems in one message', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   const log = '  "log": {\n    "level": "loud",\n    "levle": 1\n  },\n'
   const text = `{\n${log}  "server.port": "80",\n  "log.level": "info"\n}\n`
   writeFileSync(file, text)
@@ -264,8 +264,8 @@ test('tells the line of every problem, and all problems in one message', (t) => 
   assert.equal(readFileSync(file, 'utf8'), text)
 })
 
-test('a problem between two keys has no line and comes last', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('a problem between two keys has no line and comes last', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   writeFileSync(file, '{"server": {"header_timeout_s": 31}}')
   assert.deepEqual(refused(() => loadConfig(file)).problems, [
     'server.header_timeout_s must be at most server.request_timeout_s, which is 30: it is 31',
@@ -289,24 +289,24 @@ const notJson: readonly [text: string, problem: string][] = [
   ['{"admin": {"password": hunter}}', 'line 1, column 24: a value was expected, but here is "h"'],
 ]
 
-test('tells where a file is no JSON and shows the line, unless a secret may stand on it', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('tells where a file is no JSON and shows the line, unless a secret may stand on it', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   for (const [text, problem] of notJson) {
     writeFileSync(file, text)
     assert.deepEqual(refused(() => loadConfig(file)).problems, [`it is not valid JSON at ${problem}`])
   }
 })
 
-test('shows a part of a long line, with the mark under the mistake', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('shows a part of a long line, with the mark under the mistake', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   writeFileSync(file, `{"a": "${'x'.repeat(500)}" "b": "${'y'.repeat(500)}"}`)
   const [, shown = '', mark = ''] = refused(() => loadConfig(file)).message.split('\n')
   assert.equal(shown.length, 104)
   assert.equal(shown.slice(mark.length - 1, mark.length + 2), '"b"')
 })
 
-test('refuses what is no readable UTF-8 file, and says why', (t) => {
-  const folder = temporaryFolder(t)
+test('refuses what is no readable UTF-8 file, and says why', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   mkdirSync(join(folder, 'directory'))
   execFileSync('mkfifo', [join(folder, 'pipe')])
@@ -317,8 +317,8 @@ test('refuses what is no readable UTF-8 file, and says why', (t) => {
   assert.match(refused(() => loadConfig(join(file, 'svc.json'))).message, /it cannot be read: ENOTDIR/)
 })
 
-test('says that the user may not read the file', (t) => {
-  const folder = temporaryFolder(t)
+test('says that the user may not read the file', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{}')
   chmodSync(folder, 0o755)
@@ -338,8 +338,8 @@ function asNobody<T>(act: () => T): T {
   }
 }
 
-test('finds the file: --config, $SVC_CONFIG, the working directory, the package', (t) => {
-  const folder = temporaryFolder(t)
+test('finds the file: --config, $SVC_CONFIG, the working directory, the package', () => {
+  const folder = temporaryFolder()
   const [cwd, empty, packageFolder] = [join(folder, 'cwd'), join(folder, 'empty'), join(folder, 'package')] as const
   for (const name of [cwd, empty]) mkdirSync(name)
   writeFileSync(join(cwd, 'svc.json'), '{}')

@@ -175,9 +175,9 @@ test('refuses wrong texts and wrong changes', () => {
   }
 })
 
-test('what is saved is what is loaded, whatever the form of the file (seeded)', (t) => {
+test('what is saved is what is loaded, whatever the form of the file (seeded)', () => {
   const random = new Seeded(7)
-  const file = join(temporaryFolder(t), 'svc.json')
+  const file = join(temporaryFolder(), 'svc.json')
   const keys = ['admin.user', 'admin.secret', 'app_key', 'server.tls.cert', 'paths.log', 'shared.url'] as const
   for (let round = 0; round < 400; round++) {
     const object: Record<string, unknown> = {}
@@ -200,8 +200,8 @@ test('what is saved is what is loaded, whatever the form of the file (seeded)', 
   }
 })
 
-test('makes a new file with mode 0600', (t) => {
-  const folder = temporaryFolder(t)
+test('makes a new file with mode 0600', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   saveConfig(file, { 'admin.user': 'ann' })
   assert.equal(statSync(file).mode & 0o7777, 0o600)
@@ -209,8 +209,8 @@ test('makes a new file with mode 0600', (t) => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('keeps mode, owner and group, and replaces the file instead of writing into it', (t) => {
-  const folder = temporaryFolder(t)
+test('keeps mode, owner and group, and replaces the file instead of writing into it', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   const root = process.geteuid?.() === 0
   for (const mode of [0o644, 0o640, 0o400, 0o666]) {
@@ -228,8 +228,8 @@ test('keeps mode, owner and group, and replaces the file instead of writing into
   }
 })
 
-test('a symbolic link stays, and what it points to is replaced', (t) => {
-  const folder = temporaryFolder(t)
+test('a symbolic link stays, and what it points to is replaced', () => {
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'real'))
   const real = join(folder, 'real', 'conf.json')
   writeFileSync(real, '{"mine": 1}')
@@ -239,8 +239,8 @@ test('a symbolic link stays, and what it points to is replaced', (t) => {
   assert.equal(readFileSync(real, 'utf8'), '{"mine": 1, "app_key": "k"}')
 })
 
-test('a symbolic link that leads nowhere or in a circle is told apart', (t) => {
-  const folder = temporaryFolder(t)
+test('a symbolic link that leads nowhere or in a circle is told apart', () => {
+  const folder = temporaryFolder()
   symlinkSync('nowhere.json', join(folder, 'svc.json'))
   saveConfig(join(folder, 'svc.json'), { app_key: 'k' })
   assert.deepEqual(readdirSync(folder), ['svc.json'])
@@ -248,8 +248,8 @@ test('a symbolic link that leads nowhere or in a circle is told apart', (t) => {
   assert.throws(() => saveConfig(join(folder, 'circle.json'), { app_key: 'k' }), /Cannot save .*: ELOOP/)
 })
 
-test('the content and the folder are on disk before and after the rename', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('the content and the folder are on disk before and after the rename', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   const steps: string[] = []
   saveConfig(file, { app_key: 'k' }, {
     fsyncSync: (descriptor) => {
@@ -264,8 +264,8 @@ test('the content and the folder are on disk before and after the rename', (t) =
   assert.deepEqual(steps, ['content', 'rename', 'folder'])
 })
 
-test('a save that fails at the last step leaves the old file whole and no temporary file', (t) => {
-  const folder = temporaryFolder(t)
+test('a save that fails at the last step leaves the old file whole and no temporary file', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{"mine": 1}')
   const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
@@ -282,15 +282,15 @@ test('a save that fails at the last step leaves the old file whole and no tempor
   }
 })
 
-test('a folder in the place of the file is an error, and stays', (t) => {
-  const folder = temporaryFolder(t)
+test('a folder in the place of the file is an error, and stays', () => {
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'svc.json'))
   assert.throws(() => saveConfig(join(folder, 'svc.json'), { app_key: 'k' }), /Cannot save .*: it is no regular file$/)
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('a missing folder, a wrong encoding and a wrong value are errors that say what to do', (t) => {
-  const folder = temporaryFolder(t)
+test('a missing folder, a wrong encoding and a wrong value are errors that say what to do', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder is not/)
   assert.throws(() => saveConfig(file, { 'server.port': 1e9 }), {
@@ -302,8 +302,8 @@ test('a missing folder, a wrong encoding and a wrong value are errors that say w
   assert.deepEqual(readFileSync(file), Buffer.from([0x7b, 0xff, 0x7d]))
 })
 
-test('a folder that may not be written is an error that says so, and nothing changes', (t) => {
-  const folder = temporaryFolder(t)
+test('a folder that may not be written is an error that says so, and nothing changes', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{}', { mode: 0o666 })
   chmodSync(folder, 0o555)
@@ -319,8 +319,8 @@ test('a folder that may not be written is an error that says so, and nothing cha
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('what somebody else wrote in the meantime is kept', (t) => {
-  const folder = temporaryFolder(t)
+test('what somebody else wrote in the meantime is kept', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{"mine": 1}')
   let interruptions = 0
@@ -335,8 +335,8 @@ test('what somebody else wrote in the meantime is kept', (t) => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('a file that appears in the meantime is not overwritten', (t) => {
-  const file = join(temporaryFolder(t), 'svc.json')
+test('a file that appears in the meantime is not overwritten', () => {
+  const file = join(temporaryFolder(), 'svc.json')
   let interruptions = 0
   saveConfig(file, { 'admin.user': 'ann' }, {
     renameSync,
@@ -347,8 +347,8 @@ test('a file that appears in the meantime is not overwritten', (t) => {
   assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin": {"user": "ann"}}')
 })
 
-test('gives up on a file that never rests', (t) => {
-  const folder = temporaryFolder(t)
+test('gives up on a file that never rests', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   let writes = 0
   const steps = { renameSync, fsyncSync: () => writeFileSync(file, `{"mine": "${'x'.repeat(++writes)}"}`) }
@@ -356,8 +356,8 @@ test('gives up on a file that never rests', (t) => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('two processes that save at once leave a whole file at every moment', async (t) => {
-  const folder = temporaryFolder(t)
+test('two processes that save at once leave a whole file at every moment', async () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   writeFileSync(file, '{"mine": "kept"}')
   const module = new URL('../../lib/config/save.ts', import.meta.url).href

@@ -58,7 +58,7 @@ async function start(t: TestContext, name: string): Promise<Server> {
   const file = fileURLToPath(new URL('server.ts', import.meta.url))
   // Room for all that is allocated while it is measured: nothing is collected meanwhile.
   const space = ['--expose-gc', '--max-semi-space-size=128', '--min-semi-space-size=128']
-  const child = fork(file, [name, temporaryFolder(t)], { execArgv: [...process.execArgv, ...space] })
+  const child = fork(file, [name, temporaryFolder()], { execArgv: [...process.execArgv, ...space] })
   t.after(() => child.kill('SIGKILL'))
   const port = await said(child)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -24,7 +24,7 @@ interface Disk {
 const diskMegabytes = 6
 
 test('a full disk and back: written is on disk, the rest is counted, lost is nothing that had room', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const logs = join(folder, '.logs')
   mkdirSync(logs)
   const mounted = mountDisk(t, logs)

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { get } from 'node:https'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
@@ -11,34 +10,20 @@ import { connect } from 'node:tls'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
 import { makeCertificate } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 import { startClient } from '../support/keep-alive-client.ts'
 import { root } from '../support/launch.ts'
 import { serviceManager, type ServiceManager } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
+import { waitingApplication } from '../support/waiting-application.ts'
 import { handshakeText } from '../support/websocket.ts'
 import { clientFrame } from '../websocket/frames.ts'
 
-const files = {
-  'routes/home.json': [
-    { name: 'home', url: '/', action: 'home.mjs' },
-    { name: 'who', url: '/who', action: 'home.mjs@who' },
-    { name: 'say', url: '/say', action: 'home.mjs@say' },
-    { name: 'poll', url: '/poll', action: 'home.mjs@poll' },
-    { name: 'events', url: '/events', action: 'home.mjs@events' },
-    { name: 'socket', url: '/socket', action: 'home.mjs' },
-  ],
-  'home.mjs': `export default () => 'home'
-    export const who = ({ ip, secure, host, id }) => ({ ip, secure, host, id: id.length })
-    export const say = ({ channel }) => String(channel('c').publish('news'))
-    export const poll = ({ channel, longPoll }) => longPoll(channel('c'))
-    export const events = ({ channel, sse }) => sse(channel('c'))
-    export const websocket = { message: (ws, data) => ws.send(data.toUpperCase()) }`,
-  'routes/public/style.css': 'body { color: green }',
-}
+const files = { ...waitingApplication, 'routes/public/style.css': 'body { color: green }' }
 
 /** nginx (Debian's package `nginx-light`) with the site of docs/deploy in front of a server, both on ports of their own. */
 async function startSite(t: TestContext): Promise<{ url: string; port: number; service: ServiceManager }> {
-  const cwd = applicationFolder(t, files, { 'server.trusted_proxies': ['127.0.0.1'] })
+  const cwd = applicationFolder(files, { 'server.trusted_proxies': ['127.0.0.1'] })
   const service = await serviceManager(t, { cwd })
   await service.start()
   const [port, plainPort] = [await freePort(), await freePort()]
@@ -118,12 +103,3 @@ describe('the nginx site', () => {
     assert.deepEqual((await client.stop()).failed, [])
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // It listens on a port.
-  server.close()
-  await once(server, 'close')
-  return port
-}

@@ -29,7 +29,7 @@ function startWrk(url: string): { stop(): Promise<string> } {
 
 test(`${restarts} restarts fail none of ${wanted} requests of wrk and of a client that keeps its connections`, async (t) => {
   const service = await serviceManager(t, {
-    cwd: applicationFolder(t, { 'home.mjs': 'export default () => String(process.pid)' }),
+    cwd: applicationFolder({ 'home.mjs': 'export default () => String(process.pid)' }),
   })
   let pid = await service.start()
   const url = `http://127.0.0.1:${service.port}/`

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
+import { freePort } from '../support/free-port.ts'
 import { launch, optionsOfTarget, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -23,7 +23,7 @@ function run(program: string, ...args: string[]): { status: number | null; outpu
 
 /** A datagram socket as the service manager has one. Node has none of this kind, so Python listens. */
 async function notifySocket(t: TestContext): Promise<{ path: string; messages: () => string[] }> {
-  const path = join(temporaryFolder(t), 'notify')
+  const path = join(temporaryFolder(), 'notify')
   const program = [
     'import json, socket, sys',
     's = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)',
@@ -48,16 +48,16 @@ describe('the unit', () => {
     assert.ok(level <= 2, output)
   })
 
-  it('is verified without a complaint, with its socket', (t) => {
-    const folder = temporaryFolder(t)
+  it('is verified without a complaint, with its socket', () => {
+    const folder = temporaryFolder()
     const service = read('svc.service').replaceAll('=node ', `=${process.execPath} `).replaceAll('/opt/svc/current/', root)
     writeFiles(folder, { 'svc.service': service, 'svc.socket': read('svc.socket') })
     const files = ['svc.service', 'svc.socket'].map((name) => join(folder, name))
     assert.deepEqual(run('systemd-analyze', 'verify', ...files), { status: 0, output: '' })
   })
 
-  it('has a user that systemd-sysusers makes', (t) => {
-    const folder = temporaryFolder(t)
+  it('has a user that systemd-sysusers makes', () => {
+    const folder = temporaryFolder()
     writeFiles(folder, { 'etc/sysusers.d/svc.conf': read('svc.sysusers') })
     assert.equal(run('systemd-sysusers', `--root=${folder}`).status, 0)
     assert.match(readFileSync(join(folder, 'etc/passwd'), 'utf8'), /^svc:x:\d+:\d+:svc web application server:\/var\/lib\/svc:\/usr\/sbin\/nologin$/m)
@@ -67,7 +67,7 @@ describe('the unit', () => {
 describe('systemd-notify', () => {
   it('brings what the server tells to the socket of the service manager', async (t) => {
     const { path, messages } = await notifySocket(t)
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd, env: { NOTIFY_SOCKET: path, WATCHDOG_USEC: '400000' } })
     const url = await server.listening()
     await until(() => messages().some((message) => message.includes('WATCHDOG=1')))
@@ -90,7 +90,7 @@ describe('systemd-notify', () => {
   })
 
   it('fails where nobody listens, which is a warning', async (t) => {
-    const server = launch(t, [], { cwd: applicationFolder(t), env: { NOTIFY_SOCKET: join(temporaryFolder(t), 'none') } })
+    const server = launch(t, [], { cwd: applicationFolder(), env: { NOTIFY_SOCKET: join(temporaryFolder(), 'none') } })
     const url = await server.listening()
     await until(() => /\[WARN \] \[server\] the service manager was not told READY=1: .*No such file/.test(server.stdout()))
     assert.equal((await request(url)).text, 'home')
@@ -101,7 +101,7 @@ describe('systemd-socket-activate', () => {
   it('starts the server with the first connection, which is answered', async (t) => {
     const port = await freePort()
     const args = [`--listen=127.0.0.1:${port}`, '--fdname=web', process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
-    const child = spawn('systemd-socket-activate', args, { cwd: applicationFolder(t), stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('systemd-socket-activate', args, { cwd: applicationFolder(), stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => child.kill('SIGKILL'))
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
@@ -115,7 +115,7 @@ describe('systemd-socket-activate', () => {
 
 describe('logrotate', () => {
   it('rotates the access log of a server that goes on, and no line is lost', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd })
     const url = await server.listening()
     const rotation = read('svc.logrotate')
@@ -139,12 +139,3 @@ describe('logrotate', () => {
     assert.ok(present > 0 && present < 600, `${present} lines in the new file`)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // It listens on a port.
-  server.close()
-  await once(server, 'close')
-  return port
-}

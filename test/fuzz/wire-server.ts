@@ -77,7 +77,7 @@ export class WireServer {
 
   /** Starts one; it is killed at the end. */
   static async start(t: { after(clean: () => unknown): void }): Promise<WireServer> {
-    const folder = temporaryFolder(t as Parameters<typeof temporaryFolder>[0])
+    const folder = temporaryFolder()
     writeFiles(folder, {
       'svc.json': {
         app_key: 'the key of the fuzzer',

@@ -325,7 +325,7 @@ describe('Expect: 100-continue', () => {
 
 describe('TLS', () => {
   it('survives plain HTTP and rubbish, and knows the address of a client that left', async (t) => {
-    const { cert, key } = makeCertificate(temporaryFolder(t), 'server')
+    const { cert, key } = makeCertificate(temporaryFolder(), 'server')
     const config = { 'server.tls.cert': cert, 'server.tls.key': key, 'server.header_timeout_s': 1 }
     const { url, port, lines } = await serve(t, { ...actions, '/secure': '(ctx) => ctx.secure' }, config)
     for (const bytes of [requestText('GET /ok'), '\0\0\0', 'x'.repeat(100_000)]) {

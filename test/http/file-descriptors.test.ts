@@ -12,8 +12,8 @@ import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-test('a sixteenth of the file descriptors is kept for files, 64 at least', (t) => {
-  const file = join(temporaryFolder(t), 'limits')
+test('a sixteenth of the file descriptors is kept for files, 64 at least', () => {
+  const file = join(temporaryFolder(), 'limits')
   const rows: [limit: string, expected: number | undefined][] = [
     ['1024', 960],
     ['65536', 61_440],
@@ -28,7 +28,7 @@ test('a sixteenth of the file descriptors is kept for files, 64 at least', (t) =
 })
 
 test('a server without a free file descriptor refuses connections, says so, and goes on', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFiles(folder, {
     'svc.json': { app: { env: 'dev' }, app_key: 'test', server: { port: 0 } },
     'routes/hello.json': [{ name: 'hello', url: '/hello', action: 'hello.html' }],

@@ -72,7 +72,7 @@ test('refuses what is no form', async (t) => {
 })
 
 test('reads a multipart form with fields and small files', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body) => {
     const shown = await show(body)
     assert.deepEqual(readdirSync(folder), [])
@@ -107,7 +107,7 @@ test('reads a multipart form with fields and small files', async (t) => {
 })
 
 test('keeps a file in memory up to 64 KiB and on the disk above, until the request has ended', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const content = (length: number): Buffer => Buffer.alloc(length, 'some content\r\n--')
   const sizes = [65_536, 65_537, 0, 300_000]
   const body = multipart('b', sizes.map((size, index) => [`${field}; filename="../${index}"`, content(size)]))
@@ -149,7 +149,7 @@ test('has no bytes of a multipart form that went by', async (t) => {
 })
 
 test('removes the files when the action throws', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body) => {
     const { files } = await body.form()
     assert.ok(statSync(files[0]?.path ?? '').isFile())
@@ -162,7 +162,7 @@ test('removes the files when the action throws', async (t) => {
 })
 
 test('removes the files when the client leaves in the middle of one', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, (body) => body.form())
   const body = multipart('b', [
     [`${field}; filename="a"`, Buffer.alloc(100_000)],
@@ -178,7 +178,7 @@ test('removes the files when the client leaves in the middle of one', async (t) 
 })
 
 test('removes the files when the limit is passed, or the framing is wrong, in the middle of one', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const options = { temporaryFolder: folder, maxBytes: 300_000 }
   const server = await serveBody(t, options, (body) => body.form())
   const start = Buffer.from(`--b\r\n${field}; filename="a"\r\n\r\n`)
@@ -203,7 +203,7 @@ test('removes the files when the limit is passed, or the framing is wrong, in th
 })
 
 test('ends an upload that is under way when it is disposed of', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body, request) => {
     const form = body.form()
     await new Promise((resolve) => request.once('data', resolve))
@@ -220,7 +220,7 @@ test('ends an upload that is under way when it is disposed of', async (t) => {
 })
 
 test('writes no file for a form that is asked for after the request', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body) => {
     await body.bytes()
     void body.dispose()
@@ -232,7 +232,7 @@ test('writes no file for a form that is asked for after the request', async (t) 
 })
 
 test('says so when uploads cannot be kept, and leaves no file', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const body = multipart('b', [[`${field}; filename="a"`, Buffer.alloc(400_000)], [field, 'after']])
   const refuse = async (temporary: string, reason: RegExp): Promise<void> => {
     const server = await serveBody(t, { temporaryFolder: temporary }, (reader) => reader.form())
@@ -254,7 +254,7 @@ test('says so when uploads cannot be kept, and leaves no file', async (t) => {
 })
 
 test('holds no more of an upload in memory than a small window', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const size = 16 * 1024 * 1024
   let received = 0
   let most = 0

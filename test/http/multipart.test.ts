@@ -224,8 +224,8 @@ test('refuses the header of a part that is malformed or not a form field', () =>
   assert.throws(() => parsePartHeader(Buffer.from(charset)), { status: 415, code: 'unsupported_media_type' })
 })
 
-test('gives the same form however the bytes are cut', async (t) => {
-  const folder = temporaryFolder(t)
+test('gives the same form however the bytes are cut', async () => {
+  const folder = temporaryFolder()
   const seeded = new Seeded(23)
   const alphabet = ['\r', '\n', '\r\n', '-', '--', '\r\n--', '--bound', '\r\n--boun', 'bound', 'a', '\0', '\xff']
   for (let round = 0; round < 60; round += 1) {
@@ -252,8 +252,8 @@ test('gives the same form however the bytes are cut', async (t) => {
   }
 })
 
-test('throws nothing but HttpError on damaged bytes, and leaves no file', async (t) => {
-  const folder = temporaryFolder(t)
+test('throws nothing but HttpError on damaged bytes, and leaves no file', async () => {
+  const folder = temporaryFolder()
   const seeded = new Seeded(29)
   const field = 'Content-Disposition: form-data; name="a"'
   const whole = multipart('b', [

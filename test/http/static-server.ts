@@ -35,7 +35,7 @@ export async function serveStatic(
   files: Record<string, string | Uint8Array>,
   options: Partial<StaticOptions> & { beforeSend?: (message: IncomingMessage) => Promise<unknown> } = {},
 ): Promise<StaticServer> {
-  const parent = temporaryFolder(t)
+  const parent = temporaryFolder()
   const folder = join(parent, 'public')
   mkdirSync(folder)
   writeFileSync(join(parent, 'outside.txt'), 'outside')

@@ -279,7 +279,7 @@ test('serves whole versions only while a file is replaced again and again', asyn
 })
 
 test('follows a folder that is a link when it is turned to another release', async (t) => {
-  const parent = temporaryFolder(t)
+  const parent = temporaryFolder()
   const server = await serveStatic(t, { 'one/a.txt': 'one', 'two/a.txt': 'two' })
   const link = join(parent, 'current')
   symlinkSync(join(server.folder, 'one'), link)
@@ -295,8 +295,8 @@ test('follows a folder that is a link when it is turned to another release', asy
   assert.notEqual(await lengthOf(), first)
 })
 
-test('refuses a folder that is none, and names it', (t) => {
-  const folder = temporaryFolder(t)
+test('refuses a folder that is none, and names it', () => {
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'file'), '')
   const rows: [string, string][] = [
     ['public', 'must be an absolute path here'],

@@ -117,7 +117,7 @@ describe('setup.jwt', () => {
   })
 
   it('reads the key from a file, without one line break at its end', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const rows = [
       [secret, true],
       [`${secret}\n`, true],
@@ -139,8 +139,8 @@ describe('setup.jwt', () => {
     assert.equal((await send('/api', bearer(signedToken('RS256', {}, rsa.privateKey)))).status, 200)
   })
 
-  it('warns of a short secret, a private key and unknown keys', (t) => {
-    const folder = temporaryFolder(t)
+  it('warns of a short secret, a private key and unknown keys', () => {
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'key'), pem(rsa.privateKey))
     const rows: readonly (readonly [unknown, string])[] = [
       [{ key: 'short' }, 'setup.jwt.key has 5 bytes: HS256 wants at least 32 (RFC 7518, section 3.2)'],
@@ -153,8 +153,8 @@ describe('setup.jwt', () => {
     for (const [given, warning] of rows) assert.deepEqual(groupIn(folder).prepare(given).warnings, [warning])
   })
 
-  it('refuses what cannot be used', (t) => {
-    const folder = temporaryFolder(t)
+  it('refuses what cannot be used', () => {
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'empty'), '\n')
     writeFileSync(join(folder, 'binary'), Buffer.from([0xff, 0xfe, 0xfd]))
     const names = 'HS256, HS384, HS512, RS256, ES256, EdDSA'

@@ -182,8 +182,8 @@ describe('a key that does not fit', () => {
     })
   }
 
-  it('is a certificate in base64, base64url or hex as an HMAC secret', (t) => {
-    const certificate = readFileSync(makeCertificate(temporaryFolder(t), 'issuer').cert, 'utf8')
+  it('is a certificate in base64, base64url or hex as an HMAC secret', () => {
+    const certificate = readFileSync(makeCertificate(temporaryFolder(), 'issuer').cert, 'utf8')
     assert.deepEqual(readKey(certificate, hs256), { problem: asPem })
     for (const bytes of [new X509Certificate(certificate).raw, Buffer.from(certificate)]) {
       for (const text of encodings(bytes)) assert.deepEqual(readKey(text, hs256), { problem: asKey }, text)

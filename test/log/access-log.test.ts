@@ -135,8 +135,8 @@ test('tells the general log what was lost', (t) => {
   assert.match(terminal.errorText, new RegExp(`Lines lost: ${log.lost}\n`))
 })
 
-test('works with nothing but what it must be given', (t) => {
-  const folder = temporaryFolder(t)
+test('works with nothing but what it must be given', () => {
+  const folder = temporaryFolder()
   const log = createAccessLog({ folder, file: 'access.log', format: 'spec' })
   log.write(entry({}))
   log.reopen()
@@ -144,8 +144,8 @@ test('works with nothing but what it must be given', (t) => {
   assert.match(textOf(folder, 'access.log'), /"GET \/x HTTP\/1\.1" 200\n$/)
 })
 
-test('refuses a format that it does not know, and a file without a name', (t) => {
-  const options = { folder: temporaryFolder(t), file: 'access.log', format: 'spec' } as const
+test('refuses a format that it does not know, and a file without a name', () => {
+  const options = { folder: temporaryFolder(), file: 'access.log', format: 'spec' } as const
   const wrong = 'apache' as AccessFormat // `as`: JavaScript can pass anything
   assert.throws(() => createAccessLog({ ...options, format: wrong }), {
     name: 'RangeError',
@@ -156,7 +156,7 @@ test('refuses a format that it does not know, and a file without a name', (t) =>
 })
 
 function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogOptions>) {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const terminal = new KeptConsole()
   const reports: string[] = []
   const report = (level: string, message: string): number => reports.push(`${level} ${message}`)

@@ -31,7 +31,7 @@ export function openLog(
   t: { after(work: () => void): void },
   options: Partial<LoggerOptions> = {},
 ): { logger: Logger; folder: string; clock: HeldClock; terminal: KeptConsole } {
-  const folder = options.folder ?? temporaryFolder(t)
+  const folder = options.folder ?? temporaryFolder()
   const clock = new HeldClock()
   const terminal = new KeptConsole()
   const logger = createLogger({

@@ -8,8 +8,8 @@ import { LogFile } from '../../lib/log/log-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
 
-test('knows its size, from what is there and from what it writes', (t) => {
-  const path = join(temporaryFolder(t), 'a.log')
+test('knows its size, from what is there and from what it writes', () => {
+  const path = join(temporaryFolder(), 'a.log')
   writeFileSync(path, 'torn')
   const file = new LogFile(path, nodeFileSystem)
   file.open()
@@ -20,8 +20,8 @@ test('knows its size, from what is there and from what it writes', (t) => {
   file.close()
 })
 
-test('tells whether its path still leads to it', (t) => {
-  const path = join(temporaryFolder(t), 'a.log')
+test('tells whether its path still leads to it', () => {
+  const path = join(temporaryFolder(), 'a.log')
   const file = new LogFile(path, nodeFileSystem)
   assert.equal(file.isAtPath(), false)
   file.open()
@@ -35,16 +35,16 @@ test('tells whether its path still leads to it', (t) => {
   file.close()
 })
 
-test('cannot be written to before it is opened', (t) => {
-  const path = join(temporaryFolder(t), 'a.log')
+test('cannot be written to before it is opened', () => {
+  const path = join(temporaryFolder(), 'a.log')
   const file = new LogFile(path, nodeFileSystem)
   assert.throws(() => file.write(Buffer.from('line\n'), 0), { message: `Cannot write to ${path}: it is not open` })
 })
 
-test('leaves no descriptor open when it cannot be opened', (t) => {
+test('leaves no descriptor open when it cannot be opened', () => {
   const fileSystem = createFaultyDisk()
   const closed: number[] = []
-  const file = new LogFile(join(temporaryFolder(t), 'a.log'), {
+  const file = new LogFile(join(temporaryFolder(), 'a.log'), {
     ...fileSystem,
     closeSync: (fd) => {
       closed.push(fd)
@@ -56,8 +56,8 @@ test('leaves no descriptor open when it cannot be opened', (t) => {
   assert.equal(closed.length, 1)
 })
 
-test('a pipe has no size, so it is never rotated', (t) => {
-  const path = join(temporaryFolder(t), 'pipe')
+test('a pipe has no size, so it is never rotated', () => {
+  const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   const file = new LogFile(path, nodeFileSystem)
   file.open()

@@ -174,14 +174,14 @@ test('prints nothing otherwise', (t) => {
 })
 
 test('makes its folder and its file for the owner and the group only', (t) => {
-  const folder = join(temporaryFolder(t), 'a', 'b')
+  const folder = join(temporaryFolder(), 'a', 'b')
   openLog(t, { folder })
   assert.equal(statSync(folder).mode & 0o777 & ~0o750, 0)
   assert.equal(statSync(join(folder, 'svc.log')).mode & 0o777 & ~0o640, 0)
 })
 
 test('appends to what is there, and ends a last line that was torn', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc.log'), 'a whole line\nhalf a li')
   const { logger } = openLog(t, { folder })
   logger.module('app')('next')
@@ -215,16 +215,16 @@ const wrongOptions: readonly (readonly [change: Partial<LoggerOptions>, message:
 ]
 
 for (const [change, message] of wrongOptions) {
-  test(`refuses ${JSON.stringify(change)}`, (t) => {
-    const folder = join(temporaryFolder(t), 'logs')
+  test(`refuses ${JSON.stringify(change)}`, () => {
+    const folder = join(temporaryFolder(), 'logs')
     const good = { file: 'svc.log', level: 'info', console: false, maxSizeMb: 1, maxFiles: 0, format: 'text' } as const
     assert.throws(() => createLogger({ folder, ...good, trace: {}, ...change }), { name: 'RangeError', message })
     assert.equal(existsSync(folder), false)
   })
 }
 
-test('goes on when nobody reads the console any more', async (t) => {
-  const folder = temporaryFolder(t)
+test('goes on when nobody reads the console any more', async () => {
+  const folder = temporaryFolder()
   const target = process.env.SVC_TEST_TARGET === 'dist' ? '../../dist/log/logger.js' : '../../lib/log/logger.ts'
   const program = `
     import { createLogger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, target)).href)}

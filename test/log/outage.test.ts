@@ -170,7 +170,7 @@ test('a half line that cannot be completed is counted as lost, and the next begi
 })
 
 test('starts without a disk and goes on with it', (t) => {
-  const folder = join(temporaryFolder(t), 'logs')
+  const folder = join(temporaryFolder(), 'logs')
   mkdirSync(join(folder, 'svc.log'), { recursive: true })
   const { logger, terminal } = openLog(t, { folder })
   assert.match(logger.problem ?? '', /^Cannot write the log .*: EISDIR/)

@@ -26,19 +26,19 @@ test('renames the file when it reaches its size and begins a new one', (t) => {
 })
 
 test('names files as the specification has it', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   rotateOnce(t, { folder })
   assert.match(rotatedFiles(folder)[0] ?? '', name)
 })
 
 test('the number grows, over restarts too, whatever the name of the log is', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   for (const file of ['svc.log', 'svc.log', 'other.log']) rotateOnce(t, { folder, file })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000001', '000002', '000003'])
 })
 
 test('the number grows when the clock is set back, and past a million', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc_20991231235959_999999.log'), '')
   rotateOnce(t, { folder })
   rotateOnce(t, { folder, maxFiles: 1 })
@@ -56,7 +56,7 @@ test('never renames over a file', (t) => {
 })
 
 test('keeps as many rotated files as asked for, over restarts, and touches no other file', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const others = ['svc_1_000001.log', 'svc_20260101000000_1.log', 'svc_20260101000000_000001.log.gz', 'my.log']
   others.push('xsvc_20260101000000_000001.log', 'svc_20260101000000_0000001.log', 'svc_2026010100000a_000001.log')
   for (const other of others) writeFileSync(join(folder, other), 'keep')
@@ -66,7 +66,7 @@ test('keeps as many rotated files as asked for, over restarts, and touches no ot
 })
 
 test('keeps all of them when max_files is 0, and counts what is in the folder', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   for (let run = 0; run < 5; run += 1) rotateOnce(t, { folder, maxFiles: 0 })
   assert.equal(rotatedFiles(folder).length, 5)
   for (const old of rotatedFiles(folder).slice(-2)) unlinkSync(join(folder, old))
@@ -75,7 +75,7 @@ test('keeps all of them when max_files is 0, and counts what is in the folder', 
 })
 
 test('deletes by number, not by the time in the name', (t) => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc_20990101000000_000001.log'), 'older')
   writeFileSync(join(folder, 'svc_20000101000000_000002.log'), 'newer')
   rotateOnce(t, { folder, maxFiles: 2 })

@@ -7,23 +7,23 @@ import { writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 describe('the middleware configuration', () => {
-  it('is empty when there is no file', (t) => {
-    const folder = temporaryFolder(t)
+  it('is empty when there is no file', () => {
+    const folder = temporaryFolder()
     const file = join(folder, 'config.json')
     assert.deepEqual(readMiddlewareConfig(folder, []), { file, load: [], setup: {}, warnings: [] })
     assert.deepEqual(readMiddlewareConfig(join(folder, 'none'), []).load, [])
   })
 
-  it('reads load and setup', (t) => {
-    const folder = temporaryFolder(t)
+  it('reads load and setup', () => {
+    const folder = temporaryFolder()
     const content = { load: ['a.js', 'b/c.mjs', 'd.ts'], setup: { csrf: { lapse: 5 } } }
     writeFiles(folder, { 'config.json': `\ufeff${JSON.stringify(content)}` })
     const { load, setup, warnings } = readMiddlewareConfig(folder, ['csrf'])
     assert.deepEqual({ load, setup, warnings }, { ...content, warnings: [] })
   })
 
-  it('warns of keys and groups that nobody reads', (t) => {
-    const folder = temporaryFolder(t)
+  it('warns of keys and groups that nobody reads', () => {
+    const folder = temporaryFolder()
     writeFiles(folder, { 'config.json': { loads: [], setup: { crsf: {}, sesion: {}, mail: {} } } })
     assert.deepEqual(readMiddlewareConfig(folder, ['session', 'csrf']).warnings, [
       'unknown key loads: it has load and setup',
@@ -48,8 +48,8 @@ describe('the middleware configuration', () => {
     [{ setup: null }, /setup must be an object/],
   ]
   for (const [content, problem] of wrong) {
-    it(`refuses ${JSON.stringify(content)}`, (t) => {
-      const folder = temporaryFolder(t)
+    it(`refuses ${JSON.stringify(content)}`, () => {
+      const folder = temporaryFolder()
       writeFiles(folder, { 'config.json': content })
       const file = join(folder, 'config.json')
       assert.throws(
@@ -59,8 +59,8 @@ describe('the middleware configuration', () => {
     })
   }
 
-  it('names a file that cannot be read', (t) => {
-    const folder = temporaryFolder(t)
+  it('names a file that cannot be read', () => {
+    const folder = temporaryFolder()
     mkdirSync(join(folder, 'config.json'))
     assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot read .*config\.json: /)
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { BuiltInGroup } from '../../lib/middleware/built-in.ts'
 import type { MiddlewareConfig } from '../../lib/middleware/config-file.ts'
 import { MiddlewareHost } from '../../lib/middleware/host.ts'
@@ -9,8 +9,8 @@ import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A host over the files; modules say what they do by `app.push`. */
-function makeHost(t: Pick<TestContext, 'after'>, files: Files, teardownTimeoutMs = 10_000) {
-  const folder = temporaryFolder(t)
+function makeHost(files: Files, teardownTimeoutMs = 10_000) {
+  const folder = temporaryFolder()
   writeFiles(folder, files)
   const modules = createModules({ root: folder })
   const steps: string[] = []
@@ -74,8 +74,8 @@ async function take(host: ReturnType<typeof makeHost>['host'], files: readonly s
 }
 
 describe('loading middleware', () => {
-  it('registers the default export under the base name, and named functions under theirs, but not setup', async (t) => {
-    const { host } = makeHost(t, {
+  it('registers the default export under the base name, and named functions under theirs, but not setup', async () => {
+    const { host } = makeHost({
       'sub/audit.mjs': `export default () => {}
         export const check = () => {}, number = 5
         export function setup() {}`,
@@ -85,8 +85,8 @@ describe('loading middleware', () => {
     assert.deepEqual([...byName.keys()], ['SVC_MwOwn', 'SVC_MwOther', 'check', 'audit', 'old'])
   })
 
-  it('finds the exports of a CommonJS module as compilers and people write them', async (t) => {
-    const { host, steps } = makeHost(t, {
+  it('finds the exports of a CommonJS module as compilers and people write them', async () => {
+    const { host, steps } = makeHost({
       'compiled.cjs': `Object.defineProperty(exports, '__esModule', { value: true })
         exports.default = () => {}
         exports.first = () => {}`,
@@ -109,8 +109,8 @@ describe('loading middleware', () => {
     ['a setup that rejects', { 'a.mjs': 'export const setup = async () => { throw "text" }' }, /set up middleware a\.mjs: text/],
   ]
   for (const [title, files, message] of wrong) {
-    it(`refuses ${title}, and tears down what was set up before`, async (t) => {
-      const { host, steps } = makeHost(t, { 'first.mjs': telling('first'), ...files })
+    it(`refuses ${title}, and tears down what was set up before`, async () => {
+      const { host, steps } = makeHost({ 'first.mjs': telling('first'), ...files })
       await assert.rejects(take(host, ['first.mjs', 'a.mjs']), (error: Error & { file?: string }) => {
         assert.match(error.message, message)
         return error.name === 'MiddlewareError' && error.file === 'a.mjs'
@@ -120,16 +120,16 @@ describe('loading middleware', () => {
     })
   }
 
-  it('runs no setup before it is asked to', async (t) => {
-    const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
+  it('runs no setup before it is asked to', async () => {
+    const { host, steps } = makeHost({ 'a.mjs': telling('a') })
     const { byName } = await host.prepare(configOf(['a.mjs']))
     assert.deepEqual([steps, byName.has('a')], [[], true])
   })
 })
 
 describe('renewing middleware', () => {
-  it('keeps what did not change, sets up what did, and then tears down what was replaced', async (t) => {
-    const { host, modules, steps, write } = makeHost(t, { 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+  it('keeps what did not change, sets up what did, and then tears down what was replaced', async () => {
+    const { host, modules, steps, write } = makeHost({ 'a.mjs': telling('a'), 'b.mjs': telling('b') })
     await take(host, ['a.mjs', 'b.mjs'])
     const before = host.current
     write({ 'b.mjs': `${telling('new b')} // longer` })
@@ -149,8 +149,8 @@ describe('renewing middleware', () => {
     assert.equal(steps.length, 6)
   })
 
-  it('tears down only what is new when it is abandoned', async (t) => {
-    const { host, modules, steps, write } = makeHost(t, { 'a.mjs': telling('a'), 'b.mjs': telling('b') })
+  it('tears down only what is new when it is abandoned', async () => {
+    const { host, modules, steps, write } = makeHost({ 'a.mjs': telling('a'), 'b.mjs': telling('b') })
     await take(host, ['a.mjs'])
     write({ 'b.mjs': telling('b2') })
     await modules.refresh()
@@ -161,16 +161,15 @@ describe('renewing middleware', () => {
     assert.equal(host.current.byName.has('b'), false)
   })
 
-  it('tears down what is no longer loaded', async (t) => {
-    const { host, steps } = makeHost(t, { 'a.mjs': telling('a') })
+  it('tears down what is no longer loaded', async () => {
+    const { host, steps } = makeHost({ 'a.mjs': telling('a') })
     await take(host, ['a.mjs'])
     await take(host, [])
     assert.deepEqual([steps, [...host.current.byName.keys()]], [['a up', 'a down'], ['SVC_MwOwn', 'SVC_MwOther']])
   })
 
-  it('reports a teardown that throws or hangs, and goes on with the others', async (t) => {
+  it('reports a teardown that throws or hangs, and goes on with the others', async () => {
     const { host, steps, problems } = makeHost(
-      t,
       {
         'a.mjs': telling('a'),
         'hangs.mjs': 'export const setup = () => () => new Promise(() => {})',
@@ -193,8 +192,8 @@ describe('renewing middleware', () => {
 })
 
 describe('settings of built-in middleware', () => {
-  it('reads every group aside and takes all into use at the commit', async (t) => {
-    const { host, own, other } = makeHost(t, {})
+  it('reads every group aside and takes all into use at the commit', async () => {
+    const { host, own, other } = makeHost({})
     const prepared = await host.prepare(configOf([], { own: { limit: 3, lmit: 4 } }))
     assert.deepEqual(prepared.warnings, ['unknown key setup.own.lmit: did you mean limit?'])
     assert.deepEqual([own.events, other.events], [[], []])
@@ -203,14 +202,14 @@ describe('settings of built-in middleware', () => {
     assert.deepEqual([own.events, other.events], [['commit 3'], ['commit 5']])
   })
 
-  it('drops the settings that were read when the set is given up', async (t) => {
-    const { host, own } = makeHost(t, {})
+  it('drops the settings that were read when the set is given up', async () => {
+    const { host, own } = makeHost({})
     await (await host.prepare(configOf([], { own: { limit: 3 } }))).abandon()
     assert.deepEqual(own.events, ['abandon 3'])
   })
 
-  it('names the file and every wrong setting, and drops those of the other groups', async (t) => {
-    const { host, own, other } = makeHost(t, {})
+  it('names the file and every wrong setting, and drops those of the other groups', async () => {
+    const { host, own, other } = makeHost({})
     const message = 'Cannot load /app/config.json: setup.other.limit must be 1 to 9: it is 10'
     await assert.rejects(host.prepare(configOf([], { other: { limit: 10 } })), { name: 'MiddlewareError', message })
     assert.deepEqual([own.events, other.events], [['abandon 5'], []])
@@ -222,8 +221,8 @@ describe('settings of built-in middleware', () => {
     })
   })
 
-  it('says which middleware must stand before which', async (t) => {
-    const { host } = makeHost(t, {})
+  it('says which middleware must stand before which', async () => {
+    const { host } = makeHost({})
     const requires = [['SVC_MwOther', 'SVC_MwOwn']]
     assert.deepEqual([...host.current.requires], requires)
     const prepared = await host.prepare(configOf([]))
@@ -233,8 +232,8 @@ describe('settings of built-in middleware', () => {
     assert.deepEqual([...host.current.requires], requires)
   })
 
-  it('says which middleware cannot work with the settings', async (t) => {
-    const { host } = makeHost(t, {})
+  it('says which middleware cannot work with the settings', async () => {
+    const { host } = makeHost({})
     const prepared = await host.prepare(configOf([], { own: { limit: 9 } }))
     assert.deepEqual([...prepared.unready], [['SVC_MwOwn', 'nine is too much']])
     await prepared.setUp()

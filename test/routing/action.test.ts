@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
 import { actionPath, createActions, parseAction } from '../../lib/routing/action.ts'
 import { createModules } from '../../lib/routing/modules.ts'
@@ -54,8 +53,8 @@ test('an action lies below the root', () => {
   }
 })
 
-function application(t: TestContext, files: Readonly<Record<string, string>>) {
-  const root = temporaryFolder(t)
+function application(files: Readonly<Record<string, string>>) {
+  const root = temporaryFolder()
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) writeFileSync(join(root, name), content)
   }
@@ -65,8 +64,8 @@ function application(t: TestContext, files: Readonly<Record<string, string>>) {
   return { root, write, modules, resolve: (action: string) => actions.resolve(action) }
 }
 
-test('runs the function of the module itself', async (t) => {
-  const app = application(t, { 'a.js': 'export default (ctx) => ctx + 1\nexport const add = async (ctx) => ctx + 2\n' })
+test('runs the function of the module itself', async () => {
+  const app = application({ 'a.js': 'export default (ctx) => ctx + 1\nexport const add = async (ctx) => ctx + 2\n' })
   const action = await app.resolve('a.js')
   assert.equal(action.state, 'ready')
   assert.equal(action.error, undefined)
@@ -75,14 +74,14 @@ test('runs the function of the module itself', async (t) => {
   assert.equal(await (await app.resolve('a.js@add')).run('x'), 'x2')
 })
 
-test('runs a CommonJS module', async (t) => {
-  const app = application(t, { 'a.cjs': 'module.exports = (ctx) => ctx + 1\nmodule.exports.add = (ctx) => ctx + 2\n' })
+test('runs a CommonJS module', async () => {
+  const app = application({ 'a.cjs': 'module.exports = (ctx) => ctx + 1\nmodule.exports.add = (ctx) => ctx + 2\n' })
   assert.equal((await app.resolve('a.cjs')).run('x'), 'x1')
   assert.equal((await app.resolve('a.cjs@add')).run('x'), 'x2')
 })
 
-test('runs what compilers write for CommonJS', async (t) => {
-  const app = application(t, {
+test('runs what compilers write for CommonJS', async () => {
+  const app = application({
     'flagged.cjs': 'Object.defineProperty(exports, "__esModule", { value: true })\nexports.default = (ctx) => ctx + 1\n',
     'plain.cjs': 'exports.default = (ctx) => ctx + 1\nexports.add = (ctx) => ctx + 2\n',
     'built.cjs': 'const all = { default: (ctx) => ctx + 1, add: (ctx) => ctx + 2 }\nmodule.exports = all\n',
@@ -94,13 +93,13 @@ test('runs what compilers write for CommonJS', async (t) => {
   }
 })
 
-test('does not look through the default object of an ES module', async (t) => {
-  const app = application(t, { 'a.js': 'export default { default: () => 1, add: () => 2 }\n' })
+test('does not look through the default object of an ES module', async () => {
+  const app = application({ 'a.js': 'export default { default: () => 1, add: () => 2 }\n' })
   for (const action of ['a.js', 'a.js@add']) assert.equal((await app.resolve(action)).state, 'failed')
 })
 
-test('runs a view by its file, and knows whether it is there', async (t) => {
-  const app = application(t, { 'a.html': '' })
+test('runs a view by its file, and knows whether it is there', async () => {
+  const app = application({ 'a.html': '' })
   const action = await app.resolve('./a.html')
   assert.equal(action.state, 'ready')
   assert.equal(action.run('x'), 'a.html for x')
@@ -110,8 +109,8 @@ test('runs a view by its file, and knows whether it is there', async (t) => {
   assert.equal(missing.run('x'), 'b.html for x')
 })
 
-test('an action of no kind that is known fails with the kinds there are', async (t) => {
-  const app = application(t, { 'a.prg': '' })
+test('an action of no kind that is known fails with the kinds there are', async () => {
+  const app = application({ 'a.prg': '' })
   const action = await app.resolve('a.prg')
   assert.equal(action.state, 'failed')
   const message = /^Cannot run a\.prg: an action is a module \(\.js, .*\) or a view/
@@ -124,8 +123,8 @@ test('what is no failure of the module is passed on', async () => {
   await assert.rejects(actions.resolve('a.js'), (error) => error === false)
 })
 
-test('an action outside of the root is refused', async (t) => {
-  await assert.rejects(application(t, {}).resolve('../a.js'), RangeError)
+test('an action outside of the root is refused', async () => {
+  await assert.rejects(application({}).resolve('../a.js'), RangeError)
 })
 
 const lacking: readonly (readonly [source: string, action: string, message: RegExp])[] = [
@@ -136,8 +135,8 @@ const lacking: readonly (readonly [source: string, action: string, message: RegE
 ]
 
 for (const [source, action, message] of lacking) {
-  test(`answers 500 with the reason for ${action} of ${source}`, async (t) => {
-    const app = application(t, { 'a.js': source })
+  test(`answers 500 with the reason for ${action} of ${source}`, async () => {
+    const app = application({ 'a.js': source })
     const failed = await app.resolve(action)
     assert.equal(failed.state, 'failed')
     assert.match(failed.error?.message ?? '', message)
@@ -165,8 +164,8 @@ const sockets: readonly (readonly [source: string, problem: RegExp | undefined])
 ]
 
 for (const [source, problem] of sockets) {
-  test(`${problem === undefined ? 'takes' : 'refuses'} ${JSON.stringify(source)}`, async (t) => {
-    const app = application(t, { 'a.js': source })
+  test(`${problem === undefined ? 'takes' : 'refuses'} ${JSON.stringify(source)}`, async () => {
+    const app = application({ 'a.js': source })
     const action = await app.resolve('a.js')
     assert.match(action.error?.message ?? '', problem ?? /^$/)
     assert.equal(action.state, problem === undefined ? 'ready' : 'failed')
@@ -174,8 +173,8 @@ for (const [source, problem] of sockets) {
   })
 }
 
-test('a module with WebSockets alone answers plain requests with 426, and stands for no other export', async (t) => {
-  const app = application(t, { 'a.js': 'export const websocket = {}\n', 'b.js': 'export default () => 1\nexport const websocket = {}\n' })
+test('a module with WebSockets alone answers plain requests with 426, and stands for no other export', async () => {
+  const app = application({ 'a.js': 'export const websocket = {}\n', 'b.js': 'export default () => 1\nexport const websocket = {}\n' })
   const headers = { Upgrade: 'websocket', Connection: 'close, Upgrade' }
   const action = await app.resolve('a.js')
   assert.throws(() => action.run('x'), { status: 426, code: 'upgrade_required', headers })
@@ -183,8 +182,8 @@ test('a module with WebSockets alone answers plain requests with 426, and stands
   assert.equal((await app.resolve('b.js')).run('x'), 1)
 })
 
-test('a missing file is looked for on request', async (t) => {
-  const app = application(t, {})
+test('a missing file is looked for on request', async () => {
+  const app = application({})
   const [action, view] = [await app.resolve('late.js'), await app.resolve('late.html')]
   for (const each of [action, view]) {
     await each.lookAgain()
@@ -199,8 +198,8 @@ test('a missing file is looked for on request', async (t) => {
   assert.equal(action.websocket, websocket)
 })
 
-test('a module that was missing serves once it is there', async (t) => {
-  const app = application(t, {})
+test('a module that was missing serves once it is there', async () => {
+  const app = application({})
   const action = await app.resolve('late.js')
   assert.equal(action.state, 'missing')
   await assert.rejects(async () => action.run('x'), { status: 500, message: /^Cannot load late\.js: there is no such/ })
@@ -213,8 +212,8 @@ test('a module that was missing serves once it is there', async (t) => {
   assert.equal(action.run('x'), 'x1')
 })
 
-test('a module that was missing and is broken when it comes fails until it is resolved anew', async (t) => {
-  const app = application(t, {})
+test('a module that was missing and is broken when it comes fails until it is resolved anew', async () => {
+  const app = application({})
   const action = await app.resolve('late.js')
   app.write({ 'late.js': 'let x = ;\n' })
   await assert.rejects(async () => action.run('x'), { status: 500, message: /late\.js:1: SyntaxError/ })

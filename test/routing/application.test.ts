@@ -14,7 +14,7 @@ const action = 'export default () => "a"'
 
 /** An application that is not started; no server. */
 function makeApplication(t: Pick<TestContext, 'after'>, files: Files) {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFiles(folder, files)
   const { application, registry } = buildApplication(parseConfig({}, folder), 'a key', () => silentLogger)
   t.after(() => application.stop())

@@ -4,12 +4,11 @@ import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, utimesSync, w
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { ModuleGraph } from '../../lib/routing/module-graph.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-function folderWith(t: TestContext, files: Readonly<Record<string, string>>) {
-  const folder = realpathSync(temporaryFolder(t))
+function folderWith(files: Readonly<Record<string, string>>) {
+  const folder = realpathSync(temporaryFolder())
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) {
       mkdirSync(dirname(join(folder, name)), { recursive: true })
@@ -37,8 +36,8 @@ await import('./sp%20ace.js')
 require('.'); require('./lib'); require('./lib/d'); require('./data'); require('./lib/folder.js')
 `
 
-test('follows what a module imports below the root, by the rules of import and require', async (t) => {
-  const app = folderWith(t, {
+test('follows what a module imports below the root, by the rules of import and require', async () => {
+  const app = folderWith({
     'app/a.js': source,
     'app/b.js': `import './a.js'\nimport './e.ts'\n`,
     'app/e.ts': '',
@@ -61,13 +60,13 @@ test('follows what a module imports below the root, by the rules of import and r
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('rejects for a file that is not there', async (t) => {
-  const app = folderWith(t, { 'app/a.js': '' })
+test('rejects for a file that is not there', async () => {
+  const app = folderWith({ 'app/a.js': '' })
   await assert.rejects(app.trace('app/b.js'), { code: 'ENOENT', syscall: 'realpath' })
 })
 
-test('names what changed, what imports it and what is new', async (t) => {
-  const app = folderWith(t, {
+test('names what changed, what imports it and what is new', async () => {
+  const app = folderWith({
     'app/a.js': `import './b.js'\n`,
     'app/b.js': `import './c.js'\n`,
     'app/c.js': '',
@@ -81,8 +80,8 @@ test('names what changed, what imports it and what is new', async (t) => {
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('sees a change of content that leaves size and time of modification as they were', async (t) => {
-  const app = folderWith(t, { 'app/a.js': 'export default 1' })
+test('sees a change of content that leaves size and time of modification as they were', async () => {
+  const app = folderWith({ 'app/a.js': 'export default 1' })
   const long = new Date('2020-01-01')
   utimesSync(join(app.folder, 'app/a.js'), long, long)
   await app.trace('app/a.js')
@@ -91,8 +90,8 @@ test('sees a change of content that leaves size and time of modification as they
   assert.deepEqual(await app.refresh(), ['app/a.js'])
 })
 
-test('a file that is only touched, or replaced by a copy, is no change', async (t) => {
-  const app = folderWith(t, { 'app/a.js': 'export default 1' })
+test('a file that is only touched, or replaced by a copy, is no change', async () => {
+  const app = folderWith({ 'app/a.js': 'export default 1' })
   await app.trace('app/a.js')
   utimesSync(join(app.folder, 'app/a.js'), new Date(), new Date())
   assert.deepEqual(await app.refresh(), [])
@@ -101,8 +100,8 @@ test('a file that is only touched, or replaced by a copy, is no change', async (
   assert.deepEqual(await app.refresh(), [])
 })
 
-test('sees files come, go and make way for others', async (t) => {
-  const app = folderWith(t, { 'app/a.cjs': `try { require('./b') } catch {}\n` })
+test('sees files come, go and make way for others', async () => {
+  const app = folderWith({ 'app/a.cjs': `try { require('./b') } catch {}\n` })
   assert.deepEqual(await app.trace('app/a.cjs'), ['app/a.cjs'])
   app.write({ 'app/b/index.js': '' })
   assert.deepEqual(await app.refresh(), ['app/a.cjs', 'app/b/index.js'])
@@ -115,9 +114,9 @@ test('sees files come, go and make way for others', async (t) => {
   assert.deepEqual(await app.trace('app/a.cjs'), ['app/a.cjs'])
 })
 
-test('keeps to real paths, also where the root is a link', async (t) => {
+test('keeps to real paths, also where the root is a link', async () => {
   const source = `import './link.js'\nimport './loop.js'\n`
-  const app = folderWith(t, { 'release/a.js': source, 'release/b.js': '', 'c.js': '' })
+  const app = folderWith({ 'release/a.js': source, 'release/b.js': '', 'c.js': '' })
   symlinkSync('release', join(app.folder, 'app'))
   symlinkSync('b.js', join(app.folder, 'release/link.js'))
   symlinkSync('loop.js', join(app.folder, 'release/loop.js'))
@@ -129,7 +128,7 @@ test('keeps to real paths, also where the root is a link', async (t) => {
 })
 
 test('a trace that failed half-way is completed by the next', async (t) => {
-  const app = folderWith(t, { 'app/a.js': `import './b.js'\n`, 'app/b.js': `import './c.js'\n`, 'app/c.js': '' })
+  const app = folderWith({ 'app/a.js': `import './b.js'\n`, 'app/b.js': `import './c.js'\n`, 'app/c.js': '' })
   const read = fs.readFileSync
   t.mock.method(fs, 'readFileSync', (path: string) => {
     if (path.endsWith('c.js')) throw Object.assign(new Error('failed'), { code: 'EIO' })
@@ -144,8 +143,8 @@ test('a trace that failed half-way is completed by the next', async (t) => {
   assert.deepEqual(await app.refresh(), ['app/a.js', 'app/b.js', 'app/c.js'])
 })
 
-test('reads a module with a syntax error as far as it goes', async (t) => {
+test('reads a module with a syntax error as far as it goes', async () => {
   const source = `import './b.js'\nlet a = '\nimport './c.js'`
-  const app = folderWith(t, { 'app/a.js': source, 'app/b.js': '', 'app/c.js': '' })
+  const app = folderWith({ 'app/a.js': source, 'app/b.js': '', 'app/c.js': '' })
   assert.deepEqual(await app.trace('app/a.js'), ['app/a.js', 'app/b.js'])
 })

@@ -68,8 +68,8 @@ const rows: readonly Row[] = [
 ]
 
 for (const { what, files, message } of rows) {
-  test(`names file, line and reason of ${what}`, async (t) => {
-    const root = temporaryFolder(t)
+  test(`names file, line and reason of ${what}`, async () => {
+    const root = temporaryFolder()
     mkdirSync(join(root, 'lib'))
     for (const [name, content] of Object.entries({ 'package.json': '{"type": "module"}', ...files })) {
       writeFileSync(join(root, name), content)

@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { createModules } from '../../lib/routing/modules.ts'
 import type { ModuleNamespace } from '../../lib/routing/modules.ts'
@@ -11,8 +10,8 @@ import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** An application in a folder of its own, with the shorthands that the tests need. */
-function application(t: TestContext, files: Readonly<Record<string, string>>) {
-  const root = temporaryFolder(t)
+function application(files: Readonly<Record<string, string>>) {
+  const root = temporaryFolder()
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) {
       mkdirSync(dirname(join(root, name)), { recursive: true })
@@ -39,16 +38,16 @@ function run(namespace: ModuleNamespace): unknown {
 const importer = `import v from './v.js'\nexport default () => v\n`
 const counter = 'let count = 0\nexport const next = () => ++count\n'
 
-test('loads a module once, for calls at the same time too', async (t) => {
-  const app = application(t, { 'a.js': 'export default () => 1\nexport const other = 2\n' })
+test('loads a module once, for calls at the same time too', async () => {
+  const app = application({ 'a.js': 'export default () => 1\nexport const other = 2\n' })
   const [first, second] = await Promise.all([app.load('a.js'), app.load('a.js')])
   assert.equal(first, second)
   assert.equal(first['other'], 2)
   assert.equal(await app.load('a.js'), first)
 })
 
-test('imports by the plain URL until something changes', async (t) => {
-  const app = application(t, { 'a.js': 'export default () => import.meta.url\n' })
+test('imports by the plain URL until something changes', async () => {
+  const app = application({ 'a.js': 'export default () => import.meta.url\n' })
   assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)
   await app.refresh()
   assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)
@@ -57,8 +56,8 @@ test('imports by the plain URL until something changes', async (t) => {
   assert.match(String(await app.value('a.js')), /a\.js\?svc=\d+-1$/)
 })
 
-test('keeps every instance when nothing changed', async (t) => {
-  const app = application(t, { 'a.js': `import { next } from './s.js'\nexport default next\n`, 's.js': counter })
+test('keeps every instance when nothing changed', async () => {
+  const app = application({ 'a.js': `import { next } from './s.js'\nexport default next\n`, 's.js': counter })
   const first = await app.load('a.js')
   assert.equal(run(first), 1)
   assert.deepEqual(await app.refresh(), [])
@@ -68,8 +67,8 @@ test('keeps every instance when nothing changed', async (t) => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('renews a changed module and keeps the state of what it imports', async (t) => {
-  const app = application(t, {
+test('renews a changed module and keeps the state of what it imports', async () => {
+  const app = application({
     'a.js': `import { next } from './s.js'\nexport default () => 'a' + next()\n`,
     'b.js': `import { next } from './s.js'\nexport default () => 'b' + next()\n`,
     's.js': counter,
@@ -83,8 +82,8 @@ test('renews a changed module and keeps the state of what it imports', async (t)
   assert.equal(run(b), 'b3')
 })
 
-test('renews all that import a changed module, which they share', async (t) => {
-  const app = application(t, {
+test('renews all that import a changed module, which they share', async () => {
+  const app = application({
     'actions/a.js': `import { next } from '../lib/m.js'\nexport default () => 'a' + next()\n`,
     'actions/b.js': `import { next } from '../lib/m.js'\nexport default () => 'b' + next()\n`,
     'actions/c.js': `export default () => 'c'\n`,
@@ -102,8 +101,8 @@ test('renews all that import a changed module, which they share', async (t) => {
   assert.equal(run(old), 'a2', 'a request in flight ends on the old instance')
 })
 
-test('renews again and again', async (t) => {
-  const app = application(t, { 'a.js': importer, 'v.js': 'export default 0\n' })
+test('renews again and again', async () => {
+  const app = application({ 'a.js': importer, 'v.js': 'export default 0\n' })
   for (let version = 1; version <= 5; version++) {
     await app.load('a.js')
     app.write({ 'v.js': `export default ${version}\n` })
@@ -112,7 +111,7 @@ test('renews again and again', async (t) => {
   }
 })
 
-test('renews what imports in every way there is', async (t) => {
+test('renews what imports in every way there is', async () => {
   const ways: Readonly<Record<string, string>> = {
     'static.js': importer,
     'from.js': `export { default as v } from './v.js'\nimport * as me from './from.js'\nexport default () => me.v\n`,
@@ -141,7 +140,7 @@ test('renews what imports in every way there is', async (t) => {
     'folder/index.js': `module.exports = ${version}\n`,
     'folder/package.json': '{}',
   })
-  const app = application(t, values(1))
+  const app = application(values(1))
   app.write({
     'cycle-b.js': `import { a } from './cycle-a.js'\nimport v from './v.js'\nexport const b = () => v + a - 1\n`,
   })
@@ -157,8 +156,8 @@ test('renews what imports in every way there is', async (t) => {
   }
 })
 
-test('what is loaded for the first time after a change gets the present instances', async (t) => {
-  const app = application(t, {
+test('what is loaded for the first time after a change gets the present instances', async () => {
+  const app = application({
     'a.js': `import { next } from './s.js'\nexport default () => next()\n`,
     'b.js': `import { next } from './m.js'\nexport default () => next()\n`,
     'm.js': `export * from './s.js'\n`,
@@ -171,8 +170,8 @@ test('what is loaded for the first time after a change gets the present instance
   assert.equal(await app.value('b.js'), 102)
 })
 
-test('a module that was dropped, changed and imported again is the new one', async (t) => {
-  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+test('a module that was dropped, changed and imported again is the new one', async () => {
+  const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   assert.equal(await app.value('a.js'), 1)
   app.write({ 'a.js': 'export default () => 0\n' })
   await app.refresh()
@@ -184,8 +183,8 @@ test('a module that was dropped, changed and imported again is the new one', asy
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('a changed module that is broken rejects until it is mended, and the old one lives on', async (t) => {
-  const app = application(t, { 'a.js': 'export default () => 1\n' })
+test('a changed module that is broken rejects until it is mended, and the old one lives on', async () => {
+  const app = application({ 'a.js': 'export default () => 1\n' })
   const old = await app.load('a.js')
   app.write({ 'a.js': 'export default () => 2\n\nlet x = ;\n' })
   assert.deepEqual(await app.refresh(), ['a.js'])
@@ -198,7 +197,7 @@ test('a changed module that is broken rejects until it is mended, and the old on
 })
 
 test('tries what failed anew at each refresh, changed or not', async (t) => {
-  const app = application(t, {
+  const app = application({
     'a.js': importer,
     'v.js': `if (globalThis.svcModulesTest !== true) throw new Error('not yet')\nexport default 1\n`,
     's.js': counter,
@@ -216,8 +215,8 @@ test('tries what failed anew at each refresh, changed or not', async (t) => {
   assert.equal(await app.value('ok.js'), 2)
 })
 
-test('a retry keeps the state that other modules share', async (t) => {
-  const app = application(t, {
+test('a retry keeps the state that other modules share', async () => {
+  const app = application({
     'ok.js': `import { next } from './s.js'\nexport default () => next()\n`,
     'a.js': `import { next } from './s.js'\nimport './gone.js'\nexport default () => next()\n`,
     's.js': counter,
@@ -229,8 +228,8 @@ test('a retry keeps the state that other modules share', async (t) => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('a file that is not there is looked for at each load', async (t) => {
-  const app = application(t, {})
+test('a file that is not there is looked for at each load', async () => {
+  const app = application({})
   const missing = await app.load('sub/a.js').catch((error: unknown) => error)
   assert.ok(missing instanceof Error)
   assert.equal(missing.message, 'Cannot load sub/a.js: there is no such file')
@@ -239,8 +238,8 @@ test('a file that is not there is looked for at each load', async (t) => {
   assert.equal(await app.value('sub/a.js'), 1)
 })
 
-test('a deleted module is renewed to a failure, and comes back', async (t) => {
-  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+test('a deleted module is renewed to a failure, and comes back', async () => {
+  const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   assert.equal(await app.value('a.js'), 1)
   app.remove('v.js')
   assert.deepEqual(await app.refresh(), ['a.js'])
@@ -253,8 +252,8 @@ test('a deleted module is renewed to a failure, and comes back', async (t) => {
   await assert.rejects(app.load('a.js'), /no such file/)
 })
 
-test('sees that the symbolic link to a module leads elsewhere', async (t) => {
-  const app = application(t, { 'v1.js': 'export default () => 1\n', 'v2.js': 'export default () => 2\n' })
+test('sees that the symbolic link to a module leads elsewhere', async () => {
+  const app = application({ 'v1.js': 'export default () => 1\n', 'v2.js': 'export default () => 2\n' })
   const link = (target: string): void => {
     symlinkSync(target, join(app.root, 'next'))
     renameSync(join(app.root, 'next'), join(app.root, 'link.js'))
@@ -266,8 +265,8 @@ test('sees that the symbolic link to a module leads elsewhere', async (t) => {
   assert.equal(await app.value('link.js'), 2)
 })
 
-test('two refreshes at once give what one gives', async (t) => {
-  const app = application(t, { 'a.js': 'export default () => 1\n' })
+test('two refreshes at once give what one gives', async () => {
+  const app = application({ 'a.js': 'export default () => 1\n' })
   await app.load('a.js')
   app.write({ 'a.js': 'export default () => 2\n' })
   const both = await Promise.all([app.refresh(), app.refresh()])
@@ -275,10 +274,10 @@ test('two refreshes at once give what one gives', async (t) => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('two applications in one process do not disturb each other', async (t) => {
+test('two applications in one process do not disturb each other', async () => {
   const files = { 'a.js': `import { next } from './s.js'\nexport default () => next()\n`, 's.js': counter }
-  const one = application(t, files)
-  const two = application(t, files)
+  const one = application(files)
+  const two = application(files)
   assert.equal(await one.value('a.js'), 1)
   assert.equal(await two.value('a.js'), 1)
   one.write({ 's.js': 'let count = 100\nexport const next = () => ++count\n' })
@@ -288,8 +287,8 @@ test('two applications in one process do not disturb each other', async (t) => {
   assert.equal(await two.value('a.js'), -2)
 })
 
-test('two applications with one root each have their own generations', async (t) => {
-  const app = application(t, { 'a.js': importer, 'v.js': 'export default 1\n' })
+test('two applications with one root each have their own generations', async () => {
+  const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
   const other = createModules({ root: app.root })
   assert.equal(run(await other.load(join(app.root, 'a.js'))), 1)
   assert.equal(await app.value('a.js'), 1)
@@ -302,8 +301,8 @@ test('two applications with one root each have their own generations', async (t)
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('a refresh that cannot look fails, and forgets no change', async (t) => {
-  const app = application(t, {
+test('a refresh that cannot look fails, and forgets no change', async () => {
+  const app = application({
     'a.js': 'export default () => 1\n',
     'b.js': `import './c/x.js'\nexport default () => 1\n`,
     'c/x.js': '',
@@ -320,9 +319,9 @@ test('a refresh that cannot look fails, and forgets no change', async (t) => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('after any changes, what is loaded is what is on disk, and the rest is what it was', async (t) => {
+test('after any changes, what is loaded is what is on disk, and the rest is what it was', async () => {
   const random = new Seeded(7)
-  const app = application(t, {})
+  const app = application({})
   const names = Array.from({ length: 8 }, (_, index) => `m${index}.${index % 3 === 2 ? 'cjs' : 'js'}`)
   const sources = new Map<string, { value: number; imports: readonly string[] }>()
   const change = (index: number): void => {
@@ -359,8 +358,8 @@ test('after any changes, what is loaded is what is on disk, and the rest is what
   }
 })
 
-test('TypeScript modules and what they import are renewed', async (t) => {
-  const app = application(t, {
+test('TypeScript modules and what they import are renewed', async () => {
+  const app = application({
     'a.ts': `import { v } from './v.ts'\nimport type { V } from './types.ts'\nexport default (): V => v\n`,
     'v.ts': 'export const v: number = 1\n',
     'types.ts': 'export type V = number\n',
@@ -375,8 +374,8 @@ test('refuses a root that is not absolute', () => {
   assert.throws(() => createModules({ root: 'app' }), /the root must be an absolute path: it is app/)
 })
 
-test('a process that has renewed modules ends by itself', (t) => {
-  const app = application(t, { 'a.js': 'export default () => 1\n' })
+test('a process that has renewed modules ends by itself', () => {
+  const app = application({ 'a.js': 'export default () => 1\n' })
   app.write({
     'main.ts': `
       import { writeFileSync } from 'node:fs'
@@ -409,8 +408,8 @@ const commonJs: readonly (readonly [title: string, source: string, exported: Rea
 ]
 
 for (const [title, source, exported] of commonJs) {
-  test(`gives what a CommonJS module exports: ${title}`, async (t) => {
-    const app = application(t, { 'a.cjs': source })
+  test(`gives what a CommonJS module exports: ${title}`, async () => {
+    const app = application({ 'a.cjs': source })
     const shown = async (): Promise<object> => {
       const values = Object.entries(await app.load('a.cjs')).filter(([name]) => name !== 'module.exports')
       return Object.fromEntries(values.map(([name, value]) => [name, /^[of]/.test(typeof value) && value ? typeof value : value]))
@@ -422,8 +421,8 @@ for (const [title, source, exported] of commonJs) {
   })
 }
 
-test('gives an ES module as it is, with a default object too', async (t) => {
-  const app = application(t, { 'a.js': 'export default { a: 1 }\n' })
+test('gives an ES module as it is, with a default object too', async () => {
+  const app = application({ 'a.js': 'export default { a: 1 }\n' })
   const first = await app.load('a.js')
   assert.deepEqual(Object.keys(first), ['default'])
   assert.equal(first, await import(pathToFileURL(join(app.root, 'a.js')).href))

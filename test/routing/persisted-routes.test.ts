@@ -11,8 +11,8 @@ function record(name: string, url = `/${name}`): RouteRecord {
   return { name, url, action: 'a.mjs', method: '*', middleware: '', scope: '' }
 }
 
-test('the first record makes the file, the others are put behind it, one a line', (t) => {
-  const folder = temporaryFolder(t)
+test('the first record makes the file, the others are put behind it, one a line', () => {
+  const folder = temporaryFolder()
   const file = join(folder, persistedFile)
   persistRoute(folder, record('a'))
   assert.equal(readFileSync(file, 'utf8'), `[\n  ${JSON.stringify(record('a'))}\n]\n`)
@@ -24,14 +24,14 @@ test('the first record makes the file, the others are put behind it, one a line'
   assert.deepEqual(readdirSync(folder), [persistedFile])
 })
 
-test('a record of the same name is replaced', (t) => {
-  const folder = temporaryFolder(t)
+test('a record of the same name is replaced', () => {
+  const folder = temporaryFolder()
   for (const url of ['/1', '/2', '/3']) persistRoute(folder, record('a', url))
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [record('a', '/3')])
 })
 
-test('forgetting removes the record and says whether it was there', (t) => {
-  const folder = temporaryFolder(t)
+test('forgetting removes the record and says whether it was there', () => {
+  const folder = temporaryFolder()
   assert.equal(forgetRoute(folder, 'a'), false)
   assert.deepEqual(readdirSync(folder), [], 'no file is made for it')
   persistRoute(folder, record('a'))
@@ -41,8 +41,8 @@ test('forgetting removes the record and says whether it was there', (t) => {
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [])
 })
 
-test('a file from which nothing is to be removed is not touched', (t) => {
-  const folder = temporaryFolder(t)
+test('a file from which nothing is to be removed is not touched', () => {
+  const folder = temporaryFolder()
   const file = join(folder, persistedFile)
   writeFileSync(file, ' [ ] ')
   const { ino } = statSync(file)
@@ -50,8 +50,8 @@ test('a file from which nothing is to be removed is not touched', (t) => {
   assert.deepEqual([statSync(file).ino, readFileSync(file, 'utf8')], [ino, ' [ ] '])
 })
 
-test('what else stands in the file is kept: other fields, records that are none, doubled names', (t) => {
-  const folder = temporaryFolder(t)
+test('what else stands in the file is kept: other fields, records that are none, doubled names', () => {
+  const folder = temporaryFolder()
   const others = [5, null, 'a', { url: '/x' }, { name: 'b', note: 1 }, { name: 'b', note: 2 }]
   writeFileSync(join(folder, persistedFile), JSON.stringify([...others, { name: 'a' }, { name: 'a', x: 1 }]))
   persistRoute(folder, record('a'))
@@ -66,9 +66,9 @@ const broken: readonly [text: string | Uint8Array, reason: RegExp][] = [
   [Uint8Array.of(0x5b, 0x22, 0xff, 0x22, 0x5d), /UTF-8|utf-8/],
 ]
 
-test('a file that cannot be understood is refused and left as it is', (t) => {
+test('a file that cannot be understood is refused and left as it is', () => {
   for (const [text, reason] of broken) {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const file = join(folder, persistedFile)
     writeFileSync(file, text)
     for (const change of [() => persistRoute(folder, record('a')), () => forgetRoute(folder, 'a')]) {
@@ -82,8 +82,8 @@ test('a file that cannot be understood is refused and left as it is', (t) => {
   }
 })
 
-test('what cannot be read or written says so', (t) => {
-  const folder = temporaryFolder(t)
+test('what cannot be read or written says so', () => {
+  const folder = temporaryFolder()
   const gone = join(folder, 'gone')
   assert.throws(
     () => persistRoute(gone, record('a')),

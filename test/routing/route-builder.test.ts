@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { Context } from '../../lib/http/context.ts'
 import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import type { Middleware } from '../../lib/middleware/compose.ts'
@@ -11,8 +11,8 @@ import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** Builds one route of the given action. */
-function makeBuilder(t: Pick<TestContext, 'after'>, files: Files) {
-  const root = temporaryFolder(t)
+function makeBuilder(files: Files) {
+  const root = temporaryFolder()
   writeFiles(root, files)
   const builder = createRouteBuilder({ root, modules: createModules({ root }), reports: { late: assert.fail, unawaited: assert.fail }, acceptWebSocket: () => new BodyReply('', 'a WebSocket') })
   const byName = new Map<string, Middleware>([
@@ -50,22 +50,22 @@ function textOf(reply: Reply | undefined): string {
 const keyless = 'middleware keyless cannot work: it has no key'
 
 describe('building a route', () => {
-  it('joins the action with its middleware, in the order of the record', async (t) => {
-    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
+  it('joins the action with its middleware, in the order of the record', async () => {
+    const { build } = makeBuilder({ 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
     const { route, problem, broken } = await build('a.mjs', 'outer, inner')
     assert.deepEqual([problem, broken, route.system, route.record.middleware], [undefined, false, false, 'outer,inner'])
     assert.equal(textOf(await route.target(makeContext())), 'outer(inner(action))')
     assert.equal(textOf(await (await build('a.mjs@named')).route.target(makeContext())), 'named')
   })
 
-  it('names the middleware that cannot work with the settings there are', async (t) => {
-    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => 1' })
+  it('names the middleware that cannot work with the settings there are', async () => {
+    const { build } = makeBuilder({ 'a.mjs': 'export default () => 1' })
     const { problem, broken } = await build('a.mjs', 'outer, keyless')
     assert.deepEqual([problem, broken], [keyless, false])
   })
 
-  it('names the middleware that must stand behind another one and does not', async (t) => {
-    const { build } = makeBuilder(t, { 'a.mjs': 'export default () => 1' })
+  it('names the middleware that must stand behind another one and does not', async () => {
+    const { build } = makeBuilder({ 'a.mjs': 'export default () => 1' })
     const problem = 'middleware inner cannot work: outer must stand before it in the list'
     for (const list of ['inner', 'inner, outer', 'inner, outer, inner', 'keyless, inner']) {
       const built = await build('a.mjs', list)
@@ -76,15 +76,15 @@ describe('building a route', () => {
     }
   })
 
-  it('answers with a view', async (t) => {
-    const { build } = makeBuilder(t, { 'a/b.html': '' })
+  it('answers with a view', async () => {
+    const { build } = makeBuilder({ 'a/b.html': '' })
     const { route, problem } = await build('a/b.html')
     assert.equal(problem, undefined)
     assert.equal(textOf(await route.target(makeContext())), 'view of a/b.html')
   })
 
-  it('serves an action that was missing once its file is there', async (t) => {
-    const { build, write } = makeBuilder(t, {})
+  it('serves an action that was missing once its file is there', async () => {
+    const { build, write } = makeBuilder({})
     const { route, problem, broken } = await build('a.mjs', 'outer')
     assert.deepEqual([problem, broken], ['Cannot load a.mjs: there is no such file', false])
     await assert.rejects(async () => route.target(makeContext()), { status: 500, message: problem ?? '' })
@@ -103,8 +103,8 @@ describe('building a route', () => {
     ['imports.mjs', /imports\.mjs/, true],
   ]
   for (const [action, problem, broken] of failing) {
-    it(`tells what is wrong with ${action}, and makes a route that fails`, async (t) => {
-      const { build } = makeBuilder(t, {
+    it(`tells what is wrong with ${action}, and makes a route that fails`, async () => {
+      const { build } = makeBuilder({
         'good.mjs': 'export default () => "good"; export const text = "text"',
         'good.txt': '',
         'syntax.mjs': '\nexport default (',
@@ -119,9 +119,9 @@ describe('building a route', () => {
     })
   }
 
-  it('gives a handshake to what a module exports as websocket, behind the middleware, and plain requests to its function', async (t) => {
+  it('gives a handshake to what a module exports as websocket, behind the middleware, and plain requests to its function', async () => {
     const both = 'export const websocket = { open() {} }\nexport default () => "plain"\n'
-    const { build, root } = makeBuilder(t, { 'both.mjs': both, 'plain.mjs': 'export default () => "plain"\n' })
+    const { build, root } = makeBuilder({ 'both.mjs': both, 'plain.mjs': 'export default () => "plain"\n' })
     const handshake = (): Context => Object.assign(makeContext(), { upgrading: { head: Buffer.alloc(0) } })
     const { route } = await build('both.mjs', 'outer')
     assert.equal(textOf(await route.target(handshake())), 'outer(a WebSocket)')
@@ -136,13 +136,13 @@ describe('building a route', () => {
     assert.equal(textOf(await late.target(makeContext())), 'plain')
   })
 
-  it('refuses middleware that the set does not have', async (t) => {
-    const { build } = makeBuilder(t, { 'a.mjs': '' })
+  it('refuses middleware that the set does not have', async () => {
+    const { build } = makeBuilder({ 'a.mjs': '' })
     await assert.rejects(build('a.mjs', 'none'), { message: 'Cannot build route "a": middleware none is not loaded' })
   })
 
-  it('keeps to files below the root', (t) => {
-    const { build, root } = makeBuilder(t, {})
+  it('keeps to files below the root', () => {
+    const { build, root } = makeBuilder({})
     assert.throws(() => build(join('..', 'x.mjs')), assert.AssertionError)
     assert.throws(() => build(join(root, '..', 'x.mjs')), assert.AssertionError)
   })

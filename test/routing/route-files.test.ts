@@ -7,8 +7,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const rules = { root: '/srv/app', middlewareKnown: () => false }
 
-test('reads every *.json directly in the folder, in name order', (t) => {
-  const folder = temporaryFolder(t)
+test('reads every *.json directly in the folder, in name order', () => {
+  const folder = temporaryFolder()
   for (const file of ['b.json', 'a.json', 'B.json', '10.json', '2.json', 'é.json']) {
     writeFileSync(join(folder, file), records(file))
   }
@@ -22,8 +22,8 @@ test('reads every *.json directly in the folder, in name order', (t) => {
   assert.deepEqual([problems, warnings], [[], []])
 })
 
-test('follows a link to a file', (t) => {
-  const folder = temporaryFolder(t)
+test('follows a link to a file', () => {
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'data'), records('linked'))
   symlinkSync('data', join(folder, 'a.json'))
   symlinkSync('nowhere', join(folder, 'b.json'))
@@ -50,9 +50,9 @@ const wrongFiles: readonly (readonly [text: string | Buffer, error: RegExp])[] =
   [Buffer.from('[]', 'utf16le'), /^it is not valid JSON at line 1, column 2/],
 ]
 
-test('tells what is wrong with a file and where, with index null, and reads the others', (t) => {
+test('tells what is wrong with a file and where, with index null, and reads the others', () => {
   for (const [text, error] of wrongFiles) {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'a.json'), text)
     writeFileSync(join(folder, 'b.json'), records('b'))
     const { files, problems } = readRouteFiles(folder, rules)
@@ -63,8 +63,8 @@ test('tells what is wrong with a file and where, with index null, and reads the 
   }
 })
 
-test('tells what is wrong with a record, by its index, and keeps the others', (t) => {
-  const folder = temporaryFolder(t)
+test('tells what is wrong with a record, by its index, and keeps the others', () => {
+  const folder = temporaryFolder()
   const least = { name: 'a', url: '/a', action: 'a.js' }
   const list = [least, { name: 'b', url: 'b' }, 7, { ...least, name: 'c', methods: 'GET' }]
   writeFileSync(join(folder, 'a.json'), `\ufeff${JSON.stringify(list)}`)
@@ -85,8 +85,8 @@ test('tells what is wrong with a record, by its index, and keeps the others', (t
   ])
 })
 
-test('refuses a name that an earlier record has, and says where', (t) => {
-  const folder = temporaryFolder(t)
+test('refuses a name that an earlier record has, and says where', () => {
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'a.json'), records('bad/', 'x', 'y', 'x'))
   writeFileSync(join(folder, 'b.json'), records('y', 'z'))
   const { files, problems } = readRouteFiles(folder, rules)
@@ -97,8 +97,8 @@ test('refuses a name that an earlier record has, and says where', (t) => {
   ])
 })
 
-test('neither an empty folder nor one that is not there is a problem, but the latter is told', (t) => {
-  const folder = temporaryFolder(t)
+test('neither an empty folder nor one that is not there is a problem, but the latter is told', () => {
+  const folder = temporaryFolder()
   assert.deepEqual(readRouteFiles(folder, rules), { missing: false, files: [], problems: [], warnings: [] })
   const gone = readRouteFiles(join(folder, 'gone'), rules)
   assert.deepEqual(gone, { missing: true, files: [], problems: [], warnings: [] })

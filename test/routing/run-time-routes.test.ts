@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { RouteRefusedError, RoutesUnsavedError } from '../../lib/control/commands.ts'
 import { emptyReply } from '../../lib/http/reply.ts'
 import type { Chain } from '../../lib/middleware/compose.ts'
@@ -16,8 +16,8 @@ const target: Chain = () => emptyReply
 const a = { name: 'a', url: '/a', action: 'a.mjs' }
 
 /** Run-time routes over an empty folder, with one system route and the middleware `known`. */
-function make(t: TestContext, problem?: string) {
-  const folder = temporaryFolder(t)
+function make(problem?: string) {
+  const folder = temporaryFolder()
   const registry = new Registry<Chain>()
   const record = { name: 'svc.ping', url: '/svc-ping', method: 'GET', action: '', middleware: '', scope: '' }
   registry.add({ record, pattern: parsePattern('/svc-ping'), system: true, target })
@@ -48,15 +48,15 @@ function refusal(name: string, reserved: boolean, message: RegExp) {
     && message.test(error.message)
 }
 
-test('registers a route, and writes no file unless it is to last', async (t) => {
-  const { routes, registry, file } = make(t)
+test('registers a route, and writes no file unless it is to last', async () => {
+  const { routes, registry, file } = make()
   assert.deepEqual(await routes.add({ ...a, middleware: 'known' }, false), { name: 'a', warnings: [] })
   assert.equal(registry.find('GET', '/a')?.route.record.name, 'a')
   assert.ok(!existsSync(file))
 })
 
-test('what is to last is written in the normal form of a record', async (t) => {
-  const { routes, file } = make(t)
+test('what is to last is written in the normal form of a record', async () => {
+  const { routes, file } = make()
   await routes.add(
     { name: 'a', pattern: '/a', action: 'a.mjs', method: 'get , post', middleware: ' known ', odd: 1 },
     true,
@@ -66,8 +66,8 @@ test('what is to last is written in the normal form of a record', async (t) => {
   ])
 })
 
-test('says all that the route lacks', async (t) => {
-  const { routes } = make(t, 'the action is not there yet')
+test('says all that the route lacks', async () => {
+  const { routes } = make('the action is not there yet')
   const { warnings } = await routes.add({ ...a, url: '/svc-ping', odd: 1 }, false)
   assert.deepEqual(warnings, [
     'field "odd" is not known and is ignored',
@@ -76,8 +76,8 @@ test('says all that the route lacks', async (t) => {
   ])
 })
 
-test('refuses what is wrong, with all that is wrong', async (t) => {
-  const { routes, registry } = make(t)
+test('refuses what is wrong, with all that is wrong', async () => {
+  const { routes, registry } = make()
   await assert.rejects(routes.add(null, false), refusal('', false, /^a route record is a JSON object/))
   await assert.rejects(
     routes.add({}, false),
@@ -88,15 +88,15 @@ test('refuses what is wrong, with all that is wrong', async (t) => {
   assert.equal(registry.size, 1)
 })
 
-test('refuses a name that is taken before it writes', async (t) => {
-  const { routes, file } = make(t)
+test('refuses a name that is taken before it writes', async () => {
+  const { routes, file } = make()
   await routes.add(a, false)
   await assert.rejects(routes.add({ ...a, url: '/b' }, true), refusal('a', false, /the name is taken/))
   assert.ok(!existsSync(file))
 })
 
-test('refuses to keep a name that another route file has, whether or not it is registered', async (t) => {
-  const { routes, registry, folder, file } = make(t)
+test('refuses to keep a name that another route file has, whether or not it is registered', async () => {
+  const { routes, registry, folder, file } = make()
   writeFileSync(join(folder, 'b.json'), JSON.stringify([{ name: 'a', url: '/old', action: 'a.mjs' }]))
   await assert.rejects(routes.add(a, true), refusal('a', false, /^Cannot keep route "a": b\.json has one of that name/))
   assert.ok(!existsSync(file))
@@ -104,22 +104,22 @@ test('refuses to keep a name that another route file has, whether or not it is r
   assert.equal(registry.size, 2)
 })
 
-test('a name that stands in admin.json alone is replaced there', async (t) => {
-  const { routes, file } = make(t)
+test('a name that stands in admin.json alone is replaced there', async () => {
+  const { routes, file } = make()
   writeFileSync(file, JSON.stringify([{ name: 'a', url: '/old', action: 'a.mjs' }]))
   await routes.add(a, true)
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), [{ ...a, method: '*', middleware: '', scope: '' }])
 })
 
-test('what cannot be written is not registered', async (t) => {
-  const { routes, registry, file } = make(t)
+test('what cannot be written is not registered', async () => {
+  const { routes, registry, file } = make()
   writeFileSync(file, '{}')
   await assert.rejects(routes.add(a, true), RoutesUnsavedError)
   assert.equal(registry.size, 1)
 })
 
-test('removes a route from the table and from admin.json, and says whether there was one', async (t) => {
-  const { routes, registry, file } = make(t)
+test('removes a route from the table and from admin.json, and says whether there was one', async () => {
+  const { routes, registry, file } = make()
   await routes.add(a, true)
   assert.equal(routes.remove('a'), true)
   assert.deepEqual([registry.size, JSON.parse(readFileSync(file, 'utf8'))], [1, []])
@@ -128,16 +128,16 @@ test('removes a route from the table and from admin.json, and says whether there
   assert.equal(routes.remove('a'), true, 'one that was left out at the start, say')
 })
 
-test('what cannot be removed from admin.json stays in the table', async (t) => {
-  const { routes, registry, file } = make(t)
+test('what cannot be removed from admin.json stays in the table', async () => {
+  const { routes, registry, file } = make()
   await routes.add(a, true)
   writeFileSync(file, '{}')
   assert.throws(() => routes.remove('a'), RoutesUnsavedError)
   assert.equal(registry.size, 2)
 })
 
-test('a system route cannot be removed', (t) => {
-  const { routes, registry } = make(t)
+test('a system route cannot be removed', () => {
+  const { routes, registry } = make()
   assert.throws(() => routes.remove('svc.ping'), RangeError)
   assert.equal(registry.size, 1)
 })

@@ -165,7 +165,7 @@ describe('a disk that fails', () => {
   })
 
   it('is a folder that is none', async (t) => {
-    const file = join(temporaryFolder(t), 'file')
+    const file = join(temporaryFolder(), 'file')
     fs.writeFileSync(file, '')
     const { store } = openFileStore(t, promises, file)
     const create = async () => store.create(id(1), fields({}), minute)

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 export function openFileStore(
   t: Pick<TestContext, 'after'>,
   files: SessionFiles = promises,
-  folder = join(temporaryFolder(t), 'a', 'sessions'),
+  folder = join(temporaryFolder(), 'a', 'sessions'),
   problemOf: (fields: Fields) => string | undefined = () => undefined,
 ) {
   const problems: string[] = []

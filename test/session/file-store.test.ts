@@ -138,7 +138,7 @@ describe('a process that is killed', () => {
   })
 
   it('leaves every session whole', async (t) => {
-    const folder = join(temporaryFolder(t), 'sessions')
+    const folder = join(temporaryFolder(), 'sessions')
     const program = fileURLToPath(new URL('write-sessions.ts', import.meta.url))
     for (let round = 0; round < 3; round++) {
       const child = spawn(process.execPath, [...process.execArgv.filter(isLoader), program, folder], {

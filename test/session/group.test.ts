@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
@@ -44,8 +44,8 @@ describe('the settings of sessions', () => {
     [[], /^setup\.session must be an object with cookie, ttl_s, sweep_every, max, store, path$/],
   ]
   for (const [given, problem] of wrong) {
-    it(`are refused: ${JSON.stringify(given).slice(0, 60)}`, (t) => {
-      const { group, folder } = make(t)
+    it(`are refused: ${JSON.stringify(given).slice(0, 60)}`, () => {
+      const { group, folder } = make()
       fs.writeFileSync(join(folder, 'file'), '')
       assert.throws(
         () => group.prepare(given),
@@ -54,8 +54,8 @@ describe('the settings of sessions', () => {
     })
   }
 
-  it('are told of what is odd', (t) => {
-    const { group } = make(t)
+  it('are told of what is odd', () => {
+    const { group } = make()
     const { warnings } = group.prepare({ path: 'sessions', ttls: 5 })
     assert.deepEqual(warnings, [
       'unknown key setup.session.ttls: did you mean ttl_s?',
@@ -65,7 +65,7 @@ describe('the settings of sessions', () => {
   })
 
   it('are the defaults until others are committed', async (t) => {
-    const { group } = make(t)
+    const { group } = make()
     const { visitor } = await visit(t, actions, { group })
     const before = await visitor.ask('write')
     assert.match(before.headers['set-cookie']?.[0] ?? '', /^SVCSID=[\w-]{43}; Max-Age=3600;/)
@@ -81,7 +81,7 @@ describe('the settings of sessions', () => {
 
 describe('a reload', () => {
   it('keeps the store as long as its own settings stay', async (t) => {
-    const { group } = make(t)
+    const { group } = make()
     const { visitor } = await visit(t, actions, { group })
     await visitor.ask('write')
     group.prepare({ ttl_s: 60, sweep_every: 5, path: 'unused' }).commit()
@@ -91,7 +91,7 @@ describe('a reload', () => {
   })
 
   it('moves to files and back; files of the folder are found again', async (t) => {
-    const { group, folder } = make(t)
+    const { group, folder } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'a/../sessions' }).commit()
     await visitor.ask('write')
@@ -105,7 +105,7 @@ describe('a reload', () => {
   })
 
   it('that is abandoned changes nothing', async (t) => {
-    const { group, folder } = make(t)
+    const { group, folder } = make()
     const { visitor } = await visit(t, actions, { group })
     await visitor.ask('write')
     group.prepare({ store: 'file', path: 'sessions', cookie: 'other' }).abandon()
@@ -117,7 +117,7 @@ describe('a reload', () => {
 
 describe('the store in use', () => {
   it('is swept after so many saves; a sweep that fails is logged', async (t) => {
-    const { group, folder, lines } = make(t)
+    const { group, folder, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'sessions', sweep_every: 2 }).commit()
     await visitor.ask('write')
@@ -141,7 +141,7 @@ describe('the store in use', () => {
   })
 
   it('says once that it is full, and counts', async (t) => {
-    const { group, lines } = make(t)
+    const { group, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ max: 1 }).commit()
     for (let round = 0; round < 3; round++) {
@@ -155,7 +155,7 @@ describe('the store in use', () => {
   })
 
   it('tells of damaged files, and of sessions that were gone when they were to be saved', async (t) => {
-    const { group, folder, lines } = make(t)
+    const { group, folder, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
     await visitor.ask('write')
@@ -175,7 +175,7 @@ describe('the store in use', () => {
   })
 
   it('makes no request fail whose session file has a value that is no JSON', async (t) => {
-    const { group, folder, lines } = make(t)
+    const { group, folder, lines } = make()
     const flash: Action = ({ session }) => [session.get('_flash')]
     const { visitor, failures } = await visit(t, { ...actions, flash }, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
@@ -194,7 +194,7 @@ describe('the store in use', () => {
   })
 
   it('is closed with the group', async (t) => {
-    const { group } = make(t)
+    const { group } = make()
     const { visitor } = await visit(t, actions, { group })
     await visitor.ask('write')
     await group.close()
@@ -205,8 +205,8 @@ describe('the store in use', () => {
 const advice = 'the user that the server runs as must be able to write there, and the disk must have room'
 
 /** A group whose log lines are collected: module, level, message. */
-function make(t: TestContext) {
-  const folder = temporaryFolder(t)
+function make() {
+  const folder = temporaryFolder()
   const lines: string[] = []
   const log = (module: string): ModuleLogger =>
     Object.assign((): void => {}, silentLogger, {

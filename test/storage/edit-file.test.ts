@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { editFile } from '../../lib/storage/edit-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-test('gives the old text, undefined where there is no file, and writes the new one', (t) => {
-  const file = join(temporaryFolder(t), 'a.txt')
+test('gives the old text, undefined where there is no file, and writes the new one', () => {
+  const file = join(temporaryFolder(), 'a.txt')
   const given: (string | undefined)[] = []
   const append = (text: string | undefined): string => {
     given.push(text)
@@ -18,8 +18,8 @@ test('gives the old text, undefined where there is no file, and writes the new o
   assert.equal(readFileSync(file, 'utf8'), '\ufeffä\0\ufeffä\0')
 })
 
-test('an empty file is an empty text, and may become one', (t) => {
-  const file = join(temporaryFolder(t), 'a.txt')
+test('an empty file is an empty text, and may become one', () => {
+  const file = join(temporaryFolder(), 'a.txt')
   writeFileSync(file, '')
   editFile(file, (text) => {
     assert.equal(text, '')
@@ -28,8 +28,8 @@ test('an empty file is an empty text, and may become one', (t) => {
   assert.equal(statSync(file).size, 0)
 })
 
-test('a path is taken relative to the working directory', (t) => {
-  const folder = temporaryFolder(t)
+test('a path is taken relative to the working directory', () => {
+  const folder = temporaryFolder()
   const before = process.cwd()
   process.chdir(folder)
   try {
@@ -40,8 +40,8 @@ test('a path is taken relative to the working directory', (t) => {
   assert.equal(readFileSync(join(folder, 'a.txt'), 'utf8'), 'a')
 })
 
-test('what the edit throws is told with the file and as cause, and nothing changes', (t) => {
-  const folder = temporaryFolder(t)
+test('what the edit throws is told with the file and as cause, and nothing changes', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'a.txt')
   const cause = new Error('it is wrong')
   const fail = (): never => {
@@ -54,8 +54,8 @@ test('what the edit throws is told with the file and as cause, and nothing chang
   assert.equal(readFileSync(file, 'utf8'), 'old')
 })
 
-test('asks again when somebody replaced, changed, made or removed the file in the meantime', (t) => {
-  const folder = temporaryFolder(t)
+test('asks again when somebody replaced, changed, made or removed the file in the meantime', () => {
+  const folder = temporaryFolder()
   const rows: [before: string | undefined, meanwhile: (file: string) => void, given: (string | undefined)[]][] = [
     ['old', (file) => writeFileSync(file, 'other'), ['old', 'other']],
     ['old', (file) => editFile(file, () => 'new'), ['old', 'new']],
@@ -80,8 +80,8 @@ test('asks again when somebody replaced, changed, made or removed the file in th
   )
 })
 
-test('a file that becomes a folder in the meantime is an error', (t) => {
-  const folder = temporaryFolder(t)
+test('a file that becomes a folder in the meantime is an error', () => {
+  const folder = temporaryFolder()
   const file = join(folder, 'a.txt')
   assert.throws(() => editFile(file, () => (mkdirSync(file), 'a')), {
     message: `Cannot save ${file}: it is no regular file`,
@@ -98,8 +98,8 @@ const hints: readonly [code: string, hint: string][] = [
   ['EIO', ''],
 ]
 
-test('a failure says what to do where that is known', (t) => {
-  const file = join(temporaryFolder(t), 'a.txt')
+test('a failure says what to do where that is known', () => {
+  const file = join(temporaryFolder(), 'a.txt')
   for (const [code, hint] of hints) {
     const cause = Object.assign(new Error(`${code}: so it is`), { code })
     const fail = (): never => {

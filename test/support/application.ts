@@ -36,7 +36,7 @@ export async function startApplication(
   files: Files,
   config: Readonly<Record<string, unknown>> = {},
 ): Promise<TestApplication> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     folder,

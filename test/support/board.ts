@@ -28,7 +28,7 @@ export interface LaunchedBoard {
 
 /** Launches the demo application in a folder of the test's own. */
 export async function launchBoard(t: Pick<TestContext, 'after'>): Promise<LaunchedBoard> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const begin = (port: number) => launch(t, ['--config', 'svc.json', '--port', String(port)], { cwd: folder })
   writeFiles(folder, { ...boardFiles(), 'svc.json': { app_key: 'test', ...paths }, 'package.json': { type: 'module' } })
   let launched = begin(0)

@@ -56,7 +56,7 @@ interface Browser {
 }
 
 async function startBrowser(): Promise<Browser> {
-  const profile = temporaryFolder({ after: () => {} })
+  const profile = temporaryFolder()
   // It listens on descriptor 3 and answers on descriptor 4. Its own group, so that its helpers end with it.
   const child = spawn(process.env['CHROMIUM'] ?? 'chromium', [...flags, `--user-data-dir=${profile}`], {
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],

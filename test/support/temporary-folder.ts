@@ -5,7 +5,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 
 const folders: string[] = []
 process.on('exit', () => {
@@ -13,7 +12,7 @@ process.on('exit', () => {
 })
 
 /** Makes an empty folder of the test's own. Returns its absolute path. */
-export function temporaryFolder(_t?: Pick<TestContext, 'after'>): string {
+export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
   folders.push(folder)
   return folder

@@ -11,9 +11,9 @@ import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 describe('the application secret from outside of the configuration file', () => {
-  it('is the credential, else the variable, else none', (t) => {
-    const folder = temporaryFolder(t)
-    const other = temporaryFolder(t)
+  it('is the credential, else the variable, else none', () => {
+    const folder = temporaryFolder()
+    const other = temporaryFolder()
     writeFiles(folder, { app_key: 'of the credential\n' })
     const rows: [env: Record<string, string>, key: string | undefined, from: RegExp][] = [
       [{ CREDENTIALS_DIRECTORY: folder, SVC_APP_KEY: 'of the variable' }, 'of the credential', /^the credential .*app_key$/],
@@ -32,15 +32,15 @@ describe('the application secret from outside of the configuration file', () => 
   })
 
   for (const [content, key] of [['a', 'a'], ['a\n', 'a'], ['a\r\n', 'a'], ['a\n\n', 'a\n'], [' a b ', ' a b ']] as const) {
-    it(`loses one line end: ${JSON.stringify(content)}`, (t) => {
-      const folder = temporaryFolder(t)
+    it(`loses one line end: ${JSON.stringify(content)}`, () => {
+      const folder = temporaryFolder()
       writeFiles(folder, { app_key: content })
       assert.equal(takeAppKey({ CREDENTIALS_DIRECTORY: folder })?.key, key)
     })
   }
 
-  it('is an error of the configuration when it is empty or cannot be read', (t) => {
-    const [empty, line, folder, binary] = Array.from({ length: 4 }, () => temporaryFolder(t)) as [string, string, string, string]
+  it('is an error of the configuration when it is empty or cannot be read', () => {
+    const [empty, line, folder, binary] = Array.from({ length: 4 }, () => temporaryFolder()) as [string, string, string, string]
     writeFiles(empty, { app_key: '' })
     writeFiles(line, { app_key: '\n' })
     mkdirSync(join(folder, 'app_key'))
@@ -64,7 +64,7 @@ describe('the application secret from outside of the configuration file', () => 
     const form = { 'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }] }
     const home = "export default ({ app, resourceInput }) => resourceInput('7') + (process.env.SVC_APP_KEY ?? '')"
     for (const config of [{ app_key: '' }, { app_key: 'of the file' }]) {
-      const cwd = applicationFolder(t, { ...form, 'home.mjs': home }, config)
+      const cwd = applicationFolder({ ...form, 'home.mjs': home }, config)
       const ask = async (env: Record<string, string>): Promise<string> => {
         const server = launch(t, [], { cwd, env })
         const url = await server.listening()
@@ -79,7 +79,7 @@ describe('the application secret from outside of the configuration file', () => 
         assert.equal(await server.ended, 0)
         return /value="([^"]*)"/.exec(text)?.[1] ?? ''
       }
-      const credentials = temporaryFolder(t)
+      const credentials = temporaryFolder()
       writeFiles(credentials, { app_key: 'of the credential\n' })
       const signed = await ask({ SVC_APP_KEY: 'of the variable', CREDENTIALS_DIRECTORY: credentials })
       assert.match(signed, /^[\w+/=]+\.[0-9a-f]{64}$/)
@@ -90,7 +90,7 @@ describe('the application secret from outside of the configuration file', () => 
   })
 
   it('ends start, check and routes with 78 when it is wrong', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     for (const word of ['start', 'check', 'routes']) {
       const { status, stdout, stderr } = await runLauncher(t, [word], { cwd, env: { SVC_APP_KEY: '' } })
       assert.equal(status, 78, word)

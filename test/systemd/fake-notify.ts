@@ -1,6 +1,5 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A program `systemd-notify` that writes down what it was asked to say. */
@@ -14,8 +13,8 @@ export interface FakeNotify {
 }
 
 /** Makes it. `ending` is the shell text that it ends with. */
-export function fakeNotify(t: Pick<TestContext, 'after'>, ending = 'exit 0'): FakeNotify {
-  const folder = temporaryFolder(t)
+export function fakeNotify(ending = 'exit 0'): FakeNotify {
+  const folder = temporaryFolder()
   const [program, calls, environment] = ['systemd-notify', 'calls', 'environment'].map((name) => join(folder, name)) as [string, string, string]
   // A tab between arguments, a line for each call, written at once.
   writeFileSync(program, `#!/bin/sh\nenv > ${environment}\nprintf '%s\\n' "$(printf '%s\\t' "$@")" >> ${calls}\n${ending}\n`)

@@ -16,8 +16,8 @@ function notifier(env: Record<string, string>) {
 }
 
 describe('the messages to the service manager', () => {
-  it('are told in their order, for the main process', async (t) => {
-    const { path, calls, environment } = fakeNotify(t)
+  it('are told in their order, for the main process', async () => {
+    const { path, calls, environment } = fakeNotify()
     const env: Record<string, string> = { NOTIFY_SOCKET: socket, PATH: path, SVC_APP_KEY: 'secret', WATCHDOG_PID: '8', WATCHDOG_USEC: '1000' }
     const { made, warnings } = notifier(env)
     const before = process.hrtime.bigint() / 1000n
@@ -42,9 +42,9 @@ describe('the messages to the service manager', () => {
     assert.deepEqual(Object.keys(env).sort(), ['PATH', 'SVC_APP_KEY'])
   })
 
-  it('start no program where nobody listens', async (t) => {
+  it('start no program where nobody listens', async () => {
     for (const given of [{}, { NOTIFY_SOCKET: '' }]) {
-      const { path, calls } = fakeNotify(t)
+      const { path, calls } = fakeNotify()
       const { made } = notifier({ PATH: path, ...given })
       made.ready('')
       made.reloading()
@@ -55,11 +55,11 @@ describe('the messages to the service manager', () => {
     }
   })
 
-  it('are a warning when they cannot be sent: no program, a failure, no answer in time', async (t) => {
+  it('are a warning when they cannot be sent: no program, a failure, no answer in time', async () => {
     const rows: [path: string, warning: RegExp][] = [
       ['/nowhere', /^the service manager was not told READY=1: spawn systemd-notify ENOENT$/],
-      [fakeNotify(t, 'echo "No such socket" >&2; exit 1').path, /not told READY=1: No such socket$/],
-      [fakeNotify(t, 'kill -TERM $$').path, /not told READY=1: Command failed/],
+      [fakeNotify('echo "No such socket" >&2; exit 1').path, /not told READY=1: No such socket$/],
+      [fakeNotify('kill -TERM $$').path, /not told READY=1: Command failed/],
     ]
     for (const [path, warning] of rows) {
       const { made, warnings } = notifier({ PATH: path, NOTIFY_SOCKET: socket })
@@ -70,8 +70,8 @@ describe('the messages to the service manager', () => {
     }
   })
 
-  it('feed the watchdog twice in its time, once the server is ready', async (t) => {
-    const { path, calls } = fakeNotify(t)
+  it('feed the watchdog twice in its time, once the server is ready', async () => {
+    const { path, calls } = fakeNotify()
     const { made } = notifier({ PATH: path, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000', WATCHDOG_PID: '7' })
     const before = performance.now()
     made.ready('')
@@ -80,9 +80,9 @@ describe('the messages to the service manager', () => {
     assert.equal(calls()[0]?.[1], 'READY=1')
   })
 
-  it('feed no watchdog that is none', async (t) => {
+  it('feed no watchdog that is none', async () => {
     for (const usec of ['0', '-1', 'x', '']) {
-      const { path, calls } = fakeNotify(t)
+      const { path, calls } = fakeNotify()
       const { made } = notifier({ PATH: path, NOTIFY_SOCKET: socket, WATCHDOG_USEC: usec })
       made.ready('')
       await made.told()
@@ -93,8 +93,8 @@ describe('the messages to the service manager', () => {
 
 describe('a server that a service manager has started', () => {
   it('tells it of its start, its reload, a reload that failed, and its stop', async (t) => {
-    const { path, calls } = fakeNotify(t)
-    const cwd = applicationFolder(t, { 'home.mjs': "export default () => [process.env.NOTIFY_SOCKET, process.env.LISTEN_FDS]" })
+    const { path, calls } = fakeNotify()
+    const cwd = applicationFolder({ 'home.mjs': "export default () => [process.env.NOTIFY_SOCKET, process.env.LISTEN_FDS]" })
     const server = launch(t, [], { cwd, env: { PATH: path, NOTIFY_SOCKET: socket } })
     const url = await server.listening()
     const told = (): string[] => calls().map(([, ...texts]) => texts.filter((text) => !text.startsWith('MONO')).join(' '))
@@ -119,7 +119,7 @@ describe('a server that a service manager has started', () => {
   })
 
   it('serves although nobody can be told, and says so', async (t) => {
-    const cwd = applicationFolder(t)
+    const cwd = applicationFolder()
     const server = launch(t, [], { cwd, env: { PATH: '/nowhere', NOTIFY_SOCKET: socket } })
     const url = await server.listening()
     await until(() => server.stdout().includes('[WARN ] [server] the service manager was not told READY=1: spawn systemd-notify ENOENT'))

@@ -19,7 +19,7 @@ const environment = `export default ({ ip }) => [ip, process.env.LISTEN_FDS ?? '
 async function runWith(t: TestContext, count: string, third: 'ignore' | 'pipe') {
   const script = `export LISTEN_PID=$$ LISTEN_FDS=${count}; exec "$@"`
   const args = ['-c', script, 'sh', process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
-  const child = spawn('sh', args, { cwd: applicationFolder(t), stdio: ['ignore', 'pipe', 'pipe', third] })
+  const child = spawn('sh', args, { cwd: applicationFolder(), stdio: ['ignore', 'pipe', 'pipe', third] })
   t.after(() => child.kill('SIGKILL'))
   const output = Promise.all([child.stdout, child.stderr].map((stream) => text(stream as NodeJS.ReadableStream)))
   const [status] = (await once(child, 'exit')) as [number]
@@ -35,7 +35,7 @@ async function ask(socketPath: string, headers: Readonly<Record<string, string>>
 
 describe('a listening socket that the service manager passes', () => {
   it('stands above server.host and server.port, and a line says so', async (t) => {
-    const cwd = applicationFolder(t, { 'home.mjs': environment }, { 'server.host': '192.0.2.1', 'server.port': 1 })
+    const cwd = applicationFolder({ 'home.mjs': environment }, { 'server.host': '192.0.2.1', 'server.port': 1 })
     const service = await serviceManager(t, { cwd })
     await service.start()
     const unused = 'the service manager passed a socket: server.host 192.0.2.1 and server.port 1 are not used'
@@ -45,7 +45,7 @@ describe('a listening socket that the service manager passes', () => {
   })
 
   it('keeps connections that come while no server runs, for the next one', async (t) => {
-    const service = await serviceManager(t, { cwd: applicationFolder(t) })
+    const service = await serviceManager(t, { cwd: applicationFolder() })
     const early = request(`http://127.0.0.1:${service.port}/`)
     await service.start()
     assert.equal((await early).text, 'home')
@@ -57,10 +57,10 @@ describe('a listening socket that the service manager passes', () => {
   })
 
   it('may be a Unix socket: its path is told, and who comes by it is a local client', async (t) => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const path = join(folder, 'svc.sock')
     const config = { 'server.trusted_proxies': ['127.0.0.1'] }
-    const cwd = applicationFolder(t, { 'home.mjs': environment }, config)
+    const cwd = applicationFolder({ 'home.mjs': environment }, config)
     const service = await serviceManager(t, { cwd, listen: { path } })
     await service.start()
     assert.ok(service.output().includes(`[INFO ] [server] listening on unix:${path}\n`))

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { ViewsOptions } from '../../lib/views/cache.ts'
@@ -18,38 +17,38 @@ const files: Files = {
 const page = 'T\ni T\n'
 
 /** Writes the files, fills the disk cache, and gives what a later process needs. */
-function fill(t: TestContext, options: Partial<ViewsOptions> = {}) {
-  const first = makeViews(t, files, { disk: true, ...options })
+function fill(options: Partial<ViewsOptions> = {}) {
+  const first = makeViews(files, { disk: true, ...options })
   assert.equal(first.views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([first.views.hits, first.views.misses, first.problems], [0, 1, []])
   const entry = join(first.root, '.cached/views/sub/v.hrb')
   const later = (more: Partial<ViewsOptions> = {}) =>
-    makeViews(t, {}, { disk: true, root: first.root, ...options, ...more })
+    makeViews({}, { disk: true, root: first.root, ...options, ...more })
   return { root: first.root, entry, later }
 }
 
-test('takes a compiled view from disk in a later process', (t) => {
-  const { later } = fill(t)
+test('takes a compiled view from disk in a later process', () => {
+  const { later } = fill()
   const { views, problems } = later()
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([views.hits, views.misses, problems], [2, 0, []])
 })
 
-test('tells file and line of an error in a view from disk', (t) => {
-  const { later } = fill(t)
+test('tells file and line of an error in a view from disk', () => {
+  const { later } = fill()
   assert.throws(() => later().views.render('sub/v.html', {}, {}), { message: 'sub/v.html:1: unknown name "title"' })
 })
 
-test('takes from disk each time when nothing is kept in memory', (t) => {
-  const { later } = fill(t)
+test('takes from disk each time when nothing is kept in memory', () => {
+  const { later } = fill()
   const { views } = later({ ram: false })
   for (let round = 0; round < 3; round++) assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([views.hits, views.misses], [3, 0])
 })
 
-test('writes a readable header, the source below it, and for this user alone', (t) => {
-  const { root, entry } = fill(t)
+test('writes a readable header, the source below it, and for this user alone', () => {
+  const { root, entry } = fill()
   const text = readFileSync(entry, 'utf8')
   const header = JSON.parse(text.slice(0, text.indexOf('\n'))) as Record<string, unknown>
   assert.equal(header['version'], `1.0.0 (Node ${process.version})`)
@@ -63,8 +62,8 @@ test('writes a readable header, the source below it, and for this user alone', (
   assert.deepEqual(readdirSync(join(root, '.cached/views/sub')), ['v.hrb'])
 })
 
-test('writes the readable source only when asked', (t) => {
-  const { root } = fill(t, { readable: true })
+test('writes the readable source only when asked', () => {
+  const { root } = fill({ readable: true })
   const text = readFileSync(join(root, '.cached/views/sub/__v.prg'), 'utf8')
   assert.match(text, /^\/\/ sub\/v\.html, i\.html\n\/\/ names: title\n/)
   assert.match(text, /^\/\/ {3}1 = i\.html:1$/m)
@@ -78,8 +77,8 @@ const changes: readonly (readonly [what: string, change: (root: string) => void,
 ]
 
 for (const [what, change, expected] of changes) {
-  test(`compiles anew, and writes, when a change is in ${what}`, (t) => {
-    const { root, later } = fill(t)
+  test(`compiles anew, and writes, when a change is in ${what}`, () => {
+    const { root, later } = fill()
     change(root)
     const second = later()
     assert.equal(second.views.render('sub/v.html', { title: 'T' }, {}), expected)
@@ -90,15 +89,15 @@ for (const [what, change, expected] of changes) {
   })
 }
 
-test('compiles anew for another version of the server', (t) => {
-  const { later } = fill(t)
+test('compiles anew for another version of the server', () => {
+  const { later } = fill()
   const { views, problems } = later({ version: '1.0.1' })
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
   assert.deepEqual([views.hits, views.misses, problems], [0, 1, []])
 })
 
-test('finds that an included view is gone although the entry has it', (t) => {
-  const { root, later } = fill(t)
+test('finds that an included view is gone although the entry has it', () => {
+  const { root, later } = fill()
   writeFiles(root, { 'sub/w.html': "@view 'only.html'\n", 'only.html': 'x' })
   later().views.check('sub/w.html')
   writeFiles(root, { 'only.html': 'y' })
@@ -120,8 +119,8 @@ const damages: readonly (readonly [what: string, damage: (text: string) => strin
 ]
 
 for (const [what, damage] of damages) {
-  test(`mends an entry that is ${what}`, (t) => {
-    const { entry, later } = fill(t)
+  test(`mends an entry that is ${what}`, () => {
+    const { entry, later } = fill()
     const before = readFileSync(entry, 'utf8')
     const damaged = damage(before)
     assert.notEqual(damaged, before)
@@ -134,8 +133,8 @@ for (const [what, damage] of damages) {
   })
 }
 
-test('does not use the entry of another view', (t) => {
-  const { root, entry, later } = fill(t)
+test('does not use the entry of another view', () => {
+  const { root, entry, later } = fill()
   writeFiles(root, { 'other.html': 'other' })
   later().views.check('other.html')
   writeFileSync(entry, readFileSync(join(root, '.cached/views/other.hrb')))
@@ -144,8 +143,8 @@ test('does not use the entry of another view', (t) => {
   assert.match(problems.join(), /it is that of other\.html/)
 })
 
-test('uses no entry that another user may write', (t) => {
-  const { entry, later } = fill(t)
+test('uses no entry that another user may write', () => {
+  const { entry, later } = fill()
   chmodSync(entry, 0o622)
   const { views, problems } = later()
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
@@ -153,8 +152,8 @@ test('uses no entry that another user may write', (t) => {
   assert.equal(statSync(entry).mode & 0o777, 0o600)
 })
 
-test('survives each single byte changed at random', (t) => {
-  const { entry, later } = fill(t)
+test('survives each single byte changed at random', () => {
+  const { entry, later } = fill()
   const before = readFileSync(entry)
   const seeded = new Seeded(7)
   for (let round = 0; round < 200; round++) {
@@ -166,16 +165,16 @@ test('survives each single byte changed at random', (t) => {
   }
 })
 
-test('says once that the folder cannot be written, and renders', (t) => {
-  const { views, root, problems } = makeViews(t, { 'a.html': 'a', 'b.html': 'b', '.cached': 'a file' }, { disk: true })
+test('says once that the folder cannot be written, and renders', () => {
+  const { views, root, problems } = makeViews({ 'a.html': 'a', 'b.html': 'b', '.cached': 'a file' }, { disk: true })
   assert.equal(views.render('a.html', {}, {}) + views.render('b.html', {}, {}), 'ab')
   const told = problems.filter((message) => message.startsWith('Cannot write compiled views to '))
   assert.equal(told.length, 1)
   assert.match(told[0] ?? '', new RegExp(`^Cannot write compiled views to ${root}/\\.cached/views: .*memory only$`))
 })
 
-test('renders with a folder that it may not write', (t) => {
-  const { views, root, problems } = makeViews(t, { 'a.html': 'a' }, { disk: true })
+test('renders with a folder that it may not write', () => {
+  const { views, root, problems } = makeViews({ 'a.html': 'a' }, { disk: true })
   chmodSync(root, 0o555)
   asOrdinaryUser(() => assert.equal(views.render('a.html', {}, {}), 'a'))
   chmodSync(root, 0o700)
@@ -183,15 +182,15 @@ test('renders with a folder that it may not write', (t) => {
   assert.match(problems[0] ?? '', /^Cannot write compiled views to .*EACCES/)
 })
 
-test('leaves no half-written file when an entry cannot take its place', (t) => {
-  const { views, root, problems } = makeViews(t, { 'a.html': 'a', '.cached/views/a.hrb/x': '' }, { disk: true })
+test('leaves no half-written file when an entry cannot take its place', () => {
+  const { views, root, problems } = makeViews({ 'a.html': 'a', '.cached/views/a.hrb/x': '' }, { disk: true })
   assert.equal(views.render('a.html', {}, {}), 'a')
   assert.match(problems.join('\n'), /^Cannot use the compiled view .*EISDIR.*\nCannot write compiled views to /)
   assert.deepEqual(readdirSync(join(root, '.cached/views')), ['a.hrb'])
 })
 
-test('clears what it wrote, at every depth, and nothing else', (t) => {
-  const { root, later } = fill(t, { readable: true })
+test('clears what it wrote, at every depth, and nothing else', () => {
+  const { root, later } = fill({ readable: true })
   const { views } = later()
   writeFiles(root, { 'a.html': 'a' })
   assert.equal(views.render('a.html', {}, {}), 'a')
@@ -209,14 +208,14 @@ test('clears what it wrote, at every depth, and nothing else', (t) => {
   assert.ok(!existsSync(join(folder, 'a.hrb')))
 })
 
-test('clears a folder that is not there', (t) => {
-  const { views, root, problems } = makeViews(t, {}, { disk: true })
+test('clears a folder that is not there', () => {
+  const { views, root, problems } = makeViews({}, { disk: true })
   assert.deepEqual(views.clear(), { deleted: 0, path: join(root, '.cached/views') })
   assert.deepEqual(problems, [])
 })
 
-test('tells what it could not clear', (t) => {
-  const { root, later } = fill(t)
+test('tells what it could not clear', () => {
+  const { root, later } = fill()
   const { views, problems } = later()
   const folder = join(root, '.cached/views')
   for (const path of [root, join(root, '.cached'), folder]) chmodSync(path, 0o755)
@@ -226,8 +225,8 @@ test('tells what it could not clear', (t) => {
   assert.match(problems.join(), /^Cannot delete compiled views in .*\/sub: EACCES/)
 })
 
-test('gives whole entries to readers while several processes write', async (t) => {
-  const { root } = fill(t)
+test('gives whole entries to readers while several processes write', async () => {
+  const { root } = fill()
   const worker = fileURLToPath(new URL('./write-entries.ts', import.meta.url))
   const run = promisify(execFile)
   const workers = [1, 2, 3].map(() => run(process.execPath, [...process.execArgv, worker, root]))

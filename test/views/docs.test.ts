@@ -6,11 +6,11 @@ import { makeViews } from './make-views.ts'
 
 const docs = readFileSync(new URL('../../docs/views.md', import.meta.url), 'utf8')
 
-test('the example in docs/views.md renders', (t) => {
+test('the example in docs/views.md renders', () => {
   const blocks = [...docs.matchAll(/`(views\/[a-z.]+)`:\n\n```html\n(.*?)```/gs)]
   const files = Object.fromEntries(blocks.map(([, name = '', text = '']) => [name, text]))
   assert.deepEqual(Object.keys(files), ['views/notices.html', 'views/layout.html'])
-  const { views } = makeViews(t, files)
+  const { views } = makeViews(files)
   const page = views.render('views/notices.html', { notices: [{ title: 'Picnic <Sunday>' }] }, {})
   const expected =
     '<!doctype html>\n<title>\nNotices (1)\n</title>\n<main>\n  <article>\n' +

@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { createViews } from '../../lib/views/cache.ts'
 import type { Views, ViewsOptions } from '../../lib/views/cache.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -25,11 +24,10 @@ export function writeFiles(root: string, files: Files): void {
 
 /** Makes views of files in a temporary folder; the disk cache is off unless asked for. */
 export function makeViews(
-  t: Pick<TestContext, 'after'>,
   files: Files,
   options: Partial<ViewsOptions> = {},
 ): MadeViews {
-  const root = options.root ?? temporaryFolder(t)
+  const root = options.root ?? temporaryFolder()
   writeFiles(root, files)
   const problems: string[] = []
   const views = createViews({

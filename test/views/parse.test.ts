@@ -87,33 +87,33 @@ const mistakes: readonly (readonly [view: string, message: string | RegExp, file
 ]
 
 for (const [view, message, files = {}] of mistakes) {
-  test(`refuses ${JSON.stringify(view.slice(0, 60))} with its line: ${message}`, (t) => {
-    const { views } = makeViews(t, { 'v.html': view, ...files })
+  test(`refuses ${JSON.stringify(view.slice(0, 60))} with its line: ${message}`, () => {
+    const { views } = makeViews({ 'v.html': view, ...files })
     const prefix = (text: string) => text.replace(/^\^?/, '$&v.html:')
     const expected = typeof message === 'string' ? prefix(message) : new RegExp(prefix(message.source))
     assert.throws(() => views.check('v.html'), { name: 'ViewError', message: expected })
   })
 }
 
-test('counts lines behind expressions and directives of several lines', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ `\n\n` }} {{ 1 }}\n@if true\n@endif\r\n\n{{\n2\n}}{{ ; }}' })
+test('counts lines behind expressions and directives of several lines', () => {
+  const { views } = makeViews({ 'v.html': '{{ `\n\n` }} {{ 1 }}\n@if true\n@endif\r\n\n{{\n2\n}}{{ ; }}' })
   assert.throws(() => views.check('v.html'), { message: "v.html:9: {{: Unexpected token ';'" })
 })
 
-test('takes 100 blocks in each of many files that include each other', (t) => {
+test('takes 100 blocks in each of many files that include each other', () => {
   const files: Record<string, string> = {}
   const text = (inner: string) => `${'@if yes\n'.repeat(100)}${inner}${'@endif\n'.repeat(100)}`
   for (let at = 0; at < 10; at++) files[`v${at}.html`] = text(at < 9 ? `@view 'v${at + 1}.html'\n` : 'innermost\n')
-  const { views } = makeViews(t, files)
+  const { views } = makeViews(files)
   assert.equal(views.render('v0.html', { yes: true }, {}), 'innermost\n')
 })
 
-test('says that a view is nested too deep for the engine', (t) => {
-  const { views } = makeViews(t, { 'v.html': `{{ ${'('.repeat(100_000)}1${')'.repeat(100_000)} }}` })
+test('says that a view is nested too deep for the engine', () => {
+  const { views } = makeViews({ 'v.html': `{{ ${'('.repeat(100_000)}1${')'.repeat(100_000)} }}` })
   assert.throws(() => views.check('v.html'), { name: 'ViewError', message: /^v\.html:1: \{\{: Maximum call stack/ })
 })
 
-test('compiles a long line in time that grows with its length', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ a }}@@'.repeat(5000) })
+test('compiles a long line in time that grows with its length', () => {
+  const { views } = makeViews({ 'v.html': '{{ a }}@@'.repeat(5000) })
   assert.equal(views.render('v.html', { a: 'x' }, {}), 'x@'.repeat(5000))
 })

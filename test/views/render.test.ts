@@ -213,8 +213,8 @@ const rows: readonly Row[] = [
 ]
 
 for (const { says, view, data = {}, files = {}, gives } of rows) {
-  test(`renders ${says}`, (t) => {
-    const { views } = makeViews(t, { 'v.html': view, ...files })
+  test(`renders ${says}`, () => {
+    const { views } = makeViews({ 'v.html': view, ...files })
     assert.equal(views.render('v.html', data, helpers), gives)
   })
 }
@@ -240,14 +240,14 @@ const failures: readonly (readonly [view: string, message: string | RegExp, data
 ]
 
 for (const [view, message, data = {}] of failures) {
-  test(`fails to render ${JSON.stringify(view)} with file and line: ${message}`, (t) => {
-    const { views } = makeViews(t, { 'v.html': view })
+  test(`fails to render ${JSON.stringify(view)} with file and line: ${message}`, () => {
+    const { views } = makeViews({ 'v.html': view })
     assert.throws(() => views.render('v.html', data, {}), { name: 'ViewError', message })
   })
 }
 
-test('names the file and line of an included view, of a layout and of a section', (t) => {
-  const { views } = makeViews(t, {
+test('names the file and line of an included view, of a layout and of a section', () => {
+  const { views } = makeViews({
     'include.html': "{{ 1 }}\n@view 'parts/row.html'\n",
     'parts/row.html': 'x\n\n{{ nope }}',
     'section.html': "@layout 'parts/layout.html'\n@section a\n\n{{ nope }}\n@endsection\n",
@@ -266,8 +266,8 @@ test('names the file and line of an included view, of a layout and of a section'
   assert.equal(message('layout.html'), 'parts/layout.html:2: unknown name "other"')
 })
 
-test('keeps the original error as the cause', (t) => {
-  const { views } = makeViews(t, { 'v.html': '\n{{ fail() }}' })
+test('keeps the original error as the cause', () => {
+  const { views } = makeViews({ 'v.html': '\n{{ fail() }}' })
   const cause = new RangeError('too far')
   const fail = () => {
     throw cause
@@ -278,8 +278,8 @@ test('keeps the original error as the cause', (t) => {
   )
 })
 
-test('passes on the error of a view that a helper rendered', (t) => {
-  const { views } = makeViews(t, { 'outer.html': '{{ part() }}', 'inner.html': '\n\n{{ nope }}' })
+test('passes on the error of a view that a helper rendered', () => {
+  const { views } = makeViews({ 'outer.html': '{{ part() }}', 'inner.html': '\n\n{{ nope }}' })
   const part = () => views.render('inner.html', {}, {})
   assert.throws(() => views.render('outer.html', {}, { part }), { message: 'inner.html:3: unknown name "nope"' })
 })

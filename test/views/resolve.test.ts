@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
 
-test('looks for a view in the root first, then beside the action', (t) => {
-  const { views, root } = makeViews(t, { 'a.html': 'root a', 'sub/a.html': 'sub a', 'sub/b.html': 'sub b' })
+test('looks for a view in the root first, then beside the action', () => {
+  const { views, root } = makeViews({ 'a.html': 'root a', 'sub/a.html': 'sub a', 'sub/b.html': 'sub b' })
   assert.equal(views.render('a.html', {}, {}, 'sub/action.js'), 'root a')
   assert.equal(views.render('b.html', {}, {}, 'sub/action.js'), 'sub b')
   assert.equal(views.render('b.html', {}, {}, join(root, 'sub/action.js')), 'sub b')
@@ -17,8 +17,8 @@ test('looks for a view in the root first, then beside the action', (t) => {
   })
 })
 
-test('looks for an included view and a layout beside the file first, then in the root', (t) => {
-  const { views } = makeViews(t, {
+test('looks for an included view and a layout beside the file first, then in the root', () => {
+  const { views } = makeViews({
     'sub/v.html': "@view 'a.html'\n@view 'b.html'\n@view '../c.html'\n",
     'sub/a.html': 'sub a\n',
     'a.html': 'root a\n',
@@ -31,8 +31,8 @@ test('looks for an included view and a layout beside the file first, then in the
   assert.equal(views.render('sub/w.html', {}, {}), 'w\n')
 })
 
-test('names the line that asks for a view that is not there', (t) => {
-  const { views } = makeViews(t, { 'sub/v.html': "\n@view 'a.html'\n", 'w.html': "@layout 'a.html'\n" })
+test('names the line that asks for a view that is not there', () => {
+  const { views } = makeViews({ 'sub/v.html': "\n@view 'a.html'\n", 'w.html': "@layout 'a.html'\n" })
   const message = 'sub/v.html:2: there is no view "a.html": looked for sub/a.html, a.html'
   assert.throws(() => views.check('sub/v.html'), { name: 'ViewError', message })
   assert.throws(() => views.check('w.html'), { message: 'w.html:1: there is no view "a.html": looked for a.html' })
@@ -54,15 +54,15 @@ const refused: readonly (readonly [name: string, reason: RegExp])[] = [
   ['link/secret.html', /a link that leads outside/],
 ]
 
-test('reads nothing outside the root, nor what is no view', (t) => {
-  const outer = temporaryFolder(t)
+test('reads nothing outside the root, nor what is no view', () => {
+  const outer = temporaryFolder()
   const root = join(outer, 'app')
   writeFiles(outer, { 'secret.html': 'secret', 'app/v.html': 'v' })
   mkdirSync(join(root, 'folder.html'))
   symlinkSync(join(outer, 'secret.html'), join(root, 'link.html'))
   symlinkSync(outer, join(root, 'link'))
   symlinkSync('loop.html', join(root, 'loop.html'))
-  const { views } = makeViews(t, {}, { root })
+  const { views } = makeViews({}, { root })
   for (const [name, reason] of refused) {
     assert.throws(() => views.render(name, {}, {}), { name: 'ViewError', message: reason }, name)
     assert.throws(() => views.render(name, {}, {}, '../action.js'), { name: 'ViewError', message: reason }, name)
@@ -72,27 +72,27 @@ test('reads nothing outside the root, nor what is no view', (t) => {
   }
 })
 
-test('follows a link within the root, and a root that is a link', (t) => {
-  const outer = temporaryFolder(t)
+test('follows a link within the root, and a root that is a link', () => {
+  const outer = temporaryFolder()
   writeFiles(outer, { 'app/v.html': 'v' })
   symlinkSync('v.html', join(outer, 'app', 'link.html'))
   symlinkSync('app', join(outer, 'current'))
-  const { views } = makeViews(t, {}, { root: join(outer, 'current') })
+  const { views } = makeViews({}, { root: join(outer, 'current') })
   assert.equal(views.render('link.html', {}, {}), 'v')
 })
 
-test('refuses a kept view once its folder leads outside', (t) => {
-  const outer = temporaryFolder(t)
+test('refuses a kept view once its folder leads outside', () => {
+  const outer = temporaryFolder()
   writeFiles(outer, { 'app/sub/v.html': 'inside', 'other/v.html': 'secret' })
-  const { views, root } = makeViews(t, {}, { root: join(outer, 'app') })
+  const { views, root } = makeViews({}, { root: join(outer, 'app') })
   assert.equal(views.render('sub/v.html', {}, {}), 'inside')
   rmSync(join(root, 'sub'), { recursive: true })
   symlinkSync(join(outer, 'other'), join(root, 'sub'))
   assert.throws(() => views.render('sub/v.html', {}, {}), { message: /a link that leads outside/ })
 })
 
-test('tells that a view contains itself, with the way', (t) => {
-  const { views } = makeViews(t, {
+test('tells that a view contains itself, with the way', () => {
+  const { views } = makeViews({
     'a.html': "x\n@view 'b.html'\n",
     'b.html': "@view 'c.html'\n",
     'c.html': "\n@view 'b.html'\n",
@@ -111,18 +111,18 @@ test('tells that a view contains itself, with the way', (t) => {
   for (const [file, message] of rows) assert.throws(() => views.check(file), { name: 'ViewError', message })
 })
 
-test('ends views that grow without end: too deep, too many', (t) => {
+test('ends views that grow without end: too deep, too many', () => {
   const files: Record<string, string> = {}
   for (let at = 0; at < 60; at++) files[`deep${at}.html`] = `@view 'deep${at + 1}.html'\n`
   for (let at = 0; at < 30; at++) files[`wide${at}.html`] = `@view 'wide${at + 1}.html'\n`.repeat(2)
   files['wide30.html'] = 'x'
-  const { views } = makeViews(t, files)
+  const { views } = makeViews(files)
   assert.throws(() => views.check('deep0.html'), { message: 'deep49.html:1: views are nested more than 50 deep' })
   assert.throws(() => views.check('wide0.html'), { message: /the page has more than 1000 @view, @layout and @yield/ })
 })
 
-test('tells that a folder or a view cannot be read', (t) => {
-  const { views, root } = makeViews(t, { 'sub/v.html': 'v', 'w.html': 'w' })
+test('tells that a folder or a view cannot be read', () => {
+  const { views, root } = makeViews({ 'sub/v.html': 'v', 'w.html': 'w' })
   chmodSync(root, 0o755)
   chmodSync(join(root, 'sub'), 0)
   chmodSync(join(root, 'w.html'), 0)

@@ -3,15 +3,15 @@ import { test } from 'node:test'
 import { allowedGlobals } from '../../lib/views/render.ts'
 import { makeViews } from './make-views.ts'
 
-test('takes a name from data before helpers before the globals of ECMAScript', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ a }} {{ b }} {{ Math.max(1, 2) }} {{ String(c) }}' })
+test('takes a name from data before helpers before the globals of ECMAScript', () => {
+  const { views } = makeViews({ 'v.html': '{{ a }} {{ b }} {{ Math.max(1, 2) }} {{ String(c) }}' })
   assert.equal(views.render('v.html', { a: 1, c: 3 }, { a: 9, b: 2 }), '1 2 2 3')
   assert.equal(views.render('v.html', { a: 1, c: 3, Math: { max: () => 'data' } }, { b: 2 }), '1 2 data 3')
   assert.equal(views.render('v.html', { a: 1, c: 3 }, { b: 2, String: () => 'helper' }), '1 2 2 helper')
 })
 
-test('reads a getter of a helper only in views that have its name', (t) => {
-  const { views } = makeViews(t, { 'with.html': '{{ user.name }}', 'without.html': '{{ x.user }}' })
+test('reads a getter of a helper only in views that have its name', () => {
+  const { views } = makeViews({ 'with.html': '{{ user.name }}', 'without.html': '{{ x.user }}' })
   let reads = 0
   class Helpers {
     get user() {
@@ -25,8 +25,8 @@ test('reads a getter of a helper only in views that have its name', (t) => {
   assert.equal(reads, 1)
 })
 
-test('tells the line of the first use when a getter throws', (t) => {
-  const { views } = makeViews(t, { 'v.html': '\n{{ 1 }}\n{{ user }}' })
+test('tells the line of the first use when a getter throws', () => {
+  const { views } = makeViews({ 'v.html': '\n{{ 1 }}\n{{ user }}' })
   const helpers = {
     get user() {
       throw new Error('no session')
@@ -35,10 +35,10 @@ test('tells the line of the first use when a getter throws', (t) => {
   assert.throws(() => views.render('v.html', {}, helpers), { message: 'v.html:3: no session' })
 })
 
-test('does not take what every object has for a name', (t) => {
+test('does not take what every object has for a name', () => {
   const names = ['toString', 'constructor', 'hasOwnProperty', 'valueOf', '__proto__']
   for (const name of names) {
-    const { views } = makeViews(t, { 'v.html': `{{ ${name} }}` })
+    const { views } = makeViews({ 'v.html': `{{ ${name} }}` })
     const data = JSON.parse('{}') as Record<string, unknown>
     assert.throws(() => views.render('v.html', data, new (class {})()), { message: `v.html:1: unknown name "${name}"` })
     const own = JSON.parse(`{"${name}": "own"}`) as Record<string, unknown>
@@ -46,38 +46,38 @@ test('does not take what every object has for a name', (t) => {
   }
 })
 
-test('takes data without a prototype', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ a }}{{ b }}' })
+test('takes data without a prototype', () => {
+  const { views } = makeViews({ 'v.html': '{{ a }}{{ b }}' })
   const data = Object.assign(Object.create(null) as Record<string, unknown>, { a: 1 })
   assert.equal(views.render('v.html', data, Object.assign(Object.create(null) as object, { b: 2 })), '12')
 })
 
-test('knows no global of Node', (t) => {
+test('knows no global of Node', () => {
   const hidden = Object.getOwnPropertyNames(globalThis).filter((name) => !allowedGlobals.has(name) && name !== 'eval')
   assert.ok(hidden.includes('process') && hidden.includes('fetch') && hidden.includes('Function'))
   for (const name of [...hidden, 'require', 'module', '__filename', 'globalThis']) {
-    const { views } = makeViews(t, { 'v.html': `{{ ${name} }}` })
+    const { views } = makeViews({ 'v.html': `{{ ${name} }}` })
     assert.throws(() => views.render('v.html', {}, {}), { message: `v.html:1: unknown name "${name}"` })
     assert.equal(views.render('v.html', { [name]: 'data' }, {}), 'data')
   }
 })
 
-test('has the globals of ECMAScript that it allows', (t) => {
+test('has the globals of ECMAScript that it allows', () => {
   const list = [...allowedGlobals].join(', ')
-  const { views } = makeViews(t, { 'v.html': `{{ [${list}].length }}` })
+  const { views } = makeViews({ 'v.html': `{{ [${list}].length }}` })
   assert.equal(views.render('v.html', {}, {}), String(allowedGlobals.size))
 })
 
 test('hides a global that the application adds later', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ svcTestGlobal }}' })
+  const { views } = makeViews({ 'v.html': '{{ svcTestGlobal }}' })
   assert.throws(() => views.render('v.html', {}, {}), { message: 'v.html:1: unknown name "svcTestGlobal"' })
   t.after(() => Reflect.deleteProperty(globalThis, 'svcTestGlobal'))
   Object.assign(globalThis, { svcTestGlobal: 1 })
   assert.throws(() => views.render('v.html', {}, {}), { message: 'v.html:1: unknown name "svcTestGlobal"' })
 })
 
-test('complains of an unknown name only where it is used', (t) => {
-  const { views } = makeViews(t, {
+test('complains of an unknown name only where it is used', () => {
+  const { views } = makeViews({
     'v.html': '@if typeof note === "string"\n{{ note }}\n@endif\n{{ ok || nope }}{{ [1].map((x) => x) }}{{ {y: 1}.y }}',
   })
   assert.equal(views.render('v.html', { ok: 'a' }, {}), 'a11')
@@ -85,23 +85,23 @@ test('complains of an unknown name only where it is used', (t) => {
   assert.throws(() => views.render('v.html', { ok: '' }, {}), { message: 'v.html:4: unknown name "nope"' })
 })
 
-test('gives csrf_token as nothing unless data or helpers have it', (t) => {
-  const { views } = makeViews(t, { 'v.html': '[{{ csrf_token }}]' })
+test('gives csrf_token as nothing unless data or helpers have it', () => {
+  const { views } = makeViews({ 'v.html': '[{{ csrf_token }}]' })
   assert.equal(views.render('v.html', {}, {}), '[]')
   assert.equal(views.render('v.html', {}, { csrf_token: 'h' }), '[h]')
   assert.equal(views.render('v.html', { csrf_token: 'd' }, { csrf_token: 'h' }), '[d]')
 })
 
-test('says that a helper behind @csrf or @resource is unknown', (t) => {
-  const { views } = makeViews(t, { 'csrf.html': '\n@csrf', 'resource.html': '\n\n@resource 1' })
+test('says that a helper behind @csrf or @resource is unknown', () => {
+  const { views } = makeViews({ 'csrf.html': '\n@csrf', 'resource.html': '\n\n@resource 1' })
   assert.throws(() => views.render('csrf.html', {}, {}), { message: 'csrf.html:2: unknown name "UCsrfToHtml"' })
   const message = 'resource.html:3: unknown name "UResourceToHtml"'
   assert.throws(() => views.render('resource.html', {}, {}), { message })
 })
 
-test('renders right with more sets of data keys than it keeps functions for', (t) => {
+test('renders right with more sets of data keys than it keeps functions for', () => {
   const keys = ['a', 'b', 'c', 'd', 'e', 'f']
-  const { views } = makeViews(t, { 'v.html': keys.map((key) => `{{ typeof ${key} }}`).join(' ') })
+  const { views } = makeViews({ 'v.html': keys.map((key) => `{{ typeof ${key} }}`).join(' ') })
   for (let round = 0; round < 2; round++) {
     for (let set = 0; set < 64; set++) {
       const data = Object.fromEntries(keys.filter((_, at) => (set >> at) & 1).map((key) => [key, 1]))
@@ -111,8 +111,8 @@ test('renders right with more sets of data keys than it keeps functions for', (t
   }
 })
 
-test('keeps names of one render from the next', (t) => {
-  const { views } = makeViews(t, { 'v.html': '{{ a }}' })
+test('keeps names of one render from the next', () => {
+  const { views } = makeViews({ 'v.html': '{{ a }}' })
   assert.equal(views.render('v.html', { a: 1 }, {}), '1')
   assert.throws(() => views.render('v.html', {}, {}), { message: 'v.html:1: unknown name "a"' })
   assert.equal(views.render('v.html', {}, { a: 2 }), '2')

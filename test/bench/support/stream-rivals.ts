@@ -6,11 +6,11 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../support/free-port.ts'
 import { bodyOf, get, RawClient } from './raw-client.ts'
 
 /** A server that runs. */
@@ -220,14 +220,6 @@ function post(path: string): string {
   const event = '{"id":1795188000000000,"data":{"text":"The harbour is closed until noon","by":"Ada"}}'
   const body = `{"events":[${event}],"last_id":1795188000000000}`
   return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // It listens on a port.
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function until<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
