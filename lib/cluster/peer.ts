@@ -1,0 +1,234 @@
+/**
+ * One side of the channel between the primary of a cluster and one of its workers: calls with an answer, and tells
+ * without one. What they carry is JSON.
+ *
+ * Surprise: nothing is sent at once. All that one turn of the event loop calls, tells and answers goes in one message at
+ * its end, in order: a message costs many times what a further entry in it costs.
+ */
+import type { Worker } from 'node:cluster'
+import type { ChildProcess } from 'node:child_process'
+
+/** One side of a channel. */
+export interface Peer {
+  /**
+   * Calls the other side's handler of that name. `undefined` is told from `null`, but not inside of what is taken or
+   * answered, where JSON leaves it out.
+   * @throws RemoteError when the handler threw, or there is none: its promise rejects
+   * @throws DisconnectedError when the channel is closed, or closes first: its promise rejects
+   * @throws TypeError for what JSON cannot hold: its promise rejects
+   */
+  call(name: string, taken?: unknown): Promise<unknown>
+  /** Tells the other side something that has no answer, in one order with calls. Does nothing on a closed channel. */
+  tell(name: string, taken?: unknown): void
+  /**
+   * Sets what a call or a tell of that name does here. What comes in one message is handled in one go, in order.
+   * @throws Error for a name that has a handler
+   */
+  on(name: string, handler: (taken: unknown) => unknown): void
+  /** Resolves when the channel has closed. */
+  readonly closed: Promise<void>
+}
+
+/** What carries the messages of a peer, in order, each whole or not at all. */
+export interface PeerPort {
+  /** @throws TypeError for what cannot be sent: nothing was */
+  send(message: unknown): void
+  /** Sets who is called with each message; set once. */
+  onMessage(listener: (message: unknown) => void): void
+  /** Sets who is called when no message comes or goes any more; set once. */
+  onClose(listener: () => void): void
+}
+
+/** A handler of the other side threw, with this message. */
+export class RemoteError extends Error {
+  override readonly name = 'RemoteError'
+}
+
+/** The channel has closed, and the answer is not known: what was called for may have been done. */
+export class DisconnectedError extends Error {
+  override readonly name = 'DisconnectedError'
+}
+
+/** In front of each message, since `node:cluster` and others send theirs on the same channel. */
+const tag = 'svc'
+
+/**
+ * What a message has behind its tag. A number from 1 is a call, which is answered by the same below 0; 0 is a tell.
+ * `[1, name, taken?]`, `[0, name, taken?]`, `[-1, value?]`, `[-1, null, message]`.
+ */
+type Entry = readonly [number, ...unknown[]]
+
+type Send = (message: unknown, handle: undefined, options: undefined, done: (error: Error | null) => void) => boolean
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Makes the side of a channel that is here.
+ * @param onError told what has nobody else to be told to: a tell that failed here. It is thrown, and ends the process,
+ *   unless given
+ */
+export function createPeer(port: PeerPort, onError: (error: unknown) => void = throwLater): Peer {
+  return new ChannelPeer(port, onError)
+}
+
+/**
+ * The port of a worker to its primary.
+ * @throws Error in a process that was not made with an IPC channel
+ */
+export function workerPort(): PeerPort {
+  return portOf(process)
+}
+
+/**
+ * The port to a worker or another child process. When a message cannot be written, the channel is closed: what came
+ * after it would be out of order.
+ * @throws Error when it was made without an IPC channel
+ */
+export function portOf(child: Worker | ChildProcess | NodeJS.Process): PeerPort {
+  const channel: ChildProcess | NodeJS.Process = 'process' in child ? child.process : child
+  if (typeof channel.send !== 'function') throw new Error('Cannot open a port: the process has no IPC channel')
+  const send = channel.send.bind(channel) as Send // Both have it.
+  const written = (error: Error | null): void => {
+    if (error !== null && channel.connected) channel.disconnect()
+  }
+  const on = channel.on.bind(channel) as ChildProcess['on'] // As above.
+  return {
+    send: (message) => void send(message, undefined, undefined, written),
+    onMessage: (listener) => void on('message', listener),
+    onClose: (listener) => void (channel.connected ? on('disconnect', listener) : setImmediate(listener)),
+  }
+}
+
+class ChannelPeer implements Peer {
+  readonly closed: Promise<void>
+  readonly #port: PeerPort
+  readonly #onError: (error: unknown) => void
+  readonly #handlers = new Map<string, (taken: unknown) => unknown>()
+  readonly #waiting = new Map<number, Waiting>()
+  #entries: Entry[] = []
+  #calls = 0
+  #isOpen = true
+
+  constructor(port: PeerPort, onError: (error: unknown) => void) {
+    this.#port = port
+    this.#onError = onError
+    port.onMessage((message) => this.#receive(message))
+    this.closed = new Promise((resolve) => {
+      port.onClose(() => {
+        this.#close()
+        resolve()
+      })
+    })
+  }
+
+  call(name: string, taken?: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isOpen) return reject(disconnected())
+      this.#calls += 1
+      this.#waiting.set(this.#calls, { resolve, reject })
+      this.#add(taken === undefined ? [this.#calls, name] : [this.#calls, name, taken])
+    })
+  }
+
+  tell(name: string, taken?: unknown): void {
+    this.#add(taken === undefined ? [0, name] : [0, name, taken])
+  }
+
+  on(name: string, handler: (taken: unknown) => unknown): void {
+    if (this.#handlers.has(name)) throw new Error(`Cannot set the handler "${name}" of a peer: it has one`)
+    this.#handlers.set(name, handler)
+  }
+
+  #add(entry: Entry): void {
+    if (!this.#isOpen) return
+    this.#entries.push(entry)
+    if (this.#entries.length === 1) setImmediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    const entries = this.#entries
+    this.#entries = []
+    if (!this.#isOpen) return
+    try {
+      this.#port.send([tag, ...entries])
+    } catch (error) {
+      // One of them cannot be sent, and must not keep back the others.
+      for (const entry of entries) this.#sendAlone(entry)
+    }
+  }
+
+  #sendAlone(entry: Entry): void {
+    try {
+      this.#port.send([tag, entry])
+    } catch (error) {
+      const [id] = entry
+      if (id > 0) this.#settle(id)?.reject(error as Error) // JSON throws Errors, unless a toJSON does not.
+      else if (id < 0) this.#add(failure(id, error))
+      else this.#onError(error)
+    }
+  }
+
+  #receive(message: unknown): void {
+    if (!Array.isArray(message) || message[0] !== tag) return
+    for (let at = 1; at < message.length; at++) this.#take(message[at] as Entry) // The other side wrote it.
+  }
+
+  #take(entry: Entry): void {
+    const [id, second, third] = entry
+    if (id >= 0) return this.#handle(id, second as string, third)
+    const waiting = this.#settle(-id)
+    if (entry.length > 2) waiting?.reject(new RemoteError(third as string))
+    else waiting?.resolve(second)
+  }
+
+  #handle(id: number, name: string, taken: unknown): void {
+    try {
+      const handler = this.#handlers.get(name)
+      if (handler === undefined) throw new Error(`There is no handler "${name}"`)
+      const outcome = handler(taken)
+      if (outcome instanceof Promise) void outcome.then((value) => this.#answer(id, value), (error) => this.#fail(id, error))
+      else this.#answer(id, outcome)
+    } catch (error) {
+      this.#fail(id, error)
+    }
+  }
+
+  #answer(id: number, value: unknown): void {
+    if (id > 0) this.#add(value === undefined ? [-id] : [-id, value])
+  }
+
+  #fail(id: number, error: unknown): void {
+    if (id > 0) this.#add(failure(-id, error))
+    else this.#onError(error)
+  }
+
+  #settle(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    return waiting
+  }
+
+  #close(): void {
+    this.#isOpen = false
+    this.#entries = []
+    for (const { reject } of this.#waiting.values()) reject(disconnected())
+    this.#waiting.clear()
+  }
+}
+
+function failure(id: number, error: unknown): Entry {
+  return [id, null, error instanceof Error ? error.message : String(error)]
+}
+
+function disconnected(): DisconnectedError {
+  return new DisconnectedError('The channel to the other process has closed')
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error
+  })
+}

@@ -1,0 +1,12 @@
+/** The process on the other side of `peer.test.ts`. */
+import { createPeer, workerPort } from '../../lib/cluster/peer.ts'
+
+const peer = createPeer(workerPort())
+const notes: unknown[] = []
+
+peer.on('same', (taken) => taken)
+peer.on('never', () => new Promise(() => {}))
+peer.on('and back', async (taken) => `${String(await peer.call('here', taken))} there`)
+peer.on('note', (taken) => void notes.push(taken))
+peer.on('notes', () => notes)
+peer.on('leave', () => void setImmediate(() => process.disconnect()))
