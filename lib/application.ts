@@ -19,6 +19,7 @@ import { RunTimeRoutes } from './routing/run-time-routes.ts'
 import { version } from './version.ts'
 import { createCsrfGroup } from './csrf/group.ts'
 import { flashFeature } from './flash/feature.ts'
+import type { Broker } from './events/broker.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { eventsFeature } from './events/feature.ts'
 import type { Context } from './http/context.ts'
@@ -29,6 +30,8 @@ import { resourceIdFeature } from './resource-id/feature.ts'
 import { createResourceTokens } from './resource-id/token.ts'
 import { createSessionGroup, type SessionGroup } from './session/group.ts'
 import { createAuthGroup } from './session/is-auth.ts'
+import type { MemoryStoreOptions } from './session/memory-store.ts'
+import type { SessionStore } from './session/store.ts'
 import { createViews, type Views } from './views/cache.ts'
 import type { WebSocketHandlers } from './websocket/connection.ts'
 import { createWebSockets, type WebSockets } from './websocket/sockets.ts'
@@ -43,6 +46,14 @@ export interface SetupApp {
   readonly channel: Events['channel']
   /** The queue with a name, as `ctx.queue` gives it. */
   readonly queue: Events['queue']
+}
+
+/** What may lie elsewhere, when several processes are one server; in this process unless given. */
+export interface Seams {
+  /** Where the events of channels and queues lie. */
+  readonly broker?: Broker
+  /** Makes the session store `memory`. */
+  readonly openMemoryStore?: (options: MemoryStoreOptions) => SessionStore
 }
 
 /** What a server serves, not yet loaded. */
@@ -67,6 +78,7 @@ export function buildApplication(
   loaded: LoadedConfig,
   appKey: string,
   log: (module: string) => ModuleLogger,
+  seams: Seams = {},
 ): ApplicationParts {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
@@ -91,7 +103,7 @@ export function buildApplication(
     trustedOrigins: config['server.trusted_origins'],
     log,
   })
-  const events = createEvents({ log })
+  const events = createEvents({ log, broker: seams.broker })
   const builder = createRouteBuilder({
     root,
     modules,
@@ -105,7 +117,7 @@ export function buildApplication(
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
   const { folder } = loaded
-  const sessions = createSessionGroup({ folder, log })
+  const sessions = createSessionGroup({ folder, log, openMemoryStore: seams.openMemoryStore })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,

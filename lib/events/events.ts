@@ -17,7 +17,7 @@ export interface EventsOptions {
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
   /** Where the events lie; in this process unless given. */
-  readonly broker?: Broker
+  readonly broker?: Broker | undefined
   /** How often streams get a comment, in milliseconds from 1; 15,000 unless given. */
   readonly heartbeatMs?: number
   /** How many bytes may lie unread for one stream before it is cut; 2^20 unless given. */

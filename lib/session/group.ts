@@ -15,7 +15,7 @@ import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../
 import { sessionFeature } from './feature.ts'
 import { problemOfFields } from './fields.ts'
 import { createFileStore } from './file-store.ts'
-import { createMemoryStore } from './memory-store.ts'
+import { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts'
 import { runWithSession } from './middleware.ts'
 import type { SessionServices } from './session.ts'
 import type { SessionStore, StoreCounts } from './store.ts'
@@ -25,6 +25,8 @@ export interface SessionGroupOptions {
   readonly folder: string
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
+  /** Makes the store `memory`; in this process unless given. */
+  readonly openMemoryStore?: ((options: MemoryStoreOptions) => SessionStore) | undefined
 }
 
 /** The sessions of one server. */
@@ -94,12 +96,12 @@ interface InUse {
 
 /** Makes the group, with the default settings until the first `commit`. */
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
-  const { folder } = options
+  const { folder, openMemoryStore = createMemoryStore } = options
   const log = options.log('error')
   const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
   const defaults = readSettings(name, table, undefined).settings
-  let inUse: InUse = { settings: defaults, store: openStore(defaults, folder, warn) }
+  let inUse: InUse = { settings: defaults, store: openStore(defaults) }
   let saves = 0
 
   const services: SessionServices = {
@@ -130,12 +132,23 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     }
   }
 
+  function openStore(settings: Settings): SessionStore {
+    if (settings.store === 'file') {
+      return createFileStore({ folder: resolve(folder, settings.path), problemOf: problemOfFields, onProblem: warn })
+    }
+    const { max } = settings
+    const onFull = (): void => {
+      warn(`${max} sessions are there, as many as setup.session.max allows: from now on the longest unused one goes`)
+    }
+    return openMemoryStore({ max, onFull })
+  }
+
   function prepare(given: unknown): PreparedSettings {
     const { settings, warnings } = readSettings(name, table, given)
     checkPath(settings, folder)
     const before = inUse
     const keeps = placeOf(settings, folder) === placeOf(before.settings, folder)
-    const store = keeps ? before.store : openStore(settings, folder, warn)
+    const store = keeps ? before.store : openStore(settings)
     return {
       warnings: settings.store === 'memory' && settings.path !== '' ? [...warnings, unusedPath] : warnings,
       unready: undefined,
@@ -163,17 +176,6 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
 }
 
 const unusedPath = 'setup.session.path is not used: setup.session.store is "memory"'
-
-function openStore(settings: Settings, folder: string, warn: (message: string) => void): SessionStore {
-  if (settings.store === 'file') {
-    return createFileStore({ folder: resolve(folder, settings.path), problemOf: problemOfFields, onProblem: warn })
-  }
-  const { max } = settings
-  const onFull = (): void => {
-    warn(`${max} sessions are there, as many as setup.session.max allows: from now on the longest unused one goes`)
-  }
-  return createMemoryStore({ max, onFull })
-}
 
 function checkCookie(text: string): string | undefined {
   if (text === adminCookieName) return 'must be another name: that one is the cookie of the admin panel'

@@ -1,0 +1,35 @@
+import type { Unsubscribe } from '../../lib/events/broker.ts'
+import type { SynchronousBroker } from '../../lib/events/local-broker.ts'
+
+/** A broker, and who listens to it: names in the order in which they were subscribed to. */
+export interface WatchedBroker {
+  readonly broker: SynchronousBroker
+  readonly listening: readonly string[]
+}
+
+/** Watches who listens to a broker. */
+export function watched(inner: SynchronousBroker): WatchedBroker {
+  const listening: string[] = []
+  const listen = (name: string, unsubscribe: Unsubscribe): Unsubscribe => {
+    listening.push(name)
+    return () => {
+      listening.splice(listening.indexOf(name), 1)
+      unsubscribe()
+    }
+  }
+  const broker: SynchronousBroker = {
+    publish: (channel, text, limits) => inner.publish(channel, text, limits),
+    read: (channel, since) => inner.read(channel, since),
+    subscribe: (channel, listener) => listen(channel, inner.subscribe(channel, listener)),
+    push: (queue, text, limits) => inner.push(queue, text, limits),
+    take: (queue) => inner.take(queue),
+    putBack: (queue, event) => inner.putBack(queue, event),
+    onAvailable: (queue, listener) => listen(queue, inner.onAvailable(queue, listener)),
+    get dropped() {
+      return inner.dropped
+    },
+    sweep: () => inner.sweep(),
+    close: () => inner.close(),
+  }
+  return { broker, listening }
+}
