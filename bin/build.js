@@ -23,7 +23,7 @@ if (!existsSync(compiler)) {
 }
 
 // Node loads the module hooks by their own file; the words of the command line are loaded when they are given.
-const apart = ['routing/module-hooks.js', 'cli/check.js', 'cli/init.js', 'cli/passwd.js', 'cli/routes.js']
+const apart = ['routing/module-hooks.js', 'cli/check.js', 'cli/init.js', 'cli/passwd.js', 'cli/routes.js', 'cli/primary.js', 'cli/worker.js']
 const built =
   run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], root) &&
   bundle(aside, 'cli/main.js', 'cli/bundle.js', apart)

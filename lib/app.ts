@@ -9,9 +9,10 @@ import { buildApplication, type SetupApp } from './application.ts'
 import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
-import { describe } from './control/commands.ts'
 import type { Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
+import type { Change } from './control/relay.ts'
+import { createSharedControl, follow } from './control/shared.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { maxConnections } from './http/file-descriptors.ts'
@@ -26,7 +27,9 @@ import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Histogram } from './metrics/histogram.ts'
 import { Metrics } from './metrics/metrics.ts'
+import type { ProcessPart } from './process-part.ts'
 import { publicFiles } from './public-files.ts'
+import { createServerCommands } from './server-commands.ts'
 import { createRequestServer } from './server.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
@@ -54,6 +57,8 @@ export interface AppOptions {
   readonly listenFd?: number
   /** Called when a stop begins, whoever asked for it. */
   readonly onStop?: () => void
+  /** Given where this is one of several processes of a server. */
+  readonly part?: ProcessPart
 }
 
 /** A server. */
@@ -65,6 +70,8 @@ export interface App extends SetupApp {
    * came first; then call `stop`.
    */
   start(): Promise<Address>
+  /** Takes up what another process of this server has carried out. Rejects when this one cannot. */
+  follow(change: Change): Promise<void>
   /** Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed. */
   stop(): Promise<void>
   /** Whether a stop has begun, whoever asked for it. */
@@ -92,11 +99,13 @@ export function createApp(options: AppOptions = {}): App {
   const staticFiles = publicFiles(config['paths.public'], inFolder, (message, error) => {
     log('response').error(message, error)
   })
-  const logs = openLogs(config, inFolder(config['paths.log']))
+  const { part } = options
+  const announces = part === undefined || part.number === 1
+  const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
 
-  const appKey = chooseAppKey(config)
-  const built = buildApplication(loaded, appKey.key, log)
+  const appKey = part?.appKey ?? chooseAppKey(config)
+  const built = buildApplication(loaded, appKey.key, log, part?.seams)
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
@@ -176,9 +185,15 @@ export function createApp(options: AppOptions = {}): App {
     recentLines: logs.recent,
     control: () => control,
     ready: () => started && !stop.begun,
+    setupToken: part?.setupToken,
+    loginThrottle: part?.loginThrottle,
   })
-  let applicationWarnings: readonly string[] = []
+  const commands = createServerCommands({ application, runTimeRoutes, views, renewCertificates, log })
   let started = false
+  let resolveLoaded: () => void
+  let taken = new Promise<void>((resolve) => {
+    resolveLoaded = resolve
+  })
 
   async function start(): Promise<Address> {
     if (started) throw new Error('Cannot start: the server has been started before')
@@ -193,28 +208,50 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   async function loadAndListen(): Promise<Address> {
-    log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
-    for (const warning of loaded.warnings) log('config').warn(warning)
-    for (const warning of appKey.warnings) log('config').warn(warning)
-    panel.open()
-    const found = await application.start()
-    for (const problem of [...found.problems, ...found.broken]) log('config').error(describe(problem))
-    for (const problem of [...found.incomplete, ...found.notes]) log('config').warn(describe(problem))
-    applicationWarnings = [...found.problems, ...found.broken, ...found.incomplete, ...found.notes].map(describe)
+    if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
+    for (const warning of announces ? [...loaded.warnings, ...appKey.warnings] : []) log('config').warn(warning)
+    panel.open(announces)
+    await commands.load(announces)
+    if (part !== undefined) await catchUp(part)
     const address = await listen()
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
       throw new Error('Cannot start: the server is being stopped')
     }
-    log('server').info(`listening on ${address.url}`)
+    if (part === undefined) log('server').info(`listening on ${address.url}`)
+    else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
     return address
+  }
+
+  /** Takes up what other processes have carried out before this one was there, or while it loaded. */
+  async function catchUp(part: ProcessPart): Promise<void> {
+    if (part.missed.admin !== undefined) panel.takeAdminState(part.missed.admin)
+    for (const change of part.missed.changes) await follow(followers, change)
+    resolveLoaded()
+    await part.beforeListening()
+    await taken
+  }
+
+  /** In the order in which they come, and not before the files are loaded. */
+  function takeUp(change: Change): Promise<void> {
+    const done = taken.then(() => follow(followers, change))
+    taken = done.catch(() => undefined) // Who sent the change is told; the next one is not held up by it.
+    return done
   }
 
   function listen(): Promise<Address> {
     const { 'server.host': host, 'server.port': port } = config
     if (options.listenFd === undefined) return listener.listen(host, port)
-    log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
+    if (announces) {
+      log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
+    }
     return listener.listenOn(options.listenFd)
+  }
+
+  function renewCertificates(): boolean {
+    const renewed = readCertificates(loaded)
+    if (renewed !== undefined) listener.setCertificates(renewed)
+    return renewed !== undefined
   }
 
   let webSocketsClosed: Promise<void> | undefined
@@ -239,32 +276,15 @@ export function createApp(options: AppOptions = {}): App {
 
   function warnings(): readonly string[] {
     const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofKeys, ...applicationWarnings, ...logs.problems()]
+    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...logs.problems()]
   }
 
-  const control = createLocalControl({
-    'routes.reload': async () => {
-      const result = await application.reload()
-      applicationWarnings = result.warnings
-      log('server').info(`routes reloaded: ${result.totalDeleted} removed, ${result.totalLoaded} loaded`)
-      for (const warning of result.warnings) log('config').warn(warning)
-      return result
-    },
-    'routes.add': ({ record, persist }) => runTimeRoutes.add(record, persist),
-    'routes.delete': ({ name }) => ({ deleted: runTimeRoutes.remove(name) }),
-    'cache.clear': () => views.clear(),
-    ...panel.handlers,
-    'logs.reopen': () => logs.reopen(),
-    'certificates.reload': () => {
-      const renewed = readCertificates(loaded)
-      if (renewed === undefined) return
-      listener.setCertificates(renewed)
-      log('server').info('certificates reloaded')
-    },
-    stop: () => {
-      void stop.begin()
-    },
-  })
+  const followers = { ...commands.followers, ...panel.followers }
+  const handlers = { ...commands.handlers, ...panel.handlers }
+  const control =
+    part === undefined
+      ? createLocalControl({ ...handlers, 'logs.reopen': () => logs.reopen(), stop: () => void stop.begin() })
+      : createSharedControl({ handlers, relay: part.relay, adminState: panel.adminState })
 
   return {
     config: withGroups(config),
@@ -272,6 +292,7 @@ export function createApp(options: AppOptions = {}): App {
     channel: events.channel,
     queue: events.queue,
     control,
+    follow: takeUp,
     start,
     stop: () => stop.begin(),
     get stopping() {

@@ -88,6 +88,12 @@ export class CredentialStore {
     })
   }
 
+  /** Takes over the credentials that another process of this server has made and saved. */
+  take(credentials: AdminCredentials, keySaved: boolean): void {
+    this.#current = credentials
+    this.#keySaved = keySaved
+  }
+
   #takeFromFile(): void {
     const { file } = this.#options
     const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)

@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/table.ts'
 import type { CommandHandlers, Control } from '../control/commands.ts'
+import type { AdminState, Change, CommandFollowers } from '../control/relay.ts'
 import type { Logger } from '../log/logger.ts'
 import type { RecentLines } from '../log/recent-lines.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
@@ -18,7 +19,9 @@ import { CredentialStore } from './credential-store.ts'
 import type { AdminPort, DryMatch } from './port.ts'
 import { createSessionTotals } from './session-totals.ts'
 import { noCounters, readCounters, readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
+import { makeSetupToken } from './setup-token.ts'
 import { createSystemRoutes } from './table.ts'
+import { createLoginThrottle, type LoginThrottle } from './throttle.ts'
 
 export interface PanelOptions {
   readonly config: Config
@@ -34,15 +37,30 @@ export interface PanelOptions {
   /** Given late, since its handlers are the panel's in part. */
   readonly control: () => Control
   readonly ready: () => boolean
+  /** What a setup from afar must show: 128 random bits of this server's own unless given. */
+  readonly setupToken: string | undefined
+  /** Counts the failed logins; a throttle of this process unless given. */
+  readonly loginThrottle: LoginThrottle | undefined
 }
+
+type OwnCommand = 'trace.set' | 'bench.start' | 'admin.setup' | 'admin.secret'
 
 export interface Panel {
   /** The commands that the panel carries out. */
-  readonly handlers: Pick<CommandHandlers, 'trace.set' | 'bench.start' | 'admin.setup' | 'admin.secret'>
+  readonly handlers: Pick<CommandHandlers, OwnCommand>
+  /** What takes them up when another process has carried them out. */
+  readonly followers: Pick<CommandFollowers, OwnCommand>
+  /** What the panels of other processes must know. */
+  adminState(): AdminState
+  /** Takes over what the panel of another process knows. */
+  takeAdminState(state: AdminState): void
   /** Whether the `app_key` in use is in the configuration file. */
   readonly keySaved: boolean
-  /** Registers the system routes and says what a first setup needs. To be called once, at the start. */
-  open(): void
+  /**
+   * Registers the system routes. To be called once, at the start.
+   * @param announces whether to log what a first setup needs
+   */
+  open(announces: boolean): void
   /** Ends what runs in the background. */
   close(): void
 }
@@ -79,6 +97,8 @@ export function createPanel(options: PanelOptions): Panel {
     config,
     control: { apply: (command) => options.control().apply(command) },
     credentials: () => store.current,
+    setupToken: options.setupToken ?? makeSetupToken(),
+    loginThrottle: options.loginThrottle ?? createLoginThrottle(),
     status: () => readStatus(sources, countersAtStart),
     prometheus: () => renderPrometheus(readTotals(sources)),
     history: () => history.snapshot(),
@@ -93,25 +113,44 @@ export function createPanel(options: PanelOptions): Panel {
   }
   const { routes, announceSetup } = createSystemRoutes(port)
 
+  function startBench(): void {
+    sources.metrics.resetWindow()
+    sources.eventLoop.reset()
+    sources.queueWaits.reset()
+    sources.restQueueWaits.reset()
+    countersAtStart = readCounters(sources)
+  }
+
+  function takeAdminState(state: AdminState): void {
+    const { keySaved, ...credentials } = state
+    store.take(credentials, keySaved)
+  }
+
+  function followAdmin({ admin }: Change): void {
+    if (admin !== undefined) takeAdminState(admin)
+  }
+
   return {
     handlers: {
       'trace.set': ({ module, enabled, ttlSeconds }) => trace.set(module, enabled, ttlSeconds),
-      'bench.start': () => {
-        sources.metrics.resetWindow()
-        sources.eventLoop.reset()
-        sources.queueWaits.reset()
-        sources.restQueueWaits.reset()
-        countersAtStart = readCounters(sources)
-      },
+      'bench.start': startBench,
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
       'admin.secret': () => store.ensureSecret(),
     },
+    followers: {
+      'trace.set': ({ command: { module, enabled } }) => trace.set(module, enabled),
+      'bench.start': startBench,
+      'admin.setup': followAdmin,
+      'admin.secret': followAdmin,
+    },
+    adminState: () => ({ ...store.current, keySaved: store.keySaved }),
+    takeAdminState,
     get keySaved() {
       return store.keySaved
     },
-    open: () => {
+    open: (announces) => {
       for (const route of routes) registry.add(route)
-      announceSetup()
+      if (announces) announceSetup()
     },
     close: () => {
       history.close()

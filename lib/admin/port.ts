@@ -11,6 +11,7 @@ import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from '../views/cache.ts'
 import type { AdminCredentials } from './credentials.ts'
 import type { Status } from './status.ts'
+import type { LoginThrottle } from './throttle.ts'
 
 /** A route as the listings show it. */
 export interface ListedRoute {
@@ -31,6 +32,10 @@ export interface AdminPort {
   readonly control: Control
   /** The present name, password hash and secret. */
   credentials(): AdminCredentials
+  /** What a setup from afar must show. */
+  readonly setupToken: string
+  /** Counts the failed logins. */
+  readonly loginThrottle: LoginThrottle
   /** The document of `/svc-status`. */
   status(): Status
   /** The text of `/svc-metrics`. */

@@ -31,12 +31,16 @@ const forwardingFields = [
   'x-real-ip',
 ]
 
-/** Makes the token of this process: 128 random bits. */
-export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' | 'log'>): SetupToken {
-  const { config } = port
+/** Makes a token: 128 random bits. */
+export function makeSetupToken(): string {
+  return randomBytes(16).toString('hex')
+}
+
+/** Asks for the token of this server where a setup needs it. */
+export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' | 'setupToken' | 'log'>): SetupToken {
+  const { config, setupToken: token } = port
   const mode = config['admin.setup_token']
   const proxies = createClientAddress(config['server.trusted_proxies'])
-  const token = randomBytes(16).toString('hex')
   let announced = false
 
   function isNear(ctx: Context): boolean {

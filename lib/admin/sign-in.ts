@@ -15,15 +15,17 @@ import { createPasswordCheck, equalTexts } from './password.ts'
 import type { AdminPort } from './port.ts'
 import { checkSetup } from './setup-rules.ts'
 import { createSetupToken } from './setup-token.ts'
-import { createLoginThrottle, type ThrottleOptions } from './throttle.ts'
+import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
 /** What signing in needs of the panel's port. */
-export type SignInPort = Pick<AdminPort, 'config' | 'control' | 'credentials' | 'match' | 'pages' | 'log'>
+export type SignInPort = Pick<AdminPort, 'config' | 'control' | 'credentials' | 'match' | 'pages' | 'setupToken' | 'log'>
 
 /** Besides the port; `now` and `wait` for tests. */
 export interface SignInOptions extends ThrottleOptions {
   /** Whether a GET on a system route's URL changes something, so that no login leads there. */
   readonly changes: Changes
+  /** Counts the failed logins; one of its own unless given. */
+  readonly throttle?: LoginThrottle
 }
 
 /** The actions, and what the start must call. */
@@ -51,7 +53,7 @@ const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   const { config } = port
   const now = options.now ?? Date.now
-  const throttle = createLoginThrottle(options)
+  const throttle = options.throttle ?? createLoginThrottle(options)
   const passwords = createPasswordCheck()
   const setupToken = createSetupToken(port)
 
@@ -104,7 +106,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
-    const refusedFor = throttle.begin(ctx.ip)
+    const refusedFor = await throttle.begin(ctx.ip)
     if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
     if (!(await areRight(typed.user, form.get('password') ?? ''))) {
       port.log.info(`failed login by ${ctx.ip}`)

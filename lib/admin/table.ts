@@ -84,7 +84,7 @@ const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
 /** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
 export function createSystemRoutes(port: AdminPort): SystemRoutes {
   const guard = createGuard(port)
-  const signIn = createSignIn(port, { changes: changesOnGet })
+  const signIn = createSignIn(port, { changes: changesOnGet, throttle: port.loginThrottle })
   const handlers = createHandlers(port, signIn)
   const routes = systemRoutes
     .filter((row) => row.always || port.config['admin.enabled'])

@@ -9,6 +9,7 @@
  * would all begin before the first has failed.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { MaybePromise } from '../maybe-promise.ts'
 
 /** What a test may want to hold. */
 export interface ThrottleOptions {
@@ -19,12 +20,17 @@ export interface ThrottleOptions {
 }
 
 export interface LoginThrottle {
-  /** Asks before a password is looked at. Returns 0: go on; or the seconds after which to try again. */
-  begin(address: string): number
+  /** Asks before a password is looked at. Answers 0: go on; or the seconds after which to try again. */
+  begin(address: string): MaybePromise<number>
   /** The password was right: the address begins anew. */
   succeeded(address: string): void
   /** The password was wrong. Resolves when it may be said: with 0, or with the seconds after which to try again. */
   failed(address: string): Promise<number>
+}
+
+/** A throttle of this process. */
+export interface LocalThrottle extends LoginThrottle {
+  begin(address: string): number
 }
 
 const windowMs = 60_000
@@ -36,7 +42,7 @@ const maxWaiting = 50
 const maxAddresses = 10_000
 
 /** Makes a throttle. Its memory is bounded: 10,000 addresses with 100 times each. */
-export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): LoginThrottle {
+export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): LocalThrottle {
   /** The times of each network's attempts, oldest first; the network with the latest attempt last. */
   const attempts = new Map<string, number[]>()
   let waiting = 0

@@ -7,14 +7,26 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
+import { processCount } from '../cluster/process-count.ts'
 import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
 import { takeAppKey, type GivenAppKey } from '../systemd/credentials.ts'
-import { takeListenFds } from '../systemd/listen-fds.ts'
+import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
 import { createNotifier, type Notifier } from '../systemd/notify.ts'
 import { version } from '../version.ts'
 import { isFileError, textOfFileError } from './failure.ts'
+import { handleUncaught, logFatal } from './uncaught.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
+
+/** Tells a worker its number; its primary sets it. */
+const workerNumber = 'SVC_PROCESS'
+
+/** A line for the log of a module. */
+interface Note {
+  readonly module: string
+  readonly level: 'info' | 'warn'
+  readonly message: string
+}
 
 /** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
 export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
@@ -56,8 +68,11 @@ export async function main(args: readonly string[]): Promise<void> {
       process.exitCode = await passwd(configFile(options), () => load(options, takeAppKey(process.env)))
       return
     }
-    case 'start':
-      await start(options)
+    case 'start': {
+      const number = process.env[workerNumber]
+      delete process.env[workerNumber]
+      await (number === undefined ? start(options) : startWorker(Number(number)))
+    }
   }
 }
 
@@ -79,6 +94,13 @@ async function start(options: CommandOptions): Promise<void> {
     const warn = (message: string): void => app?.logger('server').warn(message)
     const notifier = createNotifier({ env: process.env, pid: process.pid, warn })
     const loaded = load(options, given)
+    const count = processCount(loaded.config)
+    if (count > 1) {
+      const { runPrimary } = await import('./primary.ts')
+      const notes = notesOf(given, passed)
+      const failed = exitStatus.failed
+      process.exit(await runPrimary({ loaded, configFile: configFile(options), count, listenFd: passed.fd, notifier, notes, failed }))
+    }
     app = createApp({
       loaded,
       configFile: configFile(options),
@@ -86,9 +108,8 @@ async function start(options: CommandOptions): Promise<void> {
       onStop: () => notifier.stopping(),
     })
     handleSignals(app, notifier)
-    handleUncaught(app)
-    if (given !== undefined) app.logger('config').info(`app_key comes from ${given.from}`)
-    if (passed.warning !== undefined) warn(passed.warning)
+    handleUncaught(app, exitStatus.failed)
+    for (const { module, level, message } of notesOf(given, passed)) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for what the start waits for.
     await Promise.race([app.start().then(({ url }) => notifier.ready(`listening on ${url}`)), app.stopped])
     await app.stopped
@@ -103,6 +124,20 @@ async function start(options: CommandOptions): Promise<void> {
     }
     process.exit(status)
   }
+}
+
+/** Runs one of several processes. */
+async function startWorker(number: number): Promise<void> {
+  const { runWorker } = await import('./worker.ts')
+  await runWorker(number, createApp, exitStatus)
+}
+
+/** What is to be said of what this process was given. */
+function notesOf(given: GivenAppKey | undefined, passed: PassedSocket): Note[] {
+  const notes: Note[] = []
+  if (given !== undefined) notes.push({ module: 'config', level: 'info', message: `app_key comes from ${given.from}` })
+  if (passed.warning !== undefined) notes.push({ module: 'server', level: 'warn', message: passed.warning })
+  return notes
 }
 
 function handleSignals(app: App, notifier: Notifier): void {
@@ -144,21 +179,6 @@ async function applyEach(app: App, signal: NodeJS.Signals, types: readonly Comma
     }
   }
   return failed
-}
-
-/** What nobody caught leaves the process in an unknown state: it is logged, and the service manager starts it anew. */
-function handleUncaught(app: App): void {
-  process.on('uncaughtException', (error: unknown, origin) => {
-    logFatal(app, 'error', `${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
-    process.exit(exitStatus.failed)
-  })
-  process.on('exit', () => app.closeLogs())
-}
-
-/** Says on standard error too why the server ends, when its log does not go to the console. */
-function logFatal(app: App, module: string, message: string, thrown: unknown): void {
-  app.logger(module).fatal(message, thrown)
-  if (!app.config['log.console']) process.stderr.write(`${message}\n`)
 }
 
 /** Ends the process once what was printed is on its way. */

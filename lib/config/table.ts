@@ -88,8 +88,7 @@ export const configTable = {
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
-    check: (count) => (count === 1 ? undefined : 'must be 1, since this version runs one process'),
-    meaning: 'Processes that share the port; `auto` is one a core. This version runs one, so it takes 1 alone.',
+    meaning: 'Processes that share the port; `auto` is one a core.',
   },
 
   'shared.url': {

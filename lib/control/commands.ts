@@ -101,6 +101,16 @@ export class RoutesUnsavedError extends Error {
   override readonly name = 'RoutesUnsavedError'
 }
 
+/** A command took effect here, and some other process has not taken it up. */
+export class NotEverywhereError extends Error {
+  override readonly name = 'NotEverywhereError'
+
+  /** @param missing a line for each process that has not, with the reason */
+  constructor(type: CommandType, missing: readonly string[]) {
+    super(`${type} has taken effect, but not everywhere: ${missing.join('; ')}`)
+  }
+}
+
 /** A command's name. */
 export type CommandType = keyof CommandTable
 

@@ -12,7 +12,7 @@ import type { ConsolePort } from './console.ts'
 import { nodeFileSystem } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
-import { LogFile } from './log-file.ts'
+import { LogFile, type LogTarget } from './log-file.ts'
 
 /** What the access log asks of a request. The request's context implements it, so that nothing is made for a line. */
 export interface AccessEntry {
@@ -54,12 +54,16 @@ export interface AccessLogOptions {
   readonly consolePort?: ConsolePort
   /** The file system to write to; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
+  /** Where lines go instead of the file. */
+  readonly target?: LogTarget
 }
 
 /** The access log. Everything is synchronous, and nothing throws. */
 export interface AccessLog {
   /** Takes the line of a request whose response has ended or whose client left. */
   write(entry: AccessEntry): void
+  /** Takes lines that another process of this server put together, each with its end. */
+  take(lines: string): void
   /** Goes on with the file that is at the path now, after logrotate moved the old one away. */
   reopen(): void
   /** Writes now what is held for the end of this turn. Call it before the process exits. */
@@ -100,7 +104,7 @@ class RequestLog implements AccessLog {
   constructor(options: AccessLogOptions) {
     const { now = Date.now, fileSystem = nodeFileSystem, consolePort = createProcessConsole() } = options
     const { report = () => {} } = options
-    const target = new LogFile(resolve(options.folder, options.file), fileSystem)
+    const target = options.target ?? new LogFile(resolve(options.folder, options.file), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     this.#now = now
     this.#renderLine = createRenderLine(options.format)
@@ -125,6 +129,10 @@ class RequestLog implements AccessLog {
     this.#appender.append(this.#renderLine(entry, this.#now()))
   }
 
+  take(lines: string): void {
+    this.#appender.append(lines, countOf(lines))
+  }
+
   reopen(): void {
     this.#appender.reopen()
   }
@@ -136,6 +144,12 @@ class RequestLog implements AccessLog {
   close(): void {
     this.#appender.close()
   }
+}
+
+function countOf(lines: string): number {
+  let count = 0
+  for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) count += 1
+  return count
 }
 
 type RenderLine = (entry: AccessEntry, nowMs: number) => string

@@ -94,10 +94,13 @@ export class Appender {
     return this.#outage?.reason
   }
 
-  /** Takes one line with its end. It may hold further lines that begin with a space: they belong to the first. */
-  append(line: string): void {
+  /**
+   * Takes one line with its end. It may hold further lines that begin with a space: they belong to the first.
+   * @param count how many lines it is, where it is more than one
+   */
+  append(line: string, count = 1): void {
     this.#text += line
-    this.#lines += 1
+    this.#lines += count
     if (this.#text.length >= this.#flushAt) this.#overflow()
     else if (!this.#scheduled) this.#schedule()
   }

@@ -10,6 +10,7 @@ import { ConsoleLines, createProcessConsole } from './console.ts'
 import type { ConsolePort } from './console.ts'
 import { nodeFileSystem } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
+import type { LogTarget } from './log-file.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './rotating-file.ts'
 import { isError, stackLines, textOf } from './stack.ts'
@@ -59,6 +60,8 @@ export interface LoggerOptions {
   readonly consolePort?: ConsolePort
   /** The file system to write to; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
+  /** Where lines go instead of the rotating file. */
+  readonly target?: LogTarget
 }
 
 /** The general log. Everything is synchronous. */
@@ -66,6 +69,8 @@ export interface Logger {
   /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger
   readonly trace: Trace
+  /** Takes lines that another process of this server put together, each with its end. */
+  take(lines: string): void
   /** Goes on with the file that is at the path now, after logrotate moved the old one away. */
   reopen(): void
   /** Writes now what is held for the end of this turn. Call it before the process exits. */
@@ -81,6 +86,8 @@ export interface Logger {
 }
 
 const megabyte = 2 ** 20
+/** Between two lines: a stack stays with its line. */
+const endOfLine = /(?<=\n)(?=[^ ])/
 
 /**
  * Opens the general log. A folder or file that cannot be written is no error: see `problem`.
@@ -115,7 +122,8 @@ class GeneralLog implements Logger {
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     const report = (level: 'info' | 'warn', message: string): void => this.module('logger')[level](message)
     const maxBytes = Math.ceil(options.maxSizeMb * megabyte)
-    const target = new RotatingFile({ path, maxBytes, maxFiles: options.maxFiles, fileSystem, report, alert, now })
+    const file = { path, maxBytes, maxFiles: options.maxFiles, fileSystem, report, alert, now }
+    const target = options.target ?? new RotatingFile(file)
     this.#appender = new Appender({ target, report, alert, now })
   }
 
@@ -137,6 +145,11 @@ class GeneralLog implements Logger {
     const made = this.#createModule(name)
     this.#modules.set(name, made)
     return made
+  }
+
+  take(lines: string): void {
+    this.#console?.append(lines)
+    for (const line of lines.split(endOfLine)) this.#appender.append(line)
   }
 
   reopen(): void {

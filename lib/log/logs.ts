@@ -7,6 +7,7 @@
  */
 import type { Config } from '../config/table.ts'
 import { createAccessLog, type AccessLog } from './access-log.ts'
+import type { LogTarget } from './log-file.ts'
 import { createLogger, type Logger, type ModuleLogger } from './logger.ts'
 import { RecentLines } from './recent-lines.ts'
 
@@ -25,22 +26,30 @@ export interface Logs {
   close(): void
 }
 
+/** Where the lines of a process go that does not write the files itself. */
+export interface LogTargets {
+  readonly general: LogTarget
+  readonly access: LogTarget
+}
+
 /**
  * Opens the logs.
  * @param folder `paths.log`, absolute
+ * @param targets given: lines go there instead of to files and console
  */
-export function openLogs(config: Config, folder: string): Logs {
+export function openLogs(config: Config, folder: string, targets?: LogTargets): Logs {
   const recent = new RecentLines()
   const general = createLogger({
     folder,
     file: config['log.file'],
     level: config['log.level'],
-    console: config['log.console'],
+    console: config['log.console'] && targets === undefined,
     maxSizeMb: config['log.max_size_mb'],
     maxFiles: config['log.max_files'],
     format: config['log.format'],
     trace: config.trace,
     onLine: (...line) => recent.add(...line),
+    ...(targets !== undefined && { target: targets.general }),
   })
   const access = config['access_log.enabled']
     ? createAccessLog({
@@ -48,6 +57,7 @@ export function openLogs(config: Config, folder: string): Logs {
         file: config['access_log.file'],
         format: config['access_log.format'],
         report: (level, message) => general.module('logger')[level](message),
+        ...(targets !== undefined && { target: targets.access }),
       })
     : undefined
   const both = [access, general]

@@ -7,8 +7,9 @@ import { RouteRefusedError, type AddResult } from '../control/commands.ts'
 import type { Chain } from '../middleware/compose.ts'
 import type { MiddlewareSet } from '../middleware/host.ts'
 import { forgetRoute, persistedFile, persistRoute } from './persisted-routes.ts'
-import { parseRecord, type RecordRules } from './record.ts'
+import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type Registry } from './registry.ts'
+import type { RouteRecord } from './route.ts'
 import type { RouteBuilder } from './route-builder.ts'
 import { readRouteFiles } from './route-files.ts'
 
@@ -39,15 +40,10 @@ export class RunTimeRoutes {
    *   has changed then.
    */
   async add(record: unknown, persist: boolean): Promise<AddResult> {
-    const { root, routesFolder, registry, builder } = this.#options
+    const { routesFolder, registry, builder } = this.#options
     const middleware = this.#options.middleware()
-    const rules: RecordRules = {
-      root,
-      middlewareKnown: (name) => middleware.byName.has(name),
-      middlewareNames: () => middleware.byName.keys(),
-    }
-    const parsed = parseRecord(record, rules)
-    if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
+    const rules = this.#rules(middleware)
+    const parsed = this.#parse(record, rules)
     const { name } = parsed.record
     const { route, problem } = await builder.build(parsed, middleware)
     if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
@@ -62,6 +58,16 @@ export class RunTimeRoutes {
   }
 
   /**
+   * Registers a route that another process of the server has registered. One that has come with the files by now is there.
+   * @throws RouteRefusedError as `add` does
+   */
+  async take(record: unknown): Promise<void> {
+    const parsed = this.#parse(record, this.#rules(this.#options.middleware()))
+    const present = this.#options.registry.get(parsed.record.name)
+    if (present === undefined || !isSame(present.record, parsed.record)) await this.add(record, false)
+  }
+
+  /**
    * Removes an application's route, also from `admin.json`. Returns whether there was one.
    * @throws RoutesUnsavedError when `admin.json` cannot be written; nothing has changed then
    */
@@ -71,6 +77,25 @@ export class RunTimeRoutes {
     const forgotten = forgetRoute(routesFolder, name)
     return registry.remove(name) || forgotten
   }
+
+  #rules(middleware: MiddlewareSet): RecordRules {
+    return {
+      root: this.#options.root,
+      middlewareKnown: (name) => middleware.byName.has(name),
+      middlewareNames: () => middleware.byName.keys(),
+    }
+  }
+
+  #parse(record: unknown, rules: RecordRules): GoodRecord {
+    const parsed = parseRecord(record, rules)
+    if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
+    return parsed
+  }
+}
+
+function isSame(a: RouteRecord, b: RouteRecord): boolean {
+  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same.
+  return fields.every((field) => a[field] === b[field])
 }
 
 /** A name in two route files fails every reload, and at a start hides one of the two. */

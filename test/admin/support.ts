@@ -25,7 +25,7 @@ import { emptyRestPool } from '../support/rest-pool.ts'
 /** What the tests of this folder use of the panel's port. */
 export type TestPort = Pick<
   AdminPort,
-  'config' | 'control' | 'credentials' | 'match' | 'routes' | 'pages' | 'log'
+  'config' | 'control' | 'credentials' | 'match' | 'routes' | 'pages' | 'setupToken' | 'log'
 >
 
 /** A port, what it holds, and the log lines `LEVEL message` that were written. */
@@ -63,6 +63,7 @@ export function makePort(
         apply(command as unknown as Command, held) as Promise<CommandTable[T]['answers']>,
     },
     credentials: () => held.credentials,
+    setupToken: '0123456789abcdef0123456789abcdef',
     routes: () => registry.list().map(({ record, system }) => ({ record, system })),
     match: (method, path) => {
       const match = registry.find(method, path)

@@ -1,0 +1,92 @@
+/**
+ * The process of the primary: its logs, its signals, its exit status.
+ */
+import { resolve } from 'node:path'
+import { chooseAppKey } from '../app-key.ts'
+import { startPrimary, type Primary } from '../cluster/primary.ts'
+import { prepareWorkers } from '../cluster/worker-process.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { openLogs, type Logs } from '../log/logs.ts'
+import type { Notifier } from '../systemd/notify.ts'
+import { serverName } from '../version.ts'
+
+export interface RunPrimaryOptions {
+  readonly loaded: LoadedConfig
+  readonly configFile: string
+  /** How many workers, from 2. */
+  readonly count: number
+  readonly listenFd: number | undefined
+  readonly notifier: Notifier
+  /** What is to be said first: where the key comes from, what is wrong with a passed socket. */
+  readonly notes: readonly { readonly module: string; readonly level: 'info' | 'warn'; readonly message: string }[]
+  /** The exit status of a failure. */
+  readonly failed: number
+}
+
+/** Runs the primary. Resolves with the exit status when all has ended. */
+export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
+  const { loaded, count, notifier } = options
+  const { config } = loaded
+  const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
+  const log = logs.module('server')
+  process.on('exit', () => logs.close())
+  process.on('uncaughtException', (error: unknown, origin) => {
+    logs.module('error').fatal(`${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
+    process.exit(options.failed)
+  })
+  log.info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, ${count} workers`)
+  for (const { module, level, message } of options.notes) logs.module(module)[level](message)
+  prepareWorkers(process.argv.slice(2))
+  const primary = startPrimary({
+    loaded,
+    configFile: options.configFile,
+    appKey: chooseAppKey(config),
+    logs,
+    count,
+    listenFd: options.listenFd,
+    onReady: ({ url }) => {
+      log.info(`listening on ${url}`)
+      notifier.ready(`listening on ${url}, ${count} processes`)
+    },
+    onStop: () => notifier.stopping(),
+  })
+  handleSignals(primary, logs, notifier, options.failed)
+  const status = await primary.done
+  log.info('all processes have stopped')
+  await notifier.told()
+  return status
+}
+
+function handleSignals(primary: Primary, logs: Logs, notifier: Notifier, failed: number): void {
+  const log = logs.module('server')
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) {
+        log.warn(`${signal} again: exiting at once`)
+        primary.kill()
+        process.exit(failed)
+      }
+      stopping = true
+      log.info(`${signal}: stopping`)
+      primary.stop()
+    })
+  }
+  process.on('SIGHUP', () => void reload(primary, logs, notifier))
+  process.on('SIGUSR2', () => primary.reopenLogs())
+}
+
+async function reload(primary: Primary, logs: Logs, notifier: Notifier): Promise<void> {
+  notifier.reloading()
+  primary.reopenLogs()
+  let failures = 0
+  for (const type of ['certificates.reload', 'routes.reload'] as const) {
+    try {
+      await primary.apply({ type })
+    } catch (error) {
+      failures += 1
+      logs.module('server').error(`SIGHUP: ${(error as Error).message}`)
+    }
+  }
+  notifier.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+}

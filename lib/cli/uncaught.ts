@@ -1,0 +1,19 @@
+/**
+ * The last words of a server: what nobody caught, and what keeps it from starting.
+ */
+import type { App } from '../app.ts'
+
+/** What nobody caught leaves the process in an unknown state: it is logged, and whoever watches starts it anew. */
+export function handleUncaught(app: App, status: number): void {
+  process.on('uncaughtException', (error: unknown, origin) => {
+    logFatal(app, 'error', `${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
+    process.exit(status)
+  })
+  process.on('exit', () => app.closeLogs())
+}
+
+/** Says on standard error too why the server ends, when its log does not go to the console. */
+export function logFatal(app: App, module: string, message: string, thrown: unknown): void {
+  app.logger(module).fatal(message, thrown)
+  if (!app.config['log.console']) process.stderr.write(`${message}\n`)
+}

@@ -1,0 +1,19 @@
+/**
+ * What a worker is told when it begins: all that the processes of a server must have alike, so that it reads no
+ * configuration of its own. One that takes the place of another months later runs as those beside it do.
+ */
+import type { AppKey } from '../app-key.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Missed } from './control-host.ts'
+
+export interface Joining {
+  /** The configuration as the primary read it; `trace` is as it is by now. */
+  readonly loaded: Omit<LoadedConfig, 'document'>
+  readonly configFile: string
+  readonly appKey: AppKey
+  readonly count: number
+  /** The descriptor of the passed socket in the primary, where there is one. */
+  readonly listenFd?: number
+  readonly setupToken: string
+  readonly missed: Missed
+}

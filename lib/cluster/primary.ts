@@ -1,0 +1,146 @@
+/**
+ * The primary: the first process of a server of several. It serves no request. It starts the workers and replaces those
+ * that end, writes the logs, carries commands, and holds what the workers share.
+ */
+import type { AppKey } from '../app-key.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Command } from '../control/commands.ts'
+import type { WholeCommandType } from '../control/relay.ts'
+import { makeSetupToken } from '../admin/setup-token.ts'
+import { createLocalBroker } from '../events/local-broker.ts'
+import type { Address } from '../listener.ts'
+import type { Logs } from '../log/logs.ts'
+import { TimedTrace } from '../log/timed-trace.ts'
+import { hostBroker } from './broker-host.ts'
+import { createControlHost, type Member } from './control-host.ts'
+import type { Joining } from './joining.ts'
+import { hostSessions } from './session-host.ts'
+import { createSupervisor, type Supervisor } from './supervisor.ts'
+import { hostThrottle } from './throttle.ts'
+import { startWorker, type WorkerProcess } from './worker-process.ts'
+
+export interface PrimaryOptions {
+  readonly loaded: LoadedConfig
+  /** Where setup saves the admin's credentials. */
+  readonly configFile: string
+  readonly appKey: AppKey
+  readonly logs: Logs
+  /** How many workers, from 2. */
+  readonly count: number
+  readonly listenFd: number | undefined
+  /** Called when every worker serves for the first time. */
+  readonly onReady: (address: Address) => void
+  /** Called when a stop begins, whoever asked for it. */
+  readonly onStop: () => void
+}
+
+export interface Primary {
+  /** Stops all workers gracefully; a second call joins the first. */
+  stop(): void
+  /** Ends all workers at once. */
+  kill(): void
+  /** Lets the workers carry out a command that a signal asks for. Rejects with what went wrong. */
+  apply(command: Command<'routes.reload' | 'certificates.reload'>): Promise<void>
+  /** Opens the log files anew. */
+  reopenLogs(): void
+  /** Resolves with the exit status when all workers have ended. */
+  readonly done: Promise<number>
+}
+
+/** Starts the workers. `prepareWorkers` has been called before. */
+export function startPrimary(options: PrimaryOptions): Primary {
+  const { loaded, logs, count, listenFd } = options
+  const { config } = loaded
+  const log = logs.module('server')
+  const setupToken = makeSetupToken()
+  const trace = new TimedTrace(logs.general.trace, (module, enabled) => {
+    log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`)
+    void control.spread({ command: { type: 'trace.set', module, enabled } })
+  })
+  const control = createControlHost({
+    log,
+    trace,
+    ask,
+    onDiverged: (member) => supervisor.replace(member.number),
+  })
+  const throttle = hostThrottle()
+  const events = hostBroker(createLocalBroker())
+  const sessions = hostSessions()
+  let address: Address | undefined
+
+  function start(number: number): WorkerProcess {
+    const worker = startWorker(number, logs)
+    const { peer } = worker
+    const member = { number, peer, serving: false }
+    for (const host of [events, sessions, throttle]) host.attach(peer)
+    peer.on('process.join', () => joining(member))
+    peer.on('process.begins', () => {
+      member.serving = true
+    })
+    peer.on('process.serves', (at) => {
+      address ??= at as Address // As the listener of the worker gives it.
+      supervisor.serves(number)
+    })
+    peer.on('process.ends', () => supervisor.ends(number))
+    return worker
+  }
+
+  function joining(member: Member): Joining {
+    const { file, folder, warnings } = loaded
+    const port = address?.port ?? config['server.port']
+    return {
+      loaded: {
+        config: { ...config, 'server.port': port, trace: logs.general.trace.state() as typeof config.trace },
+        file,
+        folder,
+        warnings,
+      },
+      configFile: options.configFile,
+      appKey: options.appKey,
+      count,
+      ...(listenFd !== undefined && { listenFd }),
+      setupToken,
+      missed: control.join(member),
+    }
+  }
+
+  function ask({ type }: Command<WholeCommandType>): void {
+    if (type === 'stop') stop()
+    else logs.reopen()
+  }
+
+  let stopping = false
+  function stop(): void {
+    if (stopping) return
+    stopping = true
+    options.onStop()
+    void supervisor.stop()
+  }
+
+  const supervisor: Supervisor = createSupervisor({
+    count,
+    start,
+    log,
+    stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
+    onReady: () => options.onReady(address as Address), // The first that serves has told it.
+    onGivenUp: () => {
+      stopping = true
+      options.onStop()
+    },
+  })
+
+  return {
+    stop,
+    kill: () => supervisor.kill(),
+    apply: async (command) => {
+      const first = supervisor.places.find(({ serving }) => serving)?.worker
+      if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
+      await first.peer.call('process.apply', command)
+    },
+    reopenLogs: () => logs.reopen(),
+    done: supervisor.done.then((status) => {
+      for (const part of [trace, events, sessions]) part.close()
+      return status
+    }),
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * The parts of an app that is one worker of several: what they share is reached by the channel to the primary, and log
+ * lines go through the pipes.
+ */
+import { resolve } from 'node:path'
+import type { AppOptions } from '../app.ts'
+import { openLogs, type Logs } from '../log/logs.ts'
+import { createClusterBroker } from './broker.ts'
+import type { Joining } from './joining.ts'
+import { logFds, PipeTarget } from './log-pipe.ts'
+import { createPeer, workerPort, type Peer } from './peer.ts'
+import { createClusterRelay } from './relay.ts'
+import { createClusterSessionStore } from './session-store.ts'
+import { createClusterThrottle } from './throttle.ts'
+
+/** What this worker is made of. */
+export interface WorkerParts {
+  readonly options: AppOptions
+  readonly logs: Logs
+  readonly peer: Peer
+}
+
+/**
+ * Joins the primary.
+ * @param number from 1
+ * @throws Error in a process that no primary made
+ */
+export async function joinPrimary(number: number): Promise<WorkerParts> {
+  const peer = createPeer(workerPort())
+  const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
+  const { loaded, configFile, appKey, count, listenFd, setupToken, missed } = joining
+  const { config } = loaded
+  const logFolder = resolve(loaded.folder, config['paths.log'])
+  const logs = openLogs(config, logFolder, {
+    general: new PipeTarget(logFds.general, resolve(logFolder, config['log.file'])),
+    access: new PipeTarget(logFds.access, resolve(logFolder, config['access_log.file'])),
+  })
+  const options: AppOptions = {
+    loaded: { ...loaded, document: undefined },
+    configFile,
+    ...(listenFd !== undefined && { listenFd }),
+    part: {
+      number,
+      count,
+      appKey,
+      logs,
+      seams: {
+        broker: createClusterBroker(peer),
+        openMemoryStore: (store) => createClusterSessionStore(peer, store),
+      },
+      relay: createClusterRelay(peer),
+      setupToken,
+      loginThrottle: createClusterThrottle(peer),
+      missed,
+      beforeListening: async () => void (await peer.call('process.begins')),
+    },
+  }
+  return { options, logs, peer }
+}

@@ -1,0 +1,28 @@
+/**
+ * What an app is given when it is one of several processes of a server: what they share comes from outside then, where
+ * it otherwise is the app's own.
+ */
+import type { LoginThrottle } from './admin/throttle.ts'
+import type { AppKey } from './app-key.ts'
+import type { Seams } from './application.ts'
+import type { AdminState, Change, Relay } from './control/relay.ts'
+import type { Logs } from './log/logs.ts'
+
+export interface ProcessPart {
+  /** From 1. A process that takes the place of one that ended has its number. */
+  readonly number: number
+  /** How many there are. */
+  readonly count: number
+  /** The same in all of them, also where it is a random one. */
+  readonly appKey: AppKey
+  readonly logs: Logs
+  readonly seams: Seams
+  readonly relay: Relay
+  /** What a setup from afar must show. */
+  readonly setupToken: string
+  readonly loginThrottle: LoginThrottle
+  /** What the other processes were told since the start of the server. */
+  readonly missed: { readonly changes: readonly Change[]; readonly admin?: AdminState }
+  /** Called when the application is loaded. Resolves when every later change will be waited for. */
+  readonly beforeListening: () => Promise<void>
+}
