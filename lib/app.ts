@@ -105,7 +105,7 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = part?.appKey ?? chooseAppKey(config)
-  const built = buildApplication(loaded, appKey.key, log, part?.seams)
+  const built = buildApplication(loaded, appKey.key, log, part)
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
@@ -257,6 +257,7 @@ export function createApp(options: AppOptions = {}): App {
   let webSocketsClosed: Promise<void> | undefined
   const stop = createStop({
     log: log('server'),
+    lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
     drainDelayMs: config['server.drain_delay_s'] * 1000,
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
@@ -288,6 +289,7 @@ export function createApp(options: AppOptions = {}): App {
 
   return {
     config: withGroups(config),
+    process: { number: part?.number ?? 1, count: part?.count ?? 1 },
     logger: log,
     channel: events.channel,
     queue: events.queue,

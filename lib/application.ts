@@ -36,10 +36,19 @@ import { createViews, type Views } from './views/cache.ts'
 import type { WebSocketHandlers } from './websocket/connection.ts'
 import { createWebSockets, type WebSockets } from './websocket/sockets.ts'
 
+/** One of several processes of a server. */
+export interface ProcessPlace {
+  /** From 1. A process that takes the place of one that ended has its number. */
+  readonly number: number
+  readonly count: number
+}
+
 /** What a middleware module's `setup(app)` is given. */
 export interface SetupApp {
   /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
   readonly config: GroupedConfig
+  /** Which of the processes of this server it is, from 1, and how many there are: what is to be done once is for the first. */
+  readonly process: ProcessPlace
   /** The log of a module; a name of the application's own always passes the trace filter. */
   logger(module: string): ModuleLogger
   /** The channel with a name, as `ctx.channel` gives it. */
@@ -78,7 +87,7 @@ export function buildApplication(
   loaded: LoadedConfig,
   appKey: string,
   log: (module: string) => ModuleLogger,
-  seams: Seams = {},
+  { number = 1, count = 1, seams = {} }: Partial<ProcessPlace> & { readonly seams?: Seams } = {},
 ): ApplicationParts {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
@@ -137,7 +146,7 @@ export function buildApplication(
     folder: middlewareFolder,
     modules,
     builtIn,
-    app: { config: withGroups(config), logger: log, channel: events.channel, queue: events.queue },
+    app: { config: withGroups(config), process: { number, count }, logger: log, channel: events.channel, queue: events.queue },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })

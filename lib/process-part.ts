@@ -4,15 +4,11 @@
  */
 import type { LoginThrottle } from './admin/throttle.ts'
 import type { AppKey } from './app-key.ts'
-import type { Seams } from './application.ts'
+import type { ProcessPlace, Seams } from './application.ts'
 import type { AdminState, Change, Relay } from './control/relay.ts'
 import type { Logs } from './log/logs.ts'
 
-export interface ProcessPart {
-  /** From 1. A process that takes the place of one that ended has its number. */
-  readonly number: number
-  /** How many there are. */
-  readonly count: number
+export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */
   readonly appKey: AppKey
   readonly logs: Logs

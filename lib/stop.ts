@@ -15,6 +15,8 @@ import type { RequestServer } from './server.ts'
 
 export interface StopOptions {
   readonly log: ModuleLogger
+  /** What the log says at the end. */
+  readonly lastLine: string
   /** How long requests are still taken after the stop began; a server that does not listen does not wait. */
   readonly drainDelayMs: number
   /** The longest that the whole stop may take. */
@@ -72,7 +74,7 @@ export function createStop(options: StopOptions): Stop {
     } catch (error) {
       log.error('the background work could not be ended', error)
     }
-    log.info('stopped')
+    log.info(options.lastLine)
     resolveDone()
   }
 

@@ -394,6 +394,7 @@ describe('the end of a stop', () => {
   it('comes although the background work could not be ended', async () => {
     const said: string[] = []
     const stop = createStop({
+      lastLine: 'stopped',
       log: Object.assign(() => {}, silentLogger, { error: (message: string) => said.push(message) }),
       drainDelayMs: 0,
       timeoutMs: 1000,

@@ -4,10 +4,12 @@
  * System routes are ordinary entries of the registry. What they have of their own is the guard as their middleware, and
  * that they never wait for a worker of the HTTP pool.
  */
+import { NotEverywhereError } from '../control/commands.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../middleware/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'
 import { createGuard, type Change } from './guard.ts'
+import { refuse } from './json-body.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
@@ -95,10 +97,22 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
         record: { name, url, method, action: '', middleware: '', scope: '' },
         pattern: parsePattern(url),
         system: true,
-        target: compose(layers, handlers[name], noReports),
+        target: compose(layers, row.change === 'never' ? handlers[name] : tellingWho(handlers[name]), noReports),
       }
     })
   return { routes, announceSetup: () => signIn.announceSetup() }
+}
+
+/** A change that some process has not taken up: the answer says which, where other failures are for the log alone. */
+function tellingWho(action: Action): Action {
+  return async (ctx) => {
+    try {
+      return await action(ctx)
+    } catch (error) {
+      if (!(error instanceof NotEverywhereError)) throw error
+      return refuse(ctx, 500, error.message)
+    }
+  }
 }
 
 /** Whether a GET on a system route's URL changes something. */

@@ -128,6 +128,11 @@ async function start(options: CommandOptions): Promise<void> {
 
 /** Runs one of several processes. */
 async function startWorker(number: number): Promise<void> {
+  if (process.send === undefined) {
+    process.stderr.write(`${workerNumber} is set, which the first of several processes sets for the others: unset it\n`)
+    process.exitCode = exitStatus.usage
+    return
+  }
   const { runWorker } = await import('./worker.ts')
   await runWorker(number, createApp, exitStatus)
 }

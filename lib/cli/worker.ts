@@ -6,8 +6,6 @@
  */
 import type { App, AppOptions } from '../app.ts'
 import { joinPrimary } from '../cluster/worker.ts'
-import type { Command } from '../control/commands.ts'
-import type { Change } from '../control/relay.ts'
 import { isFileError } from './failure.ts'
 import { handleUncaught, logFatal } from './uncaught.ts'
 
@@ -24,17 +22,23 @@ export interface Statuses {
  * @param createApp given, so that it is the one that the command line has loaded
  */
 export async function runWorker(number: number, createApp: (options: AppOptions) => App, statuses: Statuses): Promise<void> {
-  const { options, peer } = await joinPrimary(number)
+  let resolveApp: (app: App) => void = () => {}
+  const made = new Promise<App>((resolve) => {
+    resolveApp = resolve
+  })
+  const { options, peer } = await joinPrimary(number, {
+    follow: async (change) => (await made).follow(change),
+    apply: async (command) => void (await (await made).control.apply(command)),
+    stop: () => void made.then((app) => app.stop()),
+  })
   const app = createApp(options)
+  resolveApp(app)
   handleUncaught(app, statuses.failed)
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   process.on('SIGTERM', () => {
     peer.tell('process.ends')
     void app.stop()
   })
-  peer.on('control.follow', (change) => app.follow(change as Change))
-  peer.on('process.apply', async (command) => void (await app.control.apply(command as Command)))
-  peer.on('process.stop', () => void app.stop())
   void peer.closed.then(() => {
     if (!app.stopping) app.logger('server').fatal('the primary process is gone: stopping')
     void app.stop()

@@ -87,10 +87,9 @@ export function startPrimary(options: PrimaryOptions): Primary {
 
   function joining(member: Member): Joining {
     const { file, folder, warnings } = loaded
-    const port = address?.port ?? config['server.port']
     return {
       loaded: {
-        config: { ...config, 'server.port': port, trace: logs.general.trace.state() as typeof config.trace },
+        config: { ...config, trace: logs.general.trace.state() as typeof config.trace }, // It has the same names.
         file,
         folder,
         warnings,

@@ -4,7 +4,6 @@
  * Surprise: at the first start nothing is replaced. What ends one worker then, a route file that is no JSON say, ends all
  * of them, and the server ends with that worker's status, as a server of one process does.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Ending, WorkerProcess } from './worker-process.ts'
 
@@ -56,6 +55,7 @@ interface Slot {
   startedAt: number
   /** How often in a row it ended soon after its start. */
   failures: number
+  restart: NodeJS.Timeout | undefined
   /** Whether its end was asked for. */
   ending: boolean
 }
@@ -73,7 +73,7 @@ const graceMs = 2000
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
   const slots = Array.from({ length: count }, (_, at): Slot => {
-    return { number: at + 1, worker: undefined, serving: false, startedAt: 0, failures: 0, ending: false }
+    return { number: at + 1, worker: undefined, serving: false, startedAt: 0, failures: 0, restart: undefined, ending: false }
   })
   let wasReady = false
   let stopping = false
@@ -106,9 +106,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
     const waitMs = slot.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (slot.failures - 2), longestDelayMs)
     log.error(`${what}; another takes its place${waitMs === 0 ? '' : ` in ${waitMs} ms`}`)
-    void delay(waitMs).then(() => {
-      if (!stopping) start(slot)
-    })
+    if (waitMs === 0) return start(slot)
+    slot.restart = setTimeout(() => start(slot), waitMs)
   }
 
   function isHealthy(slot: Slot): boolean {
@@ -130,6 +129,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (stopping) return done
     stopping = true
     for (const slot of slots) {
+      clearTimeout(slot.restart)
       if (slot.worker !== undefined) endGracefully(slot, slot.worker)
     }
     endIfEmpty()

@@ -4,6 +4,8 @@
  */
 import { resolve } from 'node:path'
 import type { AppOptions } from '../app.ts'
+import type { Command } from '../control/commands.ts'
+import type { Change } from '../control/relay.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterBroker } from './broker.ts'
 import type { Joining } from './joining.ts'
@@ -20,13 +22,26 @@ export interface WorkerParts {
   readonly peer: Peer
 }
 
+/** What the primary may ask of this worker from the moment it has joined, so before there is an app. */
+export interface WorkerDuties {
+  /** Takes up a change. */
+  readonly follow: (change: Change) => Promise<void>
+  /** Carries out a command that a signal asks for. */
+  readonly apply: (command: Command) => Promise<void>
+  /** Stops gracefully. */
+  readonly stop: () => void
+}
+
 /**
  * Joins the primary.
  * @param number from 1
  * @throws Error in a process that no primary made
  */
-export async function joinPrimary(number: number): Promise<WorkerParts> {
+export async function joinPrimary(number: number, duties: WorkerDuties): Promise<WorkerParts> {
   const peer = createPeer(workerPort())
+  peer.on('control.follow', (change) => duties.follow(change as Change))
+  peer.on('process.apply', (command) => duties.apply(command as Command))
+  peer.on('process.stop', () => duties.stop())
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
   const { loaded, configFile, appKey, count, listenFd, setupToken, missed } = joining
   const { config } = loaded

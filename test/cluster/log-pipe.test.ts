@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, it } from 'node:test'
+import { PipeTarget, readLogPipe } from '../../lib/cluster/log-pipe.ts'
+import { Appender } from '../../lib/log/appender.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** What a worker writes for these batches of lines. */
+function written(batches: readonly string[]): Buffer {
+  const file = join(temporaryFolder(), 'pipe')
+  const fd = openSync(file, 'a')
+  const target = new PipeTarget(fd, 'svc.log')
+  for (const batch of batches) {
+    const bytes = Buffer.from(`..${batch}`)
+    assert.equal(target.write(bytes, 2), bytes.length - 2)
+  }
+  closeSync(fd)
+  return readFileSync(file)
+}
+
+async function read(chunks: readonly Buffer[]): Promise<{ readonly taken: string[]; readonly torn: number }> {
+  const pipe = new PassThrough()
+  const taken: string[] = []
+  const ended = readLogPipe(pipe, (lines) => taken.push(lines))
+  for (const chunk of chunks) {
+    if (!pipe.write(chunk)) await once(pipe, 'drain')
+  }
+  pipe.end()
+  return { taken, torn: await ended }
+}
+
+describe('a log pipe', () => {
+  it('gives each batch as it was written, however the bytes come', async () => {
+    const seeded = new Seeded(8)
+    for (let round = 0; round < 50; round += 1) {
+      const batches = Array.from({ length: 1 + seeded.integer(6) }, (_, at) => {
+        return `line ${at} é ${'x'.repeat(seeded.integer(3000))}\n    at a stack\n`
+      })
+      const bytes = written(batches)
+      const chunks: Buffer[] = []
+      for (let at = 0; at < bytes.length; ) {
+        const size = 1 + seeded.integer(round % 2 === 0 ? 7 : 5000)
+        chunks.push(bytes.subarray(at, at + size))
+        at += size
+      }
+      assert.deepEqual(await read(chunks), { taken: batches, torn: 0 })
+    }
+  })
+
+  it('gives the whole lines of a batch whose writer was killed, and tells what is left of a torn one', async () => {
+    const bytes = written(['first\n', 'second\nthird\n'])
+    const rows: readonly (readonly [cut: number, taken: string[], torn: number])[] = [
+      [0, ['first\n', 'second\nthird\n'], 0],
+      [1, ['first\n', 'second\n'], 5],
+      [6, ['first\n', 'second\n'], 0],
+      [7, ['first\n'], 6],
+      [13, ['first\n'], 0],
+      [15, ['first\n'], 0],
+    ]
+    for (const [cut, taken, torn] of rows) {
+      assert.deepEqual(await read([bytes.subarray(0, bytes.length - cut)]), { taken, torn }, `cut ${cut}`)
+    }
+  })
+
+  it('takes what an appender writes', async () => {
+    const file = join(temporaryFolder(), 'pipe')
+    const fd = openSync(file, 'a')
+    const target = new PipeTarget(fd, 'svc.log')
+    const appender = new Appender({ target, report: () => {}, alert: assert.fail, now: () => 0 })
+    const lines = Array.from({ length: 2000 }, (_, at) => `line ${at} ${'y'.repeat(100)}\n`)
+    for (const line of lines) appender.append(line)
+    appender.close()
+    closeSync(fd)
+    const { taken, torn } = await read([readFileSync(file)])
+    assert.equal(taken.join(''), lines.join(''))
+    assert.equal(torn, 0)
+    assert.ok(taken.length > 1, 'more than one batch')
+    assert.deepEqual([appender.written, appender.lost], [2000, 0])
+  })
+})

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, it, test } from 'node:test'
+import { launch, runLauncher } from '../support/launch.ts'
+import { writeFiles } from '../support/application.ts'
+import { listen } from '../support/listen.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+import { waitingApplication } from '../support/waiting-application.ts'
+import { startSeveral, type ProcessClient } from './several.ts'
+
+const count = 2
+
+/** Asks each process for a path, and gives what the answers have in common: one entry when all agree. */
+async function agreed(clients: ReadonlyMap<number, ProcessClient>, path: string): Promise<readonly string[]> {
+  const answers = await Promise.all([...clients.values()].map((client) => client.ask(path)))
+  return [...new Set(answers.map(({ status, text }) => `${status} ${text}`))]
+}
+
+const route = (name: string, action = 'pid.mjs@same'): string =>
+  JSON.stringify({ name, method: 'GET', url: `/${name}`, action, middleware: '', scope: '' })
+
+const changing = { 'pid.mjs': "export default () => ({ pid: process.pid })\nexport const same = () => 'same'" }
+
+describe('several processes', () => {
+  it('answer as one server: what is added, deleted, reloaded is so in each when that is answered', async (t) => {
+    const server = await startSeveral(t, count, changing)
+    const clients = await server.clients()
+    const [one, two] = [...clients.values()] as [ProcessClient, ProcessClient]
+    assert.equal((await agreed(clients, '/a'))[0]?.slice(0, 3), '404')
+
+    assert.equal((await one.ask('/svc-routes/add', { body: route('a') })).status, 200)
+    assert.deepEqual(await agreed(clients, '/a'), ['200 same'])
+    assert.equal((await two.ask('/svc-routes/add', { body: route('a') })).status, 409)
+    const kept = { ...(JSON.parse(route('kept')) as object), persist: true }
+    assert.equal((await two.ask('/svc-routes/add', { body: JSON.stringify(kept) })).status, 200)
+    assert.deepEqual(await agreed(clients, '/kept'), ['200 same'])
+    assert.equal((await one.ask('/svc-routes/delete', { body: '{"name":"a"}' })).status, 200)
+    assert.equal((await agreed(clients, '/a'))[0]?.slice(0, 3), '404')
+
+    assert.equal((await one.ask('/svc-routes/add', { body: route('b') })).status, 200)
+    writeFileSync(join(server.folder, 'pid.mjs'), changing['pid.mjs'].replace("'same'", "'renewed'"))
+    const { total_deleted, removed } = (await two.json('/svc-routes/reload')) as Record<string, unknown>
+    assert.deepEqual([total_deleted, removed], [3, ['b']])
+    assert.deepEqual(await agreed(clients, '/kept'), ['200 renewed'])
+    assert.equal((await agreed(clients, '/b'))[0]?.slice(0, 3), '404')
+
+    writeFileSync(join(server.folder, 'routes', 'pid.json'), '[{"name": 1}]')
+    assert.equal((await one.ask('/svc-routes/reload')).status, 409)
+    assert.deepEqual(await agreed(clients, '/kept'), ['200 renewed'])
+    assert.deepEqual(await server.clients().then((now) => [...now.keys()].sort()), [...clients.keys()].sort())
+  })
+
+  it('share sessions, flash and the trace switches', async (t) => {
+    const files = {
+      'routes/s.json': [
+        { name: 'count', url: '/count', action: 's.mjs@count', middleware: 'SVC_MwSession' },
+        { name: 'end', url: '/end', action: 's.mjs@end', middleware: 'SVC_MwSession' },
+      ],
+      's.mjs': `export const count = ({ session }) => {
+          session.set('count', (session.get('count') ?? 0) + 1)
+          return { count: session.get('count') }
+        }
+        export const end = async ({ session }) => { await session.destroy(); return 'ended' }`,
+    }
+    const server = await startSeveral(t, count, files)
+    const clients = await server.clients()
+    const all = [...clients.values()]
+    const { cookie } = await (all[0] as ProcessClient).ask('/count')
+    const headers = { cookie }
+    const counts: unknown[] = []
+    for (const client of [...all, ...all]) counts.push(await client.json('/count', { headers }))
+    assert.deepEqual(counts, [2, 3, 4, 5].map((number) => ({ count: number })))
+    assert.equal((await (all[0] as ProcessClient).ask('/end', { headers })).text, 'ended')
+    assert.deepEqual(await (all[1] as ProcessClient).json('/count', { headers }), { count: 1 })
+
+    await (all[1] as ProcessClient).ask('/svc-trace?mod=pool&on=0&ttl=1')
+    for (const client of all) assert.equal(((await client.json('/svc-trace')) as { pool: boolean }).pool, false)
+    const backOn = async (): Promise<boolean> => {
+      const states = await Promise.all(all.map((client) => client.json('/svc-trace') as Promise<{ pool: boolean }>))
+      return states.every(({ pool }) => pool)
+    }
+    await until(backOn)
+    assert.equal(server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length, 1)
+  })
+
+  it('hand events from one to those who wait in another, and a queue gives each to one', async (t) => {
+    const files = {
+      ...waitingApplication,
+      'routes/q.json': [
+        { name: 'push', url: '/push', action: 'q.mjs@push' },
+        { name: 'take', url: '/take', action: 'q.mjs@take' },
+      ],
+      'q.mjs': `export const push = async ({ queue, query }) => { await queue('q').push(query.get('n')); return 'pushed' }
+        export const take = ({ queue, longPoll }) => longPoll(queue('q'), { timeout_s: 60 })`,
+    }
+    const server = await startSeveral(t, count, files)
+    const clients = await server.clients()
+    const waiting = [...(await server.clients()).values()]
+    const publisher = [...(await startClients(server.url, 1))][0] as ProcessClient
+    t.after(() => {
+      for (const client of [...clients.values(), publisher]) client.close()
+    })
+    const polls = waiting.map((client) => client.json('/poll') as Promise<{ events: { data: unknown }[] }>)
+    await held(server.url, count)
+    const id = Number((await publisher.ask('/say')).text)
+    for (const poll of await Promise.all(polls)) assert.deepEqual(poll.events, [{ id, data: 'news' }])
+    assert.ok(Number((await publisher.ask('/say')).text) > id)
+
+    const takes = waiting.map((client) => client.json('/take') as Promise<{ event: unknown }>)
+    await held(server.url, count)
+    for (let n = 0; n < count; n += 1) await publisher.ask(`/push?n=${n}`)
+    const taken = (await Promise.all(takes)).map(({ event }) => event)
+    assert.deepEqual(taken.sort(), ['0', '1'])
+  })
+
+  it('have one admin: a setup, a cookie, a secret and the count of failed logins are those of all', async (t) => {
+    const server = await startSeveral(t, count, {}, { 'app.env': 'prod' })
+    const clients = [...(await server.clients()).values()] as [ProcessClient, ProcessClient]
+    const form = (fields: Record<string, string>) => ({
+      body: new URLSearchParams(fields).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: server.url },
+    })
+    for (const client of clients) assert.equal((await client.ask('/svc-status')).location, '/svc-setup')
+    const credentials = { user: 'root', password: 'secret1' }
+    assert.equal((await clients[0].ask('/svc-setup', form({ ...credentials, password2: 'secret1' }))).location, '/svc-login')
+    const login = await clients[1].ask('/svc-login', form(credentials))
+    assert.equal(login.location, '/svc-status')
+    for (const client of clients) {
+      assert.equal((await client.ask('/svc-status', { headers: { cookie: login.cookie } })).status, 200)
+      assert.equal((await client.ask('/svc-status')).location, '/svc-login?next=/svc-status')
+    }
+    assert.equal(server.lines().filter((line) => line.includes('the admin panel is not set up')).length, 1)
+
+    const wrong = form({ user: 'root', password: 'wrong' })
+    const statuses: number[] = []
+    for (let at = 0; at < 10; at += 1) statuses.push((await (clients[at % count] as ProcessClient).ask('/svc-login', wrong)).status)
+    assert.deepEqual(statuses, Array(10).fill(401))
+    const began = performance.now()
+    assert.equal((await clients[1].ask('/svc-login', wrong)).status, 401)
+    assert.ok(performance.now() - began >= 990, 'the 11th failure of all processes together is answered a second later')
+  })
+
+  it('replace one that ends, which begins as the others are, and lose no line', async (t) => {
+    const files = {
+      ...changing,
+      'routes/crash.json': [{ name: 'crash', url: '/crash', action: 'crash.mjs' }],
+      'crash.mjs': `export default ({ log }) => {
+        setImmediate(() => { log('the last line'); throw new Error('on purpose') })
+        return 'soon'
+      }`,
+    }
+    const server = await startSeveral(t, count, files)
+    const before = await server.clients()
+    const [pid, one] = [...before][0] as [number, ProcessClient]
+    assert.equal((await one.ask('/svc-routes/add', { body: route('a') })).status, 200)
+    await one.ask('/crash')
+    await until(() => server.lines().some((line) => /process \d of 2 serves: /.test(line) && isAfterEnd(server.lines(), line)))
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+    assert.equal([...after.keys()].filter((id) => before.has(id)).length, count - 1)
+    assert.deepEqual(await agreed(after, '/a'), ['200 same'])
+    const lines = server.lines()
+    assert.ok(lines.some((line) => line.endsWith('[app] the last line')))
+    assert.ok(lines.some((line) => line.includes('[FATAL] [error] uncaughtException: on purpose')))
+    assert.equal(lines.filter((line) => /\[ERROR\] \[server\] process \d ended: with status 1; another takes its place/.test(line)).length, 1)
+  })
+
+  it('write every line of theirs once into one file, also over a rotation from outside', async (t) => {
+    const server = await startSeveral(t, count)
+    const clients = [...(await server.clients()).values()]
+    const many = 300
+    const askAll = (from: number) =>
+      Promise.all(
+        clients.map(async (client, at) => {
+          for (let n = 0; n < many; n += 1) await client.ask(`/${from + n}-${at}`)
+        }),
+      )
+    await askAll(0)
+    renameSync(join(server.folder, '.logs', 'access.log'), join(server.folder, '.logs', 'access.log.1'))
+    server.child.kill('SIGUSR2')
+    await until(() => server.stdout().includes('Reopened'))
+    await askAll(many)
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+    const lines = [...server.lines('access.log.1'), ...server.lines('access.log')]
+    const paths = lines.map((line) => /^\S+ - - \[[^\]]+\] "GET (\S+) HTTP\/1\.1" (?:200|404)$/.exec(line)?.[1])
+    assert.ok(!paths.includes(undefined))
+    const asked = paths.filter((path) => path !== '/pid')
+    assert.equal(asked.length, 2 * many * count)
+    assert.equal(new Set(asked).size, 2 * many * count)
+  })
+})
+
+/** Whether a line stands behind one that says that a process ended. */
+function isAfterEnd(lines: readonly string[], line: string): boolean {
+  const end = lines.findIndex((each) => each.includes('another takes its place'))
+  return end >= 0 && lines.indexOf(line) > end
+}
+
+/** Waits until so many polls are held by all processes together. */
+async function held(url: string, polls: number): Promise<void> {
+  const [client] = await startClients(url, 1)
+  await until(async () => {
+    const { pool_rest } = (await client?.json('/svc-status')) as { pool_rest: { longpoll: number } }
+    return pool_rest.longpoll === polls
+  })
+  client?.close()
+}
+
+async function startClients(url: string, many: number): Promise<readonly ProcessClient[]> {
+  const { ProcessClient } = await import('./several.ts')
+  return Array.from({ length: many }, () => new ProcessClient(url))
+}
+
+describe('the life of several processes', () => {
+  for (const how of ['SIGTERM', 'SIGINT', '/svc-stop'] as const) {
+    it(`ends with ${how}: waiting polls are answered, and the status is 0`, async (t) => {
+      const server = await startSeveral(t, count, waitingApplication)
+      const clients = [...(await server.clients()).values()]
+      const polls = clients.map((client) => client.json('/poll') as Promise<{ events: unknown[] }>)
+      await held(server.url, count)
+      if (how === '/svc-stop') await (await startClients(server.url, 1))[0]?.ask('/svc-stop')
+      else server.child.kill(how)
+      for (const poll of await Promise.all(polls)) assert.deepEqual(poll.events, [])
+      assert.equal(await server.ended, 0)
+      assert.match(server.stdout(), /all processes have stopped\n$/)
+    })
+  }
+
+  it('takes SIGHUP for all', async (t) => {
+    const server = await startSeveral(t, count, changing)
+    const clients = await server.clients()
+    const more = [{ name: 'more', url: '/more', action: 'pid.mjs@same' }]
+    writeFiles(server.folder, { 'routes/more.json': more })
+    server.child.kill('SIGHUP')
+    await until(async () => (await agreed(clients, '/more')).join() === '200 same')
+    writeFiles(server.folder, { 'routes/more.json': '{' })
+    server.child.kill('SIGHUP')
+    await until(() => server.stdout().includes('[ERROR] [server] SIGHUP: Cannot reload the routes'))
+    assert.deepEqual(await agreed(clients, '/more'), ['200 same'])
+  })
+
+  it('SIGTERM to one of them stops that one gracefully, and another takes its place', async (t) => {
+    const server = await startSeveral(t, count)
+    const clients = await server.clients()
+    const [pid] = [...clients.keys()] as [number]
+    process.kill(pid, 'SIGTERM')
+    await until(() => /process \d has stopped: another takes its place/.test(server.stdout()))
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+  })
+
+  it('ends when the primary is killed', async (t) => {
+    const server = await startSeveral(t, count)
+    const pids = [...(await server.clients()).keys()]
+    server.child.kill('SIGKILL')
+    await until(() => pids.every((pid) => !isAlive(pid)))
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('what keeps one process from starting ends all with its status', async (t) => {
+  const folder = temporaryFolder()
+  const port = await listen(t, createServer())
+  const rows: readonly (readonly [files: Record<string, unknown>, config: Record<string, unknown>, status: number, said: RegExp])[] = [
+    [{ 'routes/a.json': '{' }, {}, 78, /a\.json/],
+    [{ 'routes/a.json': [] }, { 'server.port': port }, 1, /EADDRINUSE/],
+  ]
+  for (const [files, config, status, said] of rows) {
+    writeFiles(folder, { 'svc.json': { app_key: 'test', 'server.processes': 2, 'server.port': 0, ...config }, ...files })
+    const ended = await runLauncher(t, ['start'], { cwd: folder })
+    assert.equal(ended.status, status, ended.stdout)
+    assert.match(ended.stdout, said)
+    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before it served: with status ${status}: the server is stopped`))
+  }
+})
+
+test('a process is no worker because its environment says so', async (t) => {
+  const folder = temporaryFolder()
+  const launched = launch(t, ['start'], { cwd: folder, env: { SVC_PROCESS: '1' } })
+  assert.equal(await launched.ended, 2)
+  assert.match(launched.stderr(), /^SVC_PROCESS is set, /)
+})
