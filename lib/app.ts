@@ -13,6 +13,7 @@ import type { Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
 import type { Change } from './control/relay.ts'
 import { createSharedControl, follow } from './control/shared.ts'
+import { createAddressLimit, type AddressLimit } from './http/address-limit.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { maxConnections } from './http/file-descriptors.ts'
@@ -152,7 +153,7 @@ export function createApp(options: AppOptions = {}): App {
     log: log('socket'),
     connections: {
       maxOpen: maxConnections(),
-      maxPerIp: config['server.max_connections_per_ip'],
+      addressLimit: addressLimit(),
       isTrusted: clientAddress.trusts,
       log: log('socket'),
     },
@@ -246,6 +247,11 @@ export function createApp(options: AppOptions = {}): App {
       log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
     }
     return listener.listenOn(options.listenFd)
+  }
+
+  function addressLimit(): AddressLimit | undefined {
+    const most = config['server.max_connections_per_ip']
+    return most === 0 ? undefined : (part?.addressLimit ?? createAddressLimit(most))
   }
 
   function renewCertificates(): boolean {

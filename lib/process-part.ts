@@ -6,6 +6,7 @@ import type { LoginThrottle } from './admin/throttle.ts'
 import type { AppKey } from './app-key.ts'
 import type { ProcessPlace, Seams } from './application.ts'
 import type { AdminState, Change, Relay } from './control/relay.ts'
+import type { AddressLimit } from './http/address-limit.ts'
 import type { Logs } from './log/logs.ts'
 
 export interface ProcessPart extends ProcessPlace {
@@ -17,6 +18,8 @@ export interface ProcessPart extends ProcessPlace {
   /** What a setup from afar must show. */
   readonly setupToken: string
   readonly loginThrottle: LoginThrottle
+  /** Counts the connections of each address, where they are limited. */
+  readonly addressLimit: AddressLimit
   /** What the other processes were told since the start of the server. */
   readonly missed: { readonly changes: readonly Change[]; readonly admin?: AdminState }
   /** Called when the application is loaded. Resolves when every later change will be waited for. */

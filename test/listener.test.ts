@@ -206,7 +206,7 @@ describe('a listener', () => {
       requestTimeoutMs: 10_000,
       keepAliveTimeoutMs: 10_000,
       certificates: undefined,
-      connections: { maxPerIp: 0, isTrusted: () => false, log: silentLogger },
+      connections: { addressLimit: undefined, isTrusted: () => false, log: silentLogger },
       log: silentLogger,
       ...options,
     })

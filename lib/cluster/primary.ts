@@ -11,6 +11,7 @@ import { createLocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../listener.ts'
 import type { Logs } from '../log/logs.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
+import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
 import { createControlHost, type Member } from './control-host.ts'
 import type { Joining } from './joining.ts'
@@ -64,6 +65,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     onDiverged: (member) => supervisor.replace(member.number),
   })
   const throttle = hostThrottle()
+  const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
   const events = hostBroker(createLocalBroker())
   const sessions = hostSessions()
   let address: Address | undefined
@@ -72,7 +74,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     const worker = startWorker(number, logs)
     const { peer } = worker
     const member = { number, peer, serving: false }
-    for (const host of [events, sessions, throttle]) host.attach(peer)
+    for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
     peer.on('process.join', () => joining(member))
     peer.on('process.begins', () => {
       member.serving = true

@@ -7,6 +7,7 @@ import type { AppOptions } from '../app.ts'
 import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
+import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
 import type { Joining } from './joining.ts'
 import { logFds, PipeTarget } from './log-pipe.ts'
@@ -66,6 +67,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       relay: createClusterRelay(peer),
       setupToken,
       loginThrottle: createClusterThrottle(peer),
+      addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
       missed,
       beforeListening: async () => void (await peer.call('process.begins')),
     },

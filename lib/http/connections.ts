@@ -9,6 +9,7 @@ import type { IncomingMessage, Server, ServerResponse as Response } from 'node:h
 import { Server as NetServer, type Socket } from 'node:net'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
+import type { AddressLimit } from './address-limit.ts'
 import { errorPage } from './error-reply.ts'
 import { linger } from './linger.ts'
 import { ServerResponse, STATUS_CODES } from './node-http.ts'
@@ -17,8 +18,8 @@ import { htmlType } from './reply.ts'
 export interface ConnectionOptions {
   /** The most connections that are open at once; undefined: no limit. */
   readonly maxOpen?: number | undefined
-  /** The most connections that one address may have; 0: no limit. */
-  readonly maxPerIp: number
+  /** The limit of connections of one address; undefined: none. */
+  readonly addressLimit: AddressLimit | undefined
   /** Addresses without that limit: trusted proxies, which speak for many clients. */
   readonly isTrusted: (address: string) => boolean
   /** The log of module `socket`. */
@@ -51,7 +52,6 @@ export interface ConnectionCounts {
 /** Attaches the rules to a server that is not listening yet. Returns what reads the counts. */
 export function guardConnections(server: Server, options: ConnectionOptions): () => ConnectionCounts {
   const log = new RateLimited(options.log.info, 1000)
-  const perAddress = new Map<string, number>()
   const refused = new WeakSet<Socket>()
 
   let open = 0
@@ -72,20 +72,14 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     open += 1
     socket.on('close', closed)
     const address = socket.remoteAddress ?? ''
-    if (options.maxPerIp === 0 || options.isTrusted(address)) return
-    const count = (perAddress.get(address) ?? 0) + 1
-    if (count > options.maxPerIp) {
+    const { addressLimit } = options
+    if (addressLimit === undefined || options.isTrusted(address)) return
+    const leave = addressLimit.enter(address, () => {
       refusedByLimit += 1
-      log.say(`refused a connection from ${address}: it has ${options.maxPerIp} already`)
+      log.say(`refused a connection from ${address}: it has ${addressLimit.most} already`)
       socket.destroy()
-      return
-    }
-    perAddress.set(address, count)
-    socket.once('close', () => {
-      const left = (perAddress.get(address) as number) - 1 // It was counted above.
-      if (left === 0) perAddress.delete(address)
-      else perAddress.set(address, left)
     })
+    socket.once('close', leave)
   })
 
   // On TLS too the address must be known when the access log asks for it, which may be after the client has left.
