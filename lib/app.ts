@@ -182,6 +182,7 @@ export function createApp(options: AppOptions = {}): App {
       accessLog: logs.access ?? { written: 0, lost: 0 },
       warnings,
     },
+    processes: part?.joinProcesses,
     logger: logs.general,
     recentLines: logs.recent,
     control: () => control,

@@ -8,6 +8,7 @@ import type { ProcessPlace, Seams } from './application.ts'
 import type { AdminState, Change, Relay } from './control/relay.ts'
 import type { AddressLimit } from './http/address-limit.ts'
 import type { Logs } from './log/logs.ts'
+import type { JoinProcesses } from './metrics/processes.ts'
 
 export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */
@@ -15,6 +16,8 @@ export interface ProcessPart extends ProcessPlace {
   readonly logs: Logs
   readonly seams: Seams
   readonly relay: Relay
+  /** Joins the figures of this process with those of the others. */
+  readonly joinProcesses: JoinProcesses
   /** What a setup from afar must show. */
   readonly setupToken: string
   readonly loginThrottle: LoginThrottle

@@ -18,29 +18,29 @@ export type MonitorPort = Pick<
 const maxRoutes = 20
 
 /** What the page draws: the status with its slowest routes alone, and under `monitor` what only the page needs. */
-export function monitorDocument(port: MonitorPort) {
-  const status = port.status()
+export async function monitorDocument(port: MonitorPort) {
+  const [status, history, requests, lines] = await Promise.all([
+    port.status(),
+    port.history(),
+    port.recentRequests(),
+    port.recentLines(),
+  ])
   return {
     ...status,
     routes: [...status.routes].sort((a, b) => b.p99_ms - a.p99_ms).slice(0, maxRoutes),
-    monitor: {
-      history: port.history(),
-      requests: port.recentRequests(),
-      lines: port.recentLines(),
-      trace: port.traceState(),
-    },
+    monitor: { history, requests, lines, trace: port.traceState() },
   }
 }
 
 /** Makes the handler of the page. */
 export function createMonitor(port: MonitorPort): Action {
   const intervalSeconds = port.config['monitor.interval_s']
-  return (ctx) =>
+  return async (ctx) =>
     page(ctx, port, 'monitor.html', {
       title: 'Monitor',
       signedIn: true,
       intervalSeconds,
-      documentText: scriptSafe(monitorDocument(port)),
+      documentText: scriptSafe(await monitorDocument(port)),
     })
 }
 

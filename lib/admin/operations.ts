@@ -25,11 +25,11 @@ export function createOperations(port: AdminPort) {
     ready: (ctx: Context): Reply => (port.ready() ? ctx.json({ status: 'ready' }) : ctx.json({ status: 'stopping' }, 503)),
 
     /** The status; with `?monitor=1` also what the monitor page draws. */
-    status(ctx: Context): Reply {
-      return ctx.json(ctx.query.has('monitor') ? monitorDocument(port) : port.status())
+    async status(ctx: Context): Promise<Reply> {
+      return ctx.json(await (ctx.query.has('monitor') ? monitorDocument(port) : port.status()))
     },
 
-    metrics: (): Reply => new BodyReply(expositionType, port.prometheus()),
+    metrics: async (): Promise<Reply> => new BodyReply(expositionType, await port.prometheus()),
 
     async cacheClear(ctx: Context): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })
@@ -52,9 +52,9 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ bench: 'start' })
     },
 
-    benchStop(ctx: Context): Reply {
+    async benchStop(ctx: Context): Promise<Reply> {
       log.info(`bench window read by ${ctx.ip}`)
-      return ctx.json({ bench: 'stop', metrics: port.status() })
+      return ctx.json({ bench: 'stop', metrics: await port.status() })
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The admin panel of one server, put together: its credentials, its history, the commands that it carries out, and its
+ * The admin panel of one server, put together: its credentials, its figures, the commands that it carries out, and its
  * routes.
  */
 import { fileURLToPath } from 'node:url'
@@ -9,8 +9,11 @@ import type { AdminState, Change, CommandFollowers } from '../control/relay.ts'
 import type { Logger } from '../log/logger.ts'
 import type { RecentLines } from '../log/recent-lines.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
-import { createHistory } from '../metrics/history.ts'
+import { createOwnProcess, createSingleProcess } from '../metrics/own-process.ts'
+import type { JoinProcesses } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
+import type { StatusSources } from '../metrics/sources.ts'
+import { totalsOf } from '../metrics/totals.ts'
 import type { Chain } from '../middleware/compose.ts'
 import type { Registry } from '../routing/registry.ts'
 import { version } from '../version.ts'
@@ -18,8 +21,8 @@ import { createViews } from '../views/cache.ts'
 import { CredentialStore } from './credential-store.ts'
 import type { AdminPort, DryMatch } from './port.ts'
 import { createSessionTotals } from './session-totals.ts'
-import { noCounters, readCounters, readStatus, readTotals, takeSample, type StatusSources } from './status.ts'
 import { makeSetupToken } from './setup-token.ts'
+import { statusOf } from './status.ts'
 import { createSystemRoutes } from './table.ts'
 import { createLoginThrottle, type LoginThrottle } from './throttle.ts'
 
@@ -32,6 +35,8 @@ export interface PanelOptions {
   readonly registry: Registry<Chain>
   /** The numbers of its `sessions` may begin anew: a reload can exchange the store. */
   readonly sources: StatusSources
+  /** Joins this process with the others of the server; it is the only one unless given. */
+  readonly processes?: JoinProcesses | undefined
   readonly logger: Logger
   readonly recentLines: RecentLines
   /** Given late, since its handlers are the panel's in part. */
@@ -72,14 +77,10 @@ const pagesFolder = fileURLToPath(new URL('../admin/pages', import.meta.url))
 export function createPanel(options: PanelOptions): Panel {
   const { config, registry, logger } = options
   const sources = { ...options.sources, sessions: createSessionTotals(options.sources.sessions) }
+  const join = options.processes ?? createSingleProcess
+  const processes = join(createOwnProcess(sources, () => options.recentLines.list()))
   const log = logger.module('server')
   const store = new CredentialStore({ config, file: options.configFile, appKey: options.appKey })
-  const history = createHistory({
-    sample: () => {
-      sources.sessions() // Looked at this often, little is missed of a store that is exchanged.
-      return takeSample(sources)
-    },
-  })
   const trace = new TimedTrace(logger.trace, (module, enabled) =>
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),
   )
@@ -92,18 +93,17 @@ export function createPanel(options: PanelOptions): Panel {
     version,
     onProblem: (message) => logger.module('response').warn(message),
   })
-  let countersAtStart = noCounters
   const port: AdminPort = {
     config,
     control: { apply: (command) => options.control().apply(command) },
     credentials: () => store.current,
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
-    status: () => readStatus(sources, countersAtStart),
-    prometheus: () => renderPrometheus(readTotals(sources)),
-    history: () => history.snapshot(),
-    recentRequests: () => sources.metrics.recent(),
-    recentLines: () => options.recentLines.list(),
+    status: async () => statusOf(config['app.env'], await processes.figures()),
+    prometheus: async () => renderPrometheus(totalsOf(await processes.figures())),
+    history: () => processes.history(),
+    recentRequests: () => processes.requests(),
+    recentLines: () => processes.lines(),
     traceState: () => logger.trace.state(),
     routes: () => registry.list(),
     match: (method, path) => dryMatch(registry, method, path),
@@ -112,14 +112,6 @@ export function createPanel(options: PanelOptions): Panel {
     log,
   }
   const { routes, announceSetup } = createSystemRoutes(port)
-
-  function startBench(): void {
-    sources.metrics.resetWindow()
-    sources.eventLoop.reset()
-    sources.queueWaits.reset()
-    sources.restQueueWaits.reset()
-    countersAtStart = readCounters(sources)
-  }
 
   function takeAdminState(state: AdminState): void {
     const { keySaved, ...credentials } = state
@@ -133,13 +125,13 @@ export function createPanel(options: PanelOptions): Panel {
   return {
     handlers: {
       'trace.set': ({ module, enabled, ttlSeconds }) => trace.set(module, enabled, ttlSeconds),
-      'bench.start': startBench,
+      'bench.start': () => processes.resetWindow(),
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
       'admin.secret': () => store.ensureSecret(),
     },
     followers: {
       'trace.set': ({ command: { module, enabled } }) => trace.set(module, enabled),
-      'bench.start': startBench,
+      'bench.start': () => processes.resetWindow(),
       'admin.setup': followAdmin,
       'admin.secret': followAdmin,
     },
@@ -153,7 +145,7 @@ export function createPanel(options: PanelOptions): Panel {
       if (announces) announceSetup()
     },
     close: () => {
-      history.close()
+      processes.close()
       trace.close()
     },
   }

@@ -6,7 +6,7 @@ import type { Control } from '../control/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
-import type { RecentRequest } from '../metrics/metrics.ts'
+import type { RecentRequest } from '../metrics/recent-requests.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from '../views/cache.ts'
 import type { AdminCredentials } from './credentials.ts'
@@ -37,15 +37,15 @@ export interface AdminPort {
   /** Counts the failed logins. */
   readonly loginThrottle: LoginThrottle
   /** The document of `/svc-status`. */
-  status(): Status
+  status(): Promise<Status>
   /** The text of `/svc-metrics`. */
-  prometheus(): string
+  prometheus(): Promise<string>
   /** The series of the last 15 minutes. */
-  history(): HistorySnapshot
+  history(): Promise<HistorySnapshot>
   /** The last requests, oldest first. */
-  recentRequests(): readonly RecentRequest[]
+  recentRequests(): Promise<readonly RecentRequest[]>
   /** The last lines of the general log, oldest first. */
-  recentLines(): readonly LogLine[]
+  recentLines(): Promise<readonly LogLine[]>
   /** The trace switches. */
   traceState(): Readonly<Record<string, boolean>>
   /** All routes in the order of registration. */

@@ -1,61 +1,18 @@
 /**
- * The document of `/svc-status`: the state of the server in one place, nested as `svc.json` is. Also what `/svc-metrics`
- * and the charts of the monitor are made of.
+ * The document of `/svc-status`: the state of the server in one place, nested as `svc.json` is. Where a server has several
+ * processes it shows their sum, and each of them below `processes`.
  *
  * Surprise: counters and timings are those of the bench window, gauges are those of this moment.
  */
-import type { Config } from '../config/table.ts'
-import type { EventStatus } from '../events/events.ts'
-import type { EventLoopSnapshot, EventLoopWatch } from '../metrics/event-loop.ts'
-import type { Histogram } from '../metrics/histogram.ts'
-import type { Sample } from '../metrics/history.ts'
-import type { Metrics, MetricsSnapshot } from '../metrics/metrics.ts'
-import type { PoolState, PrometheusInput } from '../metrics/prometheus.ts'
+import { countOf, percentileMs } from '../metrics/duration-cells.ts'
+import { eventLoopWindow, type EventLoopSnapshot } from '../metrics/event-loop.ts'
+import type { LineCounts, PartCounters, ProcessFigures } from '../metrics/figures.ts'
+import type { DurationCells } from '../metrics/histogram.ts'
+import { mergeFigures } from '../metrics/merge.ts'
+import { countsOf, latencyOf, requestWindow, type MetricsSnapshot } from '../metrics/request-figures.ts'
 import { round3 } from '../metrics/round.ts'
-import type { PoolCounts } from '../pool/pool.ts'
-import type { StoreCounts } from '../session/store.ts'
-import { serverName, version } from '../version.ts'
-
-/** Where the figures come from: what can be asked at any time. */
-export interface StatusSources {
-  readonly config: Config
-  readonly metrics: Metrics
-  readonly eventLoop: EventLoopWatch
-  /** Requests being served, from the header section to the end of the answer. */
-  readonly activeRequests: () => number
-  readonly httpPool: HttpPool
-  /** How long those that left the pool's queue for a worker had waited, in the bench window. */
-  readonly queueWaits: Histogram
-  readonly restPool: RestPoolCounts
-  /** The same as `queueWaits`, of the pool of long polls and streams. */
-  readonly restQueueWaits: Histogram
-  readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
-  readonly events: () => EventStatus
-  /** Since the start: no number goes back here (`session-totals.ts`). */
-  readonly sessions: () => StoreCounts
-  /** Open connections, and those refused by a limit since the start. */
-  readonly connections: () => { readonly open: number; readonly refused: number }
-  readonly views: { readonly hits: number; readonly misses: number }
-  readonly log: LineCounts
-  readonly accessLog: LineCounts
-  /** What the operator should know. */
-  readonly warnings: () => readonly string[]
-}
-
-/** The pool of the plain requests. */
-export interface HttpPool extends PoolCounts {
-  readonly alert: boolean
-}
-
-/** The pool of the long polls and streams. */
-export interface RestPoolCounts {
-  readonly longpoll: PoolCounts
-  readonly sse: PoolCounts
-  /** Of both kinds, waiting now. */
-  readonly queue: number
-  /** Of both kinds, since the start. */
-  readonly refused: number
-}
+import { megabytes } from '../metrics/sample.ts'
+import { serverName } from '../version.ts'
 
 /** How many waited in a queue, and for how long, in milliseconds. */
 export interface QueueWaits {
@@ -63,25 +20,6 @@ export interface QueueWaits {
   readonly p50_ms: number
   readonly p99_ms: number
   readonly max_ms: number
-}
-
-/** The lines of a log since the start. */
-export interface LineCounts {
-  readonly written: number
-  readonly lost: number
-}
-
-/** What is counted elsewhere and never goes back there. In the document only what the bench window added is shown. */
-export interface PartCounters {
-  readonly connections: { readonly refused: number }
-  readonly pool_http: { readonly refused: number }
-  readonly pool_ws: { readonly refused: number; readonly slow: number }
-  readonly pool_rest: { readonly refused: number }
-  readonly events: EventStatus
-  readonly sessions: StoreCounts
-  readonly views: { readonly hits: number; readonly misses: number }
-  readonly log: LineCounts
-  readonly access_log: LineCounts
 }
 
 /** The document. Names are the specification's where it has them. */
@@ -123,163 +61,135 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
     readonly refused: number
     readonly waits: QueueWaits
   }
-  readonly events: EventStatus
-  readonly sessions: StoreCounts
+  readonly events: PartCounters['events']
+  readonly sessions: PartCounters['sessions']
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly access_log: LineCounts
   readonly warnings: readonly string[]
+  /** Each process for itself; absent where there is only one. */
+  readonly processes?: readonly ProcessStatus[]
+  /** The processes that ended, and what they count for in the sums; absent where there is only one. */
+  readonly processes_ended?: { readonly count: number; readonly requests: RequestCounts }
 }
 
-/** The counters as they stand when a server starts. */
-export const noCounters: PartCounters = {
-  connections: { refused: 0 },
-  pool_http: { refused: 0 },
-  pool_ws: { refused: 0, slow: 0 },
-  pool_rest: { refused: 0 },
-  events: { published: 0, delivered: 0, dropped: 0, slow: 0 },
-  sessions: { evicted: 0, damaged: 0 },
-  views: { hits: 0, misses: 0 },
-  log: { written: 0, lost: 0 },
-  access_log: { written: 0, lost: 0 },
+/** How many requests were answered in the window, and how many of them with 400 and above. */
+export interface RequestCounts {
+  readonly total: number
+  readonly errors: number
 }
 
-/** The counters as they stand now. */
-export function readCounters(sources: StatusSources): PartCounters {
-  const { httpPool, webSockets, restPool, views, log, accessLog } = sources
-  const { published, delivered, dropped, slow } = sources.events()
-  const { evicted, damaged } = sources.sessions()
-  return {
-    connections: { refused: sources.connections().refused },
-    pool_http: { refused: httpPool.refused },
-    pool_ws: { refused: webSockets.pool.refused, slow: webSockets.slow },
-    pool_rest: { refused: restPool.refused },
-    events: { published, delivered, dropped, slow },
-    sessions: { evicted, damaged },
-    views: { hits: views.hits, misses: views.misses },
-    log: { written: log.written, lost: log.lost },
-    access_log: { written: accessLog.written, lost: accessLog.lost },
-  }
-}
+/** One of several processes: what it adds to the sums. */
+export type ProcessStatus =
+  | { readonly id: string; readonly pid: number; readonly responding: false }
+  | {
+      readonly id: string
+      readonly pid: number
+      readonly responding: true
+      readonly uptime_s: number
+      readonly requests: RequestCounts & { readonly active: number }
+      readonly latency_ms: Status['latency_ms']
+      readonly connections: { readonly active: number }
+      readonly event_loop: EventLoopSnapshot
+      readonly memory: Status['memory']
+      readonly pool_http: { readonly busy: number; readonly queue: number; readonly alert: boolean }
+      readonly pool_ws: { readonly active: number }
+      readonly pool_rest: { readonly sse: number; readonly longpoll: number; readonly queue: number }
+    }
 
 /**
  * Puts the document together.
- * @param atStart the counters as they stood when the bench window began
+ * @param env `app.env`
+ * @param processes at least one; the first is the one whose `pid` stands at the top
  */
-export function readStatus(sources: StatusSources, atStart: PartCounters): Status {
-  const { config, httpPool, restPool, webSockets } = sources
-  const snapshot = sources.metrics.snapshot()
-  const now = readCounters(sources)
+export function statusOf(env: string, processes: readonly ProcessFigures[]): Status {
+  const figures = mergeFigures(processes)
+  const { now, counters } = figures
+  const { http, ws, sse, longpoll } = now.pools
+  const window = requestWindow(figures.requests)
   return {
     server: serverName,
-    env: config['app.env'],
-    pid: process.pid,
+    env,
+    pid: processes[0]?.pid ?? process.pid,
     node: process.versions.node,
-    ...snapshot,
-    requests: { ...snapshot.requests, active: sources.activeRequests() },
-    connections: { active: sources.connections().open, ...added(now.connections, atStart.connections) },
-    event_loop: sources.eventLoop.snapshot(),
-    memory: memoryInMegabytes(),
+    ...window,
+    requests: { ...window.requests, active: now.activeRequests },
+    connections: { active: now.connections, ...counters.window.connections },
+    event_loop: eventLoopWindow(figures.eventLoop.window),
+    memory: memoryInMegabytes(now.memory),
     pool_http: {
-      workers: httpPool.workers,
-      busy: httpPool.busy,
-      queue: httpPool.waiting,
-      queue_size: httpPool.queueSize,
-      ...added(now.pool_http, atStart.pool_http),
-      alert: httpPool.alert,
-      waits: waitsOf(sources.queueWaits),
+      workers: http.workers,
+      busy: http.busy,
+      queue: http.waiting,
+      queue_size: http.queueSize,
+      ...counters.window.pool_http,
+      alert: now.alert,
+      waits: waitsOf(figures.waits.http),
     },
-    pool_ws: {
-      workers: webSockets.pool.workers,
-      active: webSockets.pool.busy,
-      ...added(now.pool_ws, atStart.pool_ws),
-    },
+    pool_ws: { workers: ws.workers, active: ws.busy, ...counters.window.pool_ws },
     pool_rest: {
-      workers_sse: restPool.sse.workers,
-      sse: restPool.sse.busy,
-      workers_longpoll: restPool.longpoll.workers,
-      longpoll: restPool.longpoll.busy,
-      queue: restPool.queue,
-      queue_size: config['pool_rest.queue_size'],
-      ...added(now.pool_rest, atStart.pool_rest),
-      waits: waitsOf(sources.restQueueWaits),
+      workers_sse: sse.workers,
+      sse: sse.busy,
+      workers_longpoll: longpoll.workers,
+      longpoll: longpoll.busy,
+      queue: now.restQueue,
+      queue_size: now.restQueueSize,
+      ...counters.window.pool_rest,
+      waits: waitsOf(figures.waits.rest),
     },
-    events: added(now.events, atStart.events),
-    sessions: added(now.sessions, atStart.sessions),
-    views: added(now.views, atStart.views),
-    log: added(now.log, atStart.log),
-    access_log: added(now.access_log, atStart.access_log),
-    warnings: sources.warnings(),
+    events: counters.window.events,
+    sessions: counters.window.sessions,
+    views: counters.window.views,
+    log: counters.window.log,
+    access_log: counters.window.access_log,
+    warnings: figures.warnings,
+    ...partsOf(processes),
   }
 }
 
-/** The input of `renderPrometheus`. */
-export function readTotals(sources: StatusSources): PrometheusInput {
-  const { httpPool, restPool, webSockets, log, accessLog, views } = sources
-  const events = sources.events()
+/** What is shown of each process, where there are several. */
+function partsOf(processes: readonly ProcessFigures[]): Pick<Status, 'processes' | 'processes_ended'> {
+  if (processes.every(({ role }) => role === 'alone')) return {}
+  const ended = mergeFigures(processes.filter(({ role }) => role === 'ended'))
   return {
-    version,
-    nodeVersion: process.versions.node,
-    requests: sources.metrics.totals(),
-    activeRequests: sources.activeRequests(),
-    pools: [
-      poolState('http', httpPool),
-      poolState('ws', webSockets.pool),
-      poolState('sse', restPool.sse),
-      poolState('longpoll', restPool.longpoll),
-    ],
-    connections: sources.connections(),
-    eventLoop: sources.eventLoop.totals(),
-    memory: process.memoryUsage(),
-    logs: [
-      { name: 'general', written: log.written, lost: log.lost },
-      { name: 'access', written: accessLog.written, lost: accessLog.lost },
-    ],
-    events,
-    slowStreams: { sse: events.slow, ws: webSockets.slow },
-    sessions: sources.sessions(),
-    viewCache: { hits: views.hits, misses: views.misses },
-    warnings: sources.warnings().length,
+    processes: processes.filter(({ role }) => role !== 'ended').map(partOf),
+    processes_ended: { count: ended.ended, requests: countsOf(ended.requests.requests.byClass) },
   }
 }
 
-/** One sample for the charts: what happened since the last one. */
-export function takeSample(sources: StatusSources): Sample {
-  const { metrics, eventLoop, httpPool, restPool, webSockets } = sources
-  const memory = memoryInMegabytes()
+function partOf({ id, pid, responding, requests, now, eventLoop }: ProcessFigures): ProcessStatus {
+  if (!responding) return { id, pid, responding }
+  const { http, ws, sse, longpoll } = now.pools
   return {
-    ...metrics.takeInterval(),
-    ...eventLoop.takeInterval(),
-    busy_http: httpPool.busy,
-    queue_http: httpPool.waiting,
-    longpoll: restPool.longpoll.busy,
-    sse: restPool.sse.busy,
-    ws: webSockets.pool.busy,
-    rss_mb: memory.rss_mb,
-    heap_mb: memory.heap_used_mb,
-    connections: sources.connections().open,
+    id,
+    pid,
+    responding,
+    uptime_s: Math.floor(requests.uptimeSeconds),
+    requests: { ...countsOf(requests.requests.byClass), active: now.activeRequests },
+    latency_ms: latencyOf(requests.latency),
+    connections: { active: now.connections },
+    event_loop: eventLoopWindow(eventLoop.window),
+    memory: memoryInMegabytes(now.memory),
+    pool_http: { busy: http.busy, queue: http.waiting, alert: now.alert },
+    pool_ws: { active: ws.busy },
+    pool_rest: { sse: sse.busy, longpoll: longpoll.busy, queue: now.restQueue },
   }
 }
 
-/** What was added to each counter of a group. */
-function added<Group extends { readonly [Name in keyof Group]: number }>(now: Group, before: Group): Group {
-  const names = Object.keys(now) as (keyof Group)[]
-  return Object.fromEntries(names.map((name) => [name, now[name] - before[name]])) as Group // it has the same names
+function waitsOf(waits: DurationCells): QueueWaits {
+  return {
+    count: countOf(waits),
+    p50_ms: round3(percentileMs(waits, 50)),
+    p99_ms: round3(percentileMs(waits, 99)),
+    max_ms: round3(waits.maxUs / 1000),
+  }
 }
 
-function waitsOf(waits: Histogram): QueueWaits {
-  const { count, maxMs } = waits
-  return { count, p50_ms: round3(waits.percentile(50)), p99_ms: round3(waits.percentile(99)), max_ms: round3(maxMs) }
-}
-
-function poolState(name: string, { workers, busy, waiting, queueSize, refused }: PoolCounts): PoolState {
-  return { name, workers, busy, waiting, queueSize, refused }
-}
-
-function memoryInMegabytes(): Status['memory'] {
-  const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
-  const [rss_mb, heap_used_mb, heap_total_mb, external_mb] = [rss, heapUsed, heapTotal, external].map(
-    (bytes) => Math.round((bytes / 2 ** 20) * 10) / 10,
-  ) as [number, number, number, number]
-  return { rss_mb, heap_used_mb, heap_total_mb, external_mb }
+function memoryInMegabytes(memory: ProcessFigures['now']['memory']): Status['memory'] {
+  return {
+    rss_mb: megabytes(memory.rss),
+    heap_used_mb: megabytes(memory.heapUsed),
+    heap_total_mb: megabytes(memory.heapTotal),
+    external_mb: megabytes(memory.external),
+  }
 }

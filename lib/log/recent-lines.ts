@@ -26,7 +26,8 @@ export interface LogLineFilter {
   readonly level?: Level
 }
 
-const keptLines = 500
+/** How many lines are kept. */
+export const keptLines = 500
 const maxMessageLength = 500
 const maxModuleLength = 64
 const slotBytes = maxMessageLength * 3 // a UTF-16 code unit is 3 bytes of UTF-8 at most

@@ -9,7 +9,8 @@
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
 import { RateLimited } from '../log/rate-limited.ts'
 import { DurationBuckets, type DurationTotals } from './duration-buckets.ts'
-import { Histogram, toMicroseconds } from './histogram.ts'
+import { percentileMs } from './duration-cells.ts'
+import { Histogram, toMicroseconds, type DurationCells } from './histogram.ts'
 import { round3 } from './round.ts'
 
 export interface EventLoopOptions {
@@ -42,9 +43,21 @@ export interface EventLoopTotals {
   readonly activeSeconds: number
 }
 
+/** What was counted of the event loop of a process since some moment. */
+export interface EventLoopFigures {
+  readonly delay: DurationCells
+  /** How long the loop did not wait, and how long it did, in microseconds. */
+  readonly activeUs: number
+  readonly idleUs: number
+}
+
 export interface EventLoopWatch {
+  /** All of the window as a value. */
+  figures(): EventLoopFigures
   snapshot(): EventLoopSnapshot
-  /** What happened since this was last called. It has one caller: the history of the monitor. */
+  /** What was counted since this was last called. It has one caller: the history of the monitor. */
+  takeCounts(): EventLoopFigures
+  /** What happened since this or `takeCounts` was last called. */
   takeInterval(): EventLoopInterval
   totals(): EventLoopTotals
   /** Begins a new window for `snapshot`. */
@@ -54,6 +67,22 @@ export interface EventLoopWatch {
 
 const everyMs = 50
 const warnEveryMs = 10_000
+
+/** What was counted as the status shows it. */
+export function eventLoopWindow(figures: EventLoopFigures): EventLoopSnapshot {
+  const { delay } = figures
+  return {
+    p50_ms: round3(percentileMs(delay, 50)),
+    p99_ms: round3(percentileMs(delay, 99)),
+    max_ms: round3(delay.maxUs / 1000),
+    utilization: utilizationOf(figures),
+  }
+}
+
+/** What was counted as a sample shows it. */
+export function eventLoopInterval(figures: EventLoopFigures): EventLoopInterval {
+  return { loop_p99_ms: round3(percentileMs(figures.delay, 99)), utilization: utilizationOf(figures) }
+}
 
 /** Begins to watch the event loop of this process. It does not keep the process alive. */
 export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopWatch {
@@ -78,19 +107,19 @@ export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopW
 
   const timer = setInterval(tick, everyMs).unref()
 
+  const figures = (): EventLoopFigures => ({ delay: window.toCells(), ...useSince(windowUse) })
+  const takeCounts = (): EventLoopFigures => {
+    const taken = { delay: interval.toCells(), ...useSince(intervalUse) }
+    interval.reset()
+    intervalUse = performance.eventLoopUtilization()
+    return taken
+  }
+
   return {
-    snapshot: () => ({
-      p50_ms: round3(window.percentile(50)),
-      p99_ms: round3(window.percentile(99)),
-      max_ms: round3(window.maxMs),
-      utilization: useSince(windowUse),
-    }),
-    takeInterval: () => {
-      const taken = { loop_p99_ms: round3(interval.percentile(99)), utilization: useSince(intervalUse) }
-      interval.reset()
-      intervalUse = performance.eventLoopUtilization()
-      return taken
-    },
+    figures,
+    snapshot: () => eventLoopWindow(figures()),
+    takeCounts,
+    takeInterval: () => eventLoopInterval(takeCounts()),
     totals: () => ({
       delay: totals.totals(),
       activeSeconds: performance.eventLoopUtilization().active / 1000,
@@ -103,9 +132,11 @@ export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopW
   }
 }
 
-function useSince(earlier: EventLoopUtilization): number {
+function useSince(earlier: EventLoopUtilization): Omit<EventLoopFigures, 'delay'> {
   const { idle, active } = performance.eventLoopUtilization()
-  const activeUs = toMicroseconds(active - earlier.active)
-  const idleUs = toMicroseconds(idle - earlier.idle)
+  return { activeUs: toMicroseconds(active - earlier.active), idleUs: toMicroseconds(idle - earlier.idle) }
+}
+
+function utilizationOf({ activeUs, idleUs }: EventLoopFigures): number {
   return activeUs === 0 ? 0 : round3(activeUs / (activeUs + idleUs))
 }

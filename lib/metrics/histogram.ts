@@ -6,6 +6,14 @@
  * allocating, which floating-point numbers are not.
  */
 
+/** What a histogram holds, as a plain value. */
+export interface DurationCells {
+  /** For each cell that holds durations, in order: its number, then how many it holds. */
+  readonly cells: readonly number[]
+  readonly sumUs: number
+  readonly maxUs: number
+}
+
 const cellsPerDoubling = 16
 /** The most that has a cell of its own kind: 2^32 - 1 microseconds are 71 minutes. */
 const maxUs = 2 ** 32 - 1
@@ -73,6 +81,16 @@ export class Histogram {
     return this.#count === 0 ? 0 : this.#sumUs / this.#count / 1000
   }
 
+  /** What was counted, as a value that does not change any more (`duration-cells.ts`). */
+  toCells(): DurationCells {
+    const cells: number[] = []
+    for (let cell = 0; cell < cellCount; cell += 1) {
+      const held = this.#cells[cell] as number
+      if (held > 0) cells.push(cell, held)
+    }
+    return { cells, sumUs: this.#sumUs, maxUs: this.#maxUs }
+  }
+
   /** Forgets everything. */
   reset(): void {
     this.#cells.fill(0)
@@ -91,6 +109,11 @@ export class Histogram {
     }
     this.#sumUs = this.#count * meanUs
   }
+}
+
+/** What stands for all durations of a cell, in microseconds: not above the longest of the whole histogram. */
+export function standInUs(cell: number, longestUs: number): number {
+  return cell < lastCell ? Math.min(middleUs(cell), longestUs) : longestUs
 }
 
 /** The cell of a duration; what is longer than all is in the last. */

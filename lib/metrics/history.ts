@@ -4,6 +4,7 @@
  * Surprise: when the clock is set back, the earlier samples are set back with it, so that the times only ever grow.
  * When it leaps ahead, or the machine slept, there is a gap.
  */
+import { after, type MaybePromise } from '../maybe-promise.ts'
 import { round3 } from './round.ts'
 
 /** What a sample holds. Rates are per second, times in milliseconds, memory in units of 2^20 bytes. */
@@ -36,8 +37,11 @@ export type Sample = Readonly<Record<SampleField, number>>
 export type HistorySnapshot = Readonly<Record<'time' | SampleField, readonly number[]>>
 
 export interface HistoryOptions {
-  /** Gives the numbers of the interval since it was last called. */
-  readonly sample: () => Sample
+  /**
+   * Gives the numbers of the interval since it was last called, at once or later; it is not called again before that. It
+   * must not reject.
+   */
+  readonly sample: () => MaybePromise<Sample>
   /** Milliseconds from one sample to the next; 5000 unless given. */
   readonly everyMs?: number
   /** How many samples are kept; 180 unless given, which makes 15 minutes. */
@@ -49,7 +53,7 @@ export interface HistoryOptions {
 }
 
 export interface History {
-  /** Takes a sample now; a timer does so every `everyMs`. */
+  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
   take(): void
   /** The samples of the last `keep * everyMs` milliseconds. Numbers have three decimals at most. */
   snapshot(): HistorySnapshot
@@ -64,11 +68,20 @@ export function createHistory(options: HistoryOptions): History {
   const times = new Float64Array(keep)
   const values = new Float64Array(keep * width)
   let taken = 0
+  let isAwaited = false
   let lastAt = now()
   let lastWall = wallNow()
 
   function take(): void {
-    const numbers = sample()
+    if (isAwaited) return
+    isAwaited = true
+    void after(sample(), (numbers) => {
+      isAwaited = false
+      put(numbers)
+    })
+  }
+
+  function put(numbers: Sample): void {
     const at = now()
     const wall = wallNow()
     if (wall <= lastWall) shift(wall - lastWall - Math.max(at - lastAt, 1))

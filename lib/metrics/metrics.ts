@@ -6,9 +6,10 @@
  */
 import { Histogram, toMicroseconds } from './histogram.ts'
 import { RecentRequests, type RecentRequest } from './recent-requests.ts'
-import { RequestCounts, type StatusClass } from './request-counts.ts'
-import { round3 } from './round.ts'
-import { RouteTable, type RouteTotals, type RouteWindow } from './route-metrics.ts'
+import { RequestCounts } from './request-counts.ts'
+import { ratesOf, requestWindow } from './request-figures.ts'
+import type { MetricsSnapshot, MetricsTotals, RequestFigures, RequestInterval, RequestsSince } from './request-figures.ts'
+import { RouteTable, type RouteMetrics } from './route-metrics.ts'
 
 export type { RecentRequest }
 
@@ -25,50 +26,6 @@ export interface RequestRecord {
   readonly durationMs: number
   /** '' when no route answered. */
   readonly routeName: string
-}
-
-/** The window, under the names that `/svc-status` shows. Times have three decimals at most. */
-export interface MetricsSnapshot {
-  /** Whole seconds since the server started; no reset changes it. */
-  readonly uptime_s: number
-  /** Seconds since the window began. */
-  readonly window_s: number
-  readonly requests: {
-    readonly total: number
-    /** Answers of 400 and above, and clients that left before theirs (499). */
-    readonly errors: number
-    readonly by_class: Readonly<Record<StatusClass, number>>
-    readonly bytes_in: number
-    readonly bytes_out: number
-  }
-  readonly latency_ms: {
-    readonly p50: number
-    readonly p95: number
-    readonly p99: number
-    readonly max: number
-    readonly mean: number
-  }
-  /** The routes that were asked for in the window, in the order in which they were first asked for. */
-  readonly routes: readonly RouteWindow[]
-}
-
-/** What was counted since the server started. It never goes back. */
-export interface MetricsTotals {
-  /** When the server started, in milliseconds since 1970. */
-  readonly startedAtMs: number
-  readonly uptimeSeconds: number
-  /** The routes that were asked for. */
-  readonly routes: readonly RouteTotals[]
-}
-
-/** What happened since the last sample was taken. Rates are per second, times in milliseconds. */
-export interface RequestInterval {
-  readonly requests: number
-  readonly errors: number
-  readonly bytes_out: number
-  readonly p50_ms: number
-  readonly p95_ms: number
-  readonly p99_ms: number
 }
 
 /** The clocks, in milliseconds. */
@@ -133,27 +90,17 @@ export class Metrics {
 
   /** The present window. */
   snapshot(): MetricsSnapshot {
-    const counts = this.#counts.since(this.#countsAtReset)
-    const latency = this.#windowLatency
-    return {
-      uptime_s: Math.floor(this.#secondsSince(this.#startedAt)),
-      window_s: round3(this.#secondsSince(this.#resetAt)),
-      requests: {
-        total: counts.total,
-        errors: counts.errors,
-        by_class: counts.byClass,
-        bytes_in: counts.bytesIn,
-        bytes_out: counts.bytesOut,
-      },
-      latency_ms: {
-        p50: round3(latency.percentile(50)),
-        p95: round3(latency.percentile(95)),
-        p99: round3(latency.percentile(99)),
-        max: round3(latency.maxMs),
-        mean: round3(latency.meanMs),
-      },
-      routes: this.#routes.all.filter((route) => route.active).map((route) => route.window()),
-    }
+    return requestWindow(this.figures())
+  }
+
+  /** All that was counted, as a value. */
+  figures(): RequestFigures {
+    return this.#figuresOf(this.#routes.all.filter((route) => route.used))
+  }
+
+  /** The same, of the routes that were asked for since this was last called alone. It has one caller. */
+  takeChanges(): RequestFigures {
+    return this.#figuresOf(this.#routes.all.filter((route) => route.takeChanged()))
   }
 
   /** What was counted since the start. */
@@ -170,22 +117,32 @@ export class Metrics {
     return this.#recent.list()
   }
 
-  /** What happened since this was last called, or since the start. It has one caller: the history of the monitor. */
+  /** What happened since this or `takeCounts` was last called, or since the start. */
   takeInterval(): RequestInterval {
+    return ratesOf(this.takeCounts())
+  }
+
+  /** What was counted since this was last called, or since the start. It has one caller: the history of the monitor. */
+  takeCounts(): RequestsSince {
+    const { total, errors, bytesOut } = this.#counts.since(this.#countsAtSample)
     const seconds = Math.max(this.#secondsSince(this.#sampledAt), 0.001)
-    const counts = this.#counts.since(this.#countsAtSample)
-    const interval = {
-      requests: counts.total / seconds,
-      errors: counts.errors / seconds,
-      bytes_out: counts.bytesOut / seconds,
-      p50_ms: this.#intervalLatency.percentile(50),
-      p95_ms: this.#intervalLatency.percentile(95),
-      p99_ms: this.#intervalLatency.percentile(99),
-    }
+    const taken = { seconds, requests: total, errors, bytesOut, latency: this.#intervalLatency.toCells() }
     this.#sampledAt = this.#now()
     this.#countsAtSample.copy(this.#counts)
     this.#intervalLatency.reset()
-    return interval
+    return taken
+  }
+
+  #figuresOf(routes: readonly RouteMetrics[]): RequestFigures {
+    const { byClass, bytesIn, bytesOut } = this.#counts.since(this.#countsAtReset)
+    return {
+      startedAtMs: this.#startedAtMs,
+      uptimeSeconds: this.#secondsSince(this.#startedAt),
+      windowSeconds: this.#secondsSince(this.#resetAt),
+      requests: { byClass, bytesIn, bytesOut },
+      latency: this.#windowLatency.toCells(),
+      routes: routes.map((route) => route.figures()),
+    }
   }
 
   #secondsSince(startMs: number): number {

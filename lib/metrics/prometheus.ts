@@ -3,7 +3,7 @@
  */
 import type { EventLoopTotals } from './event-loop.ts'
 import { family, histogram, labels, type Row } from './exposition.ts'
-import type { MetricsTotals } from './metrics.ts'
+import type { MetricsTotals } from './request-figures.ts'
 import { statusClasses } from './request-counts.ts'
 
 /** A pool of workers now, and what it refused since the start. */
@@ -48,11 +48,28 @@ export interface PrometheusInput {
   readonly viewCache: { readonly hits: number; readonly misses: number }
   /** How many warnings `/svc-status` shows now. */
   readonly warnings: number
+  /** Absent where the server has one process. */
+  readonly processes?: { readonly living: readonly ProcessState[]; readonly ended: number }
+}
+
+/** One of several processes. */
+export interface ProcessState {
+  readonly id: string
+  /** Whether it answered in time. When it did not, only this is shown of it. */
+  readonly up: boolean
+  /** In milliseconds since 1970. */
+  readonly startedAtMs: number
+  readonly requests: number
+  readonly errors: number
+  readonly activeRequests: number
+  readonly connections: number
+  readonly memory: PrometheusInput['memory']
+  readonly eventLoop: EventLoopTotals
 }
 
 /** Renders the metrics in the text format 0.0.4; send them as `expositionType` of `exposition.ts`. */
 export function renderPrometheus(input: PrometheusInput): string {
-  const parts = [processFamilies, requestFamilies, poolFamilies, eventLoopFamilies, eventFamilies, otherFamilies]
+  const parts = [processFamilies, requestFamilies, poolFamilies, eventLoopFamilies, eventFamilies, otherFamilies, partFamilies]
   return parts.map((render) => render(input)).join('')
 }
 
@@ -142,6 +159,39 @@ function otherFamilies({ logs, viewCache, warnings }: PrometheusInput): string {
     single('counter', 'svc_view_cache_hits_total', 'Views found compiled.', viewCache.hits),
     single('counter', 'svc_view_cache_misses_total', 'Views that had to be compiled.', viewCache.misses),
     single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings),
+  ].join('')
+}
+
+/** What each of several processes adds to the sums above. */
+function partFamilies({ processes }: PrometheusInput): string {
+  if (processes === undefined) return ''
+  const all = processes.living.map((state) => ({ ...state, named: labels({ process: state.id }) }))
+  const up = all.filter((state) => state.up)
+  const rows = (value: (state: ProcessState) => number): Row[] => up.map((state) => [state.named, value(state)])
+  const counter = (name: string, help: string, value: (state: ProcessState) => number): string =>
+    family('counter', name, help, rows(value))
+  const gauge = (name: string, help: string, value: (state: ProcessState) => number): string =>
+    family('gauge', name, help, rows(value))
+  return [
+    family('gauge', 'svc_process_up', 'Whether a process answered in time.', all.map(({ named, up }) => [named, Number(up)])),
+    gauge('svc_process_start_time_seconds', 'When a process started, since 1970.', ({ startedAtMs }) => startedAtMs / 1000),
+    counter('svc_process_requests_total', 'Requests answered by a process.', ({ requests }) => requests),
+    counter('svc_process_errors_total', 'Its answers of 400 and above.', ({ errors }) => errors),
+    gauge('svc_process_requests_active', 'Requests being served by a process.', ({ activeRequests }) => activeRequests),
+    gauge('svc_process_connections_open', 'Open connections of a process.', ({ connections }) => connections),
+    gauge('svc_process_memory_resident_bytes', 'Memory of a process.', ({ memory }) => memory.rss),
+    gauge('svc_process_memory_heap_used_bytes', 'JavaScript heap in use by a process.', ({ memory }) => memory.heapUsed),
+    histogram(
+      'svc_process_event_loop_delay_seconds',
+      'How late a timer of a process came, looked at every 50 ms.',
+      up.map(({ named, eventLoop }) => [named, eventLoop.delay]),
+    ),
+    counter(
+      'svc_process_event_loop_active_seconds_total',
+      'Time a process did not wait.',
+      ({ eventLoop }) => eventLoop.activeSeconds,
+    ),
+    single('counter', 'svc_processes_ended_total', 'Processes that ended, and were replaced or not.', processes.ended),
   ].join('')
 }
 

@@ -15,7 +15,8 @@ export interface RecentRequest {
   readonly route: string
 }
 
-const keptRequests = 100
+/** How many requests are kept. */
+export const keptRequests = 100
 const maxPathLength = 200
 
 /** Keeps the last 100 requests. */

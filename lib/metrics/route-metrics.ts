@@ -5,7 +5,8 @@
  * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
 import { DurationBuckets, type DurationTotals } from './duration-buckets.ts'
-import { Histogram } from './histogram.ts'
+import { percentileMs } from './duration-cells.ts'
+import { Histogram, type DurationCells } from './histogram.ts'
 import { RequestCounts, type StatusClass } from './request-counts.ts'
 import { round3 } from './round.ts'
 
@@ -30,12 +31,35 @@ export interface RouteTotals {
   readonly durations: DurationTotals
 }
 
+/** All that one process knows of a route. */
+export interface RouteFigures extends RouteTotals {
+  readonly window: {
+    readonly count: number
+    readonly errors: number
+    readonly latency: DurationCells
+  }
+}
+
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
 /** The name for the routes past the bound. */
-const otherRoutesName = '(other)'
+export const otherRoutesName = '(other)'
 
-const maxNames = 20_000
+/** The most names that are told apart. */
+export const maxNames = 20_000
+
+/** The window of a route as the status shows it. */
+export function routeWindow({ name, window: { count, errors, latency } }: RouteFigures): RouteWindow {
+  return {
+    name,
+    count,
+    errors,
+    p50_ms: round3(percentileMs(latency, 50)),
+    p95_ms: round3(percentileMs(latency, 95)),
+    p99_ms: round3(percentileMs(latency, 99)),
+    max_ms: round3(latency.maxUs / 1000),
+  }
+}
 
 /** One route. */
 export class RouteMetrics {
@@ -45,6 +69,7 @@ export class RouteMetrics {
   readonly #latency = new Histogram()
   #totalAtReset = 0
   #errorsAtReset = 0
+  #totalAtTaking = 0
 
   constructor(name: string) {
     this.name = name
@@ -72,26 +97,26 @@ export class RouteMetrics {
     return this.#counts.total > 0
   }
 
-  /** Whether the window has a request. */
-  get active(): boolean {
-    return this.#counts.total > this.#totalAtReset
-  }
-
-  window(): RouteWindow {
-    return {
-      name: this.name,
-      count: this.#counts.total - this.#totalAtReset,
-      errors: this.#counts.errors - this.#errorsAtReset,
-      p50_ms: round3(this.#latency.percentile(50)),
-      p95_ms: round3(this.#latency.percentile(95)),
-      p99_ms: round3(this.#latency.percentile(99)),
-      max_ms: round3(this.#latency.maxMs),
-    }
+  /** Whether there was a request since this was last asked. */
+  takeChanged(): boolean {
+    const { total } = this.#counts
+    const changed = total > this.#totalAtTaking
+    this.#totalAtTaking = total
+    return changed
   }
 
   totals(): RouteTotals {
     const { byClass, bytesIn, bytesOut } = this.#counts
     return { name: this.name, byClass, bytesIn, bytesOut, durations: this.#durations.totals() }
+  }
+
+  figures(): RouteFigures {
+    const window = {
+      count: this.#counts.total - this.#totalAtReset,
+      errors: this.#counts.errors - this.#errorsAtReset,
+      latency: this.#latency.toCells(),
+    }
+    return { ...this.totals(), window }
   }
 }
 

@@ -8,8 +8,8 @@ import { makePort } from './support.ts'
 export interface MonitorFigures {
   status: Status
   history: HistorySnapshot
-  requests: ReturnType<MonitorPort['recentRequests']>
-  lines: ReturnType<MonitorPort['recentLines']>
+  requests: Awaited<ReturnType<MonitorPort['recentRequests']>>
+  lines: Awaited<ReturnType<MonitorPort['recentLines']>>
   trace: Record<string, boolean>
 }
 
@@ -25,10 +25,10 @@ export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) 
   }
   const port: MonitorPort = {
     ...held.port,
-    status: () => figures.status,
-    history: () => figures.history,
-    recentRequests: () => figures.requests,
-    recentLines: () => figures.lines,
+    status: async () => figures.status,
+    history: async () => figures.history,
+    recentRequests: async () => figures.requests,
+    recentLines: async () => figures.lines,
     traceState: () => figures.trace,
   }
   return { held, port, figures }

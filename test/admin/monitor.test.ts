@@ -16,7 +16,7 @@ test('the page carries the document that it draws first, and the interval', asyn
   const url = await serve(t, held, [{ method: 'GET', url: '/svc-monitor', action: createMonitor(port) }])
   const { status, text } = await request(`${url}/svc-monitor`)
   assert.equal(status, 200)
-  assert.deepEqual(JSON.parse(embedded(text)), JSON.parse(JSON.stringify(monitorDocument(port))))
+  assert.deepEqual(JSON.parse(embedded(text)), JSON.parse(JSON.stringify(await monitorDocument(port))))
   assert.match(text, /^const intervalMs = 7000$/m)
 })
 
@@ -29,7 +29,7 @@ test('what a log line or a path holds cannot leave the element that carries it',
   const { text } = await request(`${url}/svc-monitor`)
   const json = embedded(text)
   assert.doesNotMatch(json, /</)
-  const { monitor } = JSON.parse(json) as ReturnType<typeof monitorDocument>
+  const { monitor } = JSON.parse(json) as Awaited<ReturnType<typeof monitorDocument>>
   assert.equal(monitor.lines[0]?.message, message)
   assert.equal(monitor.requests[0]?.path, '/</SCRIPT >')
 })
@@ -46,18 +46,18 @@ test('every script and style of the page has the nonce, and nothing else is inli
   assert.doesNotMatch(text, /\sstyle="|\son[a-z]+="|<link[^>]+href="(?!data:)|\ssrc="/)
 })
 
-test('the document has the twenty slowest routes, the slowest first, and leaves the status as it was', () => {
+test('the document has the twenty slowest routes, the slowest first, and leaves the status as it was', async () => {
   const { port, figures } = makeMonitorPort()
   const routes = Array.from({ length: 50 }, (_, at) => makeRoute(`r${at}`, (at * 7) % 50))
   figures.status = { ...figures.status, routes }
-  const slowest = monitorDocument(port).routes.map(({ p99_ms }) => p99_ms)
+  const slowest = (await monitorDocument(port)).routes.map(({ p99_ms }) => p99_ms)
   assert.deepEqual(slowest, Array.from({ length: 20 }, (_, at) => 49 - at))
   assert.equal(figures.status.routes[1]?.name, 'r1')
 })
 
-test('the document is the status, with what only the page needs under `monitor`', () => {
+test('the document is the status, with what only the page needs under `monitor`', async () => {
   const { port, figures } = makeMonitorPort()
-  const { monitor, ...status } = monitorDocument(port)
+  const { monitor, ...status } = await monitorDocument(port)
   assert.deepEqual(status, figures.status)
   const { history, requests, lines, trace } = figures
   assert.deepEqual(monitor, { history, requests, lines, trace })

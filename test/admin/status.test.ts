@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  noCounters,
-  readCounters,
-  readStatus,
-  readTotals,
-  takeSample,
-  type StatusSources,
-} from '../../lib/admin/status.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createEventLoopWatch } from '../../lib/metrics/event-loop.ts'
+import { noCounters } from '../../lib/metrics/figures.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { sampleFields } from '../../lib/metrics/history.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
+import { readCounters, type StatusSources } from '../../lib/metrics/sources.ts'
+import { readStatus, readTotals, takeSample } from './one-process.ts'
 
 /** Sources with figures that are all different, so that none can be taken for another. */
 function makeSources(t: { after(close: () => void): void }) {

@@ -30,13 +30,13 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
   const page = await openPage(t)
   const { held, port, figures } = makeMonitorPort({ 'monitor.interval_s': 1 })
   prepare(figures)
-  const answer = (ctx: Context): Reply => {
+  const answer = async (ctx: Context): Promise<Reply> => {
     started.reads += 1
     if (started.mood === 'gone') ctx.response.destroy()
     if (started.mood === 'signed out') return ctx.redirect('/svc-login')
     if (started.mood === 'html') return ctx.html('<h1>Login</h1>')
     if (started.mood === 'unwell') return ctx.json({ error: 'overloaded' }, 503)
-    return ctx.json(monitorDocument(port))
+    return ctx.json(await monitorDocument(port))
   }
   const switchTrace = async (ctx: Context): Promise<Reply> => {
     const body = (await ctx.readJson()) as { module: string; enabled: boolean }

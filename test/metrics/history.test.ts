@@ -101,6 +101,20 @@ test('leaves a gap where the machine slept, and drops what is older than all tha
   assert.deepEqual(history.snapshot().requests, [500])
 })
 
+test('a sample that comes later is put in when it comes, and none is asked for before that', async (t) => {
+  const given: ((sample: Sample) => void)[] = []
+  const { history, clock, take } = held(t, { sample: () => new Promise((resolve) => given.push(resolve)) })
+  take(minute)
+  take(minute)
+  assert.deepEqual([given.length, history.snapshot().time], [1, []])
+  clock.wallMs += 1000
+  given[0]?.(sampleOf(300))
+  await Promise.resolve()
+  assert.deepEqual([history.snapshot().time, history.snapshot().requests], [[clock.wallMs], [300]])
+  take(minute)
+  assert.equal(given.length, 2)
+})
+
 test('takes samples by itself until it is closed', async (t) => {
   let samples = 0
   const history = createHistory({ sample: () => sampleOf((samples += 1)), everyMs: 1, keep: 5 })

@@ -1,0 +1,59 @@
+/**
+ * What `/svc-metrics` shows, out of the figures of the processes.
+ */
+import { version } from '../version.ts'
+import type { ProcessFigures } from './figures.ts'
+import { mergeFigures } from './merge.ts'
+import type { PoolState, ProcessState, PrometheusInput } from './prometheus.ts'
+import { countsOf } from './request-figures.ts'
+
+/** The input of `renderPrometheus`, from the figures of one process or several. */
+export function totalsOf(processes: readonly ProcessFigures[]): PrometheusInput {
+  const { requests, now, eventLoop, counters, refused, ended, warnings } = mergeFigures(processes)
+  const { events, pool_ws: ws, pool_http: http, log, access_log: accessLog, sessions, views } = counters.totals
+  const refusedBy = { http: http.refused, ws: ws.refused, ...refused }
+  const pool = (name: keyof typeof refusedBy): PoolState => ({ name, ...now.pools[name], refused: refusedBy[name] })
+  return {
+    version,
+    nodeVersion: process.versions.node,
+    requests,
+    activeRequests: now.activeRequests,
+    pools: [pool('http'), pool('ws'), pool('sse'), pool('longpoll')],
+    connections: { open: now.connections, refused: counters.totals.connections.refused },
+    eventLoop: eventLoop.totals,
+    memory: now.memory,
+    logs: [
+      { name: 'general', ...log },
+      { name: 'access', ...accessLog },
+    ],
+    events,
+    slowStreams: { sse: events.slow, ws: ws.slow },
+    sessions,
+    viewCache: views,
+    warnings: warnings.length,
+    ...(processes.every(({ role }) => role === 'alone') ? {} : { processes: { ended, living: livingOf(processes) } }),
+  }
+}
+
+function livingOf(processes: readonly ProcessFigures[]): ProcessState[] {
+  return processes
+    .filter(({ role }) => role !== 'ended')
+    .map(({ id, responding, requests, now, eventLoop }) => ({
+      id,
+      up: responding,
+      startedAtMs: requests.startedAtMs,
+      ...totalOf(requests.routes),
+      activeRequests: now.activeRequests,
+      connections: now.connections,
+      memory: now.memory,
+      eventLoop: eventLoop.totals,
+    }))
+}
+
+function totalOf(routes: ProcessFigures['requests']['routes']): { readonly requests: number; readonly errors: number } {
+  const counts = routes.map(({ byClass }) => countsOf(byClass))
+  return {
+    requests: counts.reduce((sum, { total }) => sum + total, 0),
+    errors: counts.reduce((sum, { errors }) => sum + errors, 0),
+  }
+}
