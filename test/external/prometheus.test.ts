@@ -4,6 +4,8 @@ import { test } from 'node:test'
 import { DurationBuckets } from '../../lib/metrics/duration-buckets.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
+import { totalsOf } from '../../lib/metrics/totals.ts'
+import { startCluster } from '../cluster/figures-cluster.ts'
 import { busyMetrics, inputOf } from '../metrics/prometheus-input.ts'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
@@ -30,6 +32,16 @@ test('promtool has no complaint before the first request, without pools and logs
 test('promtool has no complaint about numbers that are none', () => {
   const memory = { rss: NaN, heapUsed: Infinity, heapTotal: -Infinity, external: 1e300 }
   promtool(renderPrometheus(inputOf(busyMetrics(), { memory })))
+})
+
+test('promtool has no complaint about several processes, of which one has ended', async (t) => {
+  const { workers } = startCluster(t, 3)
+  for (const [at, worker] of workers.entries()) worker.serve(at + 1)
+  await workers[2]?.end()
+  const figures = await workers[0]?.processes.figures()
+  const text = renderPrometheus(totalsOf(figures ?? []))
+  assert.match(text, /^svc_process_requests_total\{process="2"\} 2$/m)
+  promtool(text)
 })
 
 test('promtool has no complaint about a server that has served', async (t) => {

@@ -1,0 +1,101 @@
+/**
+ * The figures of a server of several processes, in its primary: asks the workers for theirs, keeps the history of all of
+ * them together, and remembers what those counted that have ended.
+ *
+ * Surprise: a worker that does not answer in time, or has ended, counts with what it told last. Without that the sums
+ * would fall, which counters must not.
+ */
+import type { LogLine } from '../log/recent-lines.ts'
+import type { Figures, ProcessFigures } from '../metrics/figures.ts'
+import { createHistory, type Sample } from '../metrics/history.ts'
+import { mergeIntervals, sumOf } from '../metrics/merge.ts'
+import type { OwnProcess } from '../metrics/processes.ts'
+import type { RecentRequest } from '../metrics/recent-requests.ts'
+import { sampleOf } from '../metrics/sample.ts'
+import { createAsk, type Ask } from './ask.ts'
+import { EndedProcesses } from './ended-processes.ts'
+import { askPrimary, askWorker, type Changes, type LastFigures } from './figures.ts'
+import { KnownProcess, type WorkerIdentity } from './known-process.ts'
+import type { Peer } from './peer.ts'
+
+export interface FiguresHostOptions {
+  /** What the primary knows of itself. */
+  readonly own: OwnProcess
+  /** Told of a worker whose answer was an error. */
+  readonly report: (message: string, error: unknown) => void
+  /** How long a worker may take to answer, in milliseconds; 1000 unless given. */
+  readonly answerWithinMs?: number
+  /** Milliseconds from one sample of the history to the next; 5000 unless given. */
+  readonly sampleEveryMs?: number
+}
+
+export interface FiguresHost {
+  /** Counts a worker in until its channel closes. To be called before anything comes from it. */
+  attach(peer: Peer, identity: WorkerIdentity): void
+  /** Begins a new bench window for the primary and for the ended. To be called before the workers are told to. */
+  resetWindow(): void
+  close(): void
+}
+
+/** Makes the host, and begins to take samples for the history. */
+export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
+  const { own, report, answerWithinMs = 1000, sampleEveryMs = 5000 } = options
+  const workers = new Set<KnownProcess>()
+  const ended = new EndedProcesses()
+  const history = createHistory({ sample, everyMs: sampleEveryMs })
+
+  function question<Answer>(name: string, take: (worker: KnownProcess, answered: unknown) => Answer): Ask<KnownProcess, Answer> {
+    const reportOf = (worker: KnownProcess, error: unknown): void => report(`Cannot read the figures of ${worker.name}`, error)
+    return createAsk({ name, take, report: reportOf, withinMs: answerWithinMs })
+  }
+
+  // What the workers answer is what `askWorker` says: they are of the same program.
+  const askFigures = question(askWorker.figures, (worker, answered) => worker.take(answered as Figures))
+  const askChanges = question(askWorker.changes, (worker, answered) => worker.takeChanges(answered as Changes))
+  const askLines = question(askWorker.lines, (_, answered) => answered as readonly LogLine[])
+  const askRequests = question(askWorker.requests, (_, answered) => answered as readonly RecentRequest[])
+
+  async function figures(): Promise<readonly ProcessFigures[]> {
+    const answered = await askFigures(workers)
+    const primary: ProcessFigures = { ...own.figures(), id: 'primary', role: 'primary', pid: process.pid, responding: true }
+    const byId = [...workers].sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }))
+    return [primary, ...byId.map((worker) => worker.figuresOf(answered.has(worker))), ...ended.figures()]
+  }
+
+  async function sample(): Promise<Sample> {
+    await askChanges(workers)
+    const intervals = [...workers, ended].flatMap((each) => each.giveIntervals())
+    const { seconds } = own.takeInterval().requests
+    const gauges = sumOf([own.gauges(), ...Array.from(workers, ({ gauges }) => gauges)])
+    return sampleOf(mergeIntervals(intervals, seconds), gauges)
+  }
+
+  return {
+    attach(peer, identity) {
+      const worker = new KnownProcess(peer, identity)
+      workers.add(worker)
+      peer.on(askPrimary.figures, figures)
+      peer.on(askPrimary.lines, async () => {
+        const answers = await askLines(workers)
+        return [own.lines(), ended.lines, ...answers.values()]
+      })
+      peer.on(askPrimary.requests, async () => {
+        const answers = await askRequests(workers)
+        return [ended.requests, ...answers.values()]
+      })
+      peer.on(askPrimary.history, () => history.snapshot())
+      peer.on(askPrimary.windowBegan, () => worker.beginWindow())
+      peer.on(askPrimary.last, (told) => worker.takeLast(told as LastFigures)) // `createClusterProcesses` tells it.
+      void peer.closed.then(() => {
+        workers.delete(worker)
+        ended.add(worker)
+      })
+    },
+    resetWindow() {
+      own.resetWindow()
+      ended.endWindow()
+      for (const worker of workers) worker.endWindow()
+    },
+    close: () => history.close(),
+  }
+}
