@@ -22,11 +22,12 @@ import { createRequestIds } from './http/request-id.ts'
 import { createListener, type Address } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
-import { openLogs } from './log/logs.ts'
+import { openLogs, type Logs } from './log/logs.ts'
 import { RateLimited } from './log/rate-limited.ts'
 import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import { Histogram } from './metrics/histogram.ts'
+import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { ProcessPart } from './process-part.ts'
 import { publicFiles } from './public-files.ts'
@@ -178,8 +179,7 @@ export function createApp(options: AppOptions = {}): App {
       sessions: () => sessions.counts,
       connections: () => listener.connections(),
       views,
-      log: logs.general,
-      accessLog: logs.access ?? { written: 0, lost: 0 },
+      ...lineCounts(logs, part),
       warnings,
     },
     processes: part?.joinProcesses,
@@ -316,4 +316,10 @@ export function createApp(options: AppOptions = {}): App {
 
 function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {
   return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
+}
+
+/** The lines of both logs. Those of one of several processes are counted where they are written. */
+function lineCounts({ general, access }: Logs, part: ProcessPart | undefined): Record<'log' | 'accessLog', LineCounts> {
+  const none = { written: 0, lost: 0 }
+  return part === undefined ? { log: general, accessLog: access ?? none } : { log: none, accessLog: none }
 }

@@ -33,6 +33,8 @@ export interface ControlHostOptions {
   readonly log: ModuleLogger
   /** Switches the trace of the primary. */
   readonly trace: Pick<TimedTrace, 'set'>
+  /** Called with each change, and with who made it, before the others are told of it. */
+  readonly onChange: (change: Change, from: Member | undefined) => void
   /** Carries out what is about all processes. */
   readonly ask: (command: Command<WholeCommandType>) => void
   /** Called with a worker that is no longer as the others are. */
@@ -113,6 +115,7 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
 
   async function shareFrom(from: Member | undefined, change: Change): Promise<readonly string[]> {
     keep(change)
+    options.onChange(change, from)
     const others = [...members].filter((member) => member !== from)
     const waited = others.filter((member) => member.serving)
     for (const member of others) if (!member.serving) void takeUp(member, change)

@@ -32,8 +32,11 @@ export interface FiguresHostOptions {
 export interface FiguresHost {
   /** Counts a worker in until its channel closes. To be called before anything comes from it. */
   attach(peer: Peer, identity: WorkerIdentity): void
-  /** Begins a new bench window for the primary and for the ended. To be called before the workers are told to. */
-  resetWindow(): void
+  /**
+   * Begins a new bench window for the primary and for the ended. To be called before the workers are told to.
+   * @param begun the worker that has begun its own already
+   */
+  resetWindow(begun?: Peer): void
   close(): void
 }
 
@@ -91,10 +94,13 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
         ended.add(worker)
       })
     },
-    resetWindow() {
+    resetWindow(begun) {
       own.resetWindow()
       ended.endWindow()
-      for (const worker of workers) worker.endWindow()
+      for (const worker of workers) {
+        worker.endWindow()
+        if (worker.peer === begun) worker.beginWindow()
+      }
     },
     close: () => history.close(),
   }

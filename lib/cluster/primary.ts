@@ -13,7 +13,10 @@ import type { Logs } from '../log/logs.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
+import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import { createControlHost, type Member } from './control-host.ts'
+import { createFiguresHost } from './figures-host.ts'
+import { createPrimaryProcess } from './primary-process.ts'
 import type { Joining } from './joining.ts'
 import { hostSessions } from './session-host.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
@@ -61,6 +64,9 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const control = createControlHost({
     log,
     trace,
+    onChange: ({ command }, from) => {
+      if (command.type === 'bench.start') figures.resetWindow(from?.peer)
+    },
     ask,
     onDiverged: (member) => supervisor.replace(member.number),
   })
@@ -68,6 +74,19 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
   const events = hostBroker(createLocalBroker())
   const sessions = hostSessions()
+  const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
+  const own = createPrimaryProcess(
+    {
+      eventLoop,
+      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
+      sessions: () => ({ evicted: 0, damaged: 0 }), // Workers count them.
+      log: logs.general,
+      accessLog: logs.access ?? { written: 0, lost: 0 },
+      warnings: logs.problems,
+    },
+    () => logs.recent.list(),
+  )
+  const figures = createFiguresHost({ own, report: (message, error) => log.error(message, error) })
   let address: Address | undefined
 
   function start(number: number): WorkerProcess {
@@ -75,6 +94,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     const { peer } = worker
     const member = { number, peer, serving: false }
     for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
+    figures.attach(peer, { id: String(number), pid: worker.pid })
     peer.on('process.join', () => joining(member))
     peer.on('process.begins', () => {
       member.serving = true
@@ -140,7 +160,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then((status) => {
-      for (const part of [trace, events, sessions]) part.close()
+      for (const part of [trace, events, sessions, figures, eventLoop]) part.close()
       return status
     }),
   }

@@ -9,6 +9,7 @@ import type { Change } from '../control/relay.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
+import { createClusterProcesses } from './figures.ts'
 import type { Joining } from './joining.ts'
 import { logFds, PipeTarget } from './log-pipe.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
@@ -65,6 +66,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
         openMemoryStore: (store) => createClusterSessionStore(peer, store),
       },
       relay: createClusterRelay(peer),
+      joinProcesses: (own) => createClusterProcesses(peer, own),
       setupToken,
       loginThrottle: createClusterThrottle(peer),
       addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),

@@ -16,6 +16,7 @@ function makeHost(patienceMs?: number) {
   const switched: unknown[] = []
   const asked: string[] = []
   const diverged: number[] = []
+  const seen: string[] = []
   const log = Object.assign(() => {}, silentLogger, {
     warn: (message: string) => lines.push(message),
     error: (message: string) => lines.push(message),
@@ -28,6 +29,7 @@ function makeHost(patienceMs?: number) {
         return {}
       },
     },
+    onChange: ({ command }) => seen.push(command.type),
     ask: ({ type }) => asked.push(type),
     onDiverged: ({ number }) => diverged.push(number),
     ...(patienceMs !== undefined && { patienceMs }),
@@ -45,12 +47,12 @@ function makeHost(patienceMs?: number) {
     })
     return { missed: host.join(member), relay: createClusterRelay(peer), taken, member, close: () => there.close() }
   }
-  return { host, join, lines, switched, asked, diverged }
+  return { host, join, lines, switched, asked, diverged, seen }
 }
 
 describe('control over processes', () => {
   it('answers when each of the others has taken up a change', async () => {
-    const { join } = makeHost()
+    const { join, seen } = makeHost()
     let free: () => void = () => {}
     const held = new Promise<void>((resolve) => (free = resolve))
     const [one, two, three] = [join(1), join(2), join(3, () => held)]
@@ -61,6 +63,7 @@ describe('control over processes', () => {
     })
     while (two.taken.length === 0) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(answered, false)
+    assert.deepEqual(seen, ['routes.add'])
     free()
     assert.deepEqual(await shared, [])
     assert.deepEqual([one.taken, two.taken, three.taken], [[], [added('a')], [added('a')]])

@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
+import type { Status } from '../../lib/admin/status.ts'
 import { launch, runLauncher } from '../support/launch.ts'
 import { writeFiles } from '../support/application.ts'
 import { listen } from '../support/listen.ts'
@@ -141,6 +142,41 @@ describe('several processes', () => {
     const began = performance.now()
     assert.equal((await clients[1].ask('/svc-login', wrong)).status, 401)
     assert.ok(performance.now() - began >= 990, 'the 11th failure of all processes together is answered a second later')
+  })
+
+  it('are one in the panel: the sum, each part, and one bench window', async (t) => {
+    const server = await startSeveral(t, count, { ...changing, 'routes/same.json': [{ name: 'same', url: '/same', action: 'pid.mjs@same' }] })
+    const clients = await server.clients()
+    const [one, two] = [...clients.values()] as [ProcessClient, ProcessClient]
+    const [first, second] = [...clients.keys()] as [number, number]
+    assert.deepEqual(await one.json('/svc-bench-start'), { bench: 'start' })
+    await one.ask('/same')
+    for (let turn = 0; turn < 3; turn += 1) await two.ask('/same')
+    const { pid, routes, processes = [], log } = (await one.json('/svc-status')) as Status
+    assert.equal(pid, server.child.pid)
+    assert.deepEqual(routes.map(({ name, count: times }) => [name, times]), [['same', 4]])
+    const each = processes.map((process) => [process.id, process.pid, process.responding && process.requests.total])
+    const numberOf = (of: number): string => processes.find((process) => process.pid === of)?.id ?? ''
+    const expected = [['primary', pid, 0], [numberOf(first), first, 1], [numberOf(second), second, 3]]
+    assert.deepEqual(each.sort(), expected.sort())
+    assert.ok(log.written > 0, 'the bench line is one of the window')
+
+    const { text } = await two.ask('/svc-metrics')
+    assert.match(text, /^svc_http_requests_total\{route="same",code="2xx"\} 4$/m)
+    assert.match(text, new RegExp(`^svc_process_requests_total\\{process="${numberOf(second)}"\\} \\d+$`, 'm'))
+
+    interface Monitor {
+      monitor: { requests: { path: string }[]; lines: { message: string }[] }
+    }
+    const { monitor } = (await one.json('/svc-status?monitor=1')) as Monitor
+    assert.equal(monitor.requests.filter(({ path }) => path === '/same').length, 4)
+    assert.equal(monitor.lines.filter(({ message }) => message.startsWith('listening on ')).length, 1)
+    assert.equal(monitor.lines.filter(({ message }) => /^process \d of 2 serves: /.test(message)).length, 2)
+
+    await two.ask('/svc-bench-start')
+    await one.ask('/same')
+    const { metrics } = (await one.json('/svc-bench-stop')) as { metrics: Status }
+    assert.equal(metrics.requests.total, 1)
   })
 
   it('replace one that ends, which begins as the others are, and lose no line', async (t) => {

@@ -10,7 +10,7 @@ export const waitingApplication = {
   ],
   'home.mjs': `export default () => 'home'
     export const who = ({ ip, secure, host, id }) => ({ ip, secure, host, id: id.length })
-    export const say = ({ channel }) => String(channel('c').publish('news'))
+    export const say = async ({ channel }) => String(await channel('c').publish('news'))
     export const poll = ({ channel, longPoll }) => longPoll(channel('c'))
     export const events = ({ channel, sse }) => sse(channel('c'))
     export const websocket = { message: (ws, data) => ws.send(data.toUpperCase()) }`,
