@@ -1,0 +1,205 @@
+/**
+ * The protocol of Redis in its second version, RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/):
+ * replies out of bytes, however these are cut into pieces, and commands into bytes.
+ *
+ * Surprise: a bulk string that lies in one piece is not copied: as long as it is kept, so is the whole piece.
+ */
+import { RedisProtocolError, RedisReplyError } from './errors.ts'
+import type { Argument, Command, Reply } from './reply.ts'
+
+/** How large and how deep a reply may be. */
+export interface ReplyLimits {
+  /** Bytes of one whole reply, framing included. */
+  readonly maxBytes: number
+  /** Lists within lists; 0: a list holds no list. */
+  readonly maxDepth: number
+}
+
+/** A list that is being read. */
+interface OpenList {
+  readonly items: Reply[]
+  /** How many are still to come; from 1. */
+  missing: number
+}
+
+const defaultLimits: ReplyLimits = { maxBytes: 64 * 2 ** 20, maxDepth: 16 }
+/** Of a line that has no end yet; a whole one may be longer. */
+const maxLineBytes = 65_536
+const noBytes = Buffer.alloc(0)
+const [lineFeed, carriageReturn] = [10, 13]
+const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
+
+export class ReplyParser {
+  readonly #onReply: (reply: Reply) => void
+  readonly #limits: ReplyLimits
+  /** The lists that are open, the outermost first. */
+  readonly #open: OpenList[] = []
+  /** The beginning of a line whose end has not come. */
+  #line: Buffer = noBytes
+  /** The bulk string that is being put together, with its line end, and how much of it is here. */
+  #bulk: Buffer | undefined = undefined
+  #filled = 0
+  /** Bytes of the present reply so far. */
+  #bytes = 0
+
+  /** @param onReply called with each reply, in order, while {@link read} runs */
+  constructor(onReply: (reply: Reply) => void, limits = defaultLimits) {
+    this.#onReply = onReply
+    this.#limits = limits
+  }
+
+  /**
+   * Reads the next bytes.
+   * @throws RedisProtocolError for what is not the protocol or beyond the limits; nothing can be read afterwards
+   */
+  read(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length) at = this.#bulk === undefined ? this.#readLine(chunk, at) : this.#fillBulk(this.#bulk, chunk, at)
+  }
+
+  /** Each of these returns where to go on. */
+  #readLine(chunk: Buffer, from: number): number {
+    const end = chunk.indexOf(lineFeed, from)
+    const next = end < 0 ? chunk.length : end + 1
+    this.#count(next - from)
+    const piece = chunk.subarray(from, next)
+    const line = this.#line.length === 0 ? piece : Buffer.concat([this.#line, piece])
+    if (end < 0) {
+      if (line.length > maxLineBytes) throw malformed('a line without an end', line)
+      this.#line = line
+      return next
+    }
+    this.#line = noBytes
+    if (line.length < 3 || line[line.length - 2] !== carriageReturn) throw malformed('a line that does not end in CR LF', line)
+    return this.#takeLine(line, chunk, next)
+  }
+
+  #takeLine(line: Buffer, chunk: Buffer, next: number): number {
+    const kind = line[0]
+    if (kind === dollar) return this.#beginBulk(lengthIn(line), chunk, next)
+    if (kind === asterisk) this.#beginList(lengthIn(line))
+    else if (kind === colon) this.#take(integerOf(line))
+    else if (kind === plus) this.#take(line.toString('utf8', 1, line.length - 2))
+    else if (kind === minus) this.#take(new RedisReplyError(line.toString('utf8', 1, line.length - 2)))
+    else throw malformed('no reply', line)
+    return next
+  }
+
+  #beginBulk(length: number, chunk: Buffer, from: number): number {
+    if (length < 0) {
+      this.#take(null)
+      return from
+    }
+    this.#count(length + 2)
+    const end = from + length
+    if (end + 2 > chunk.length) {
+      this.#bulk = Buffer.allocUnsafe(length + 2)
+      this.#filled = 0
+      return from
+    }
+    checkEnd(chunk, end)
+    this.#take(chunk.subarray(from, end))
+    return end + 2
+  }
+
+  #fillBulk(bulk: Buffer, chunk: Buffer, from: number): number {
+    const copied = chunk.copy(bulk, this.#filled, from)
+    this.#filled += copied
+    if (this.#filled === bulk.length) {
+      checkEnd(bulk, bulk.length - 2)
+      this.#bulk = undefined
+      this.#take(bulk.subarray(0, bulk.length - 2))
+    }
+    return from + copied
+  }
+
+  #beginList(length: number): void {
+    if (length < 0) return this.#take(null)
+    if (length === 0) return this.#take([])
+    if (this.#open.length > this.#limits.maxDepth) throw new RedisProtocolError('Redis sent lists nested too deeply')
+    this.#open.push({ items: [], missing: length })
+  }
+
+  /** Puts a value into the innermost list, and each list that it completes into the one around it. */
+  #take(value: Reply): void {
+    let whole = value
+    for (let list = this.#open.at(-1); list !== undefined; list = this.#open.at(-1)) {
+      list.items.push(whole)
+      list.missing -= 1
+      if (list.missing > 0) return
+      this.#open.pop()
+      whole = list.items
+    }
+    this.#bytes = 0
+    this.#onReply(whole)
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes <= this.#limits.maxBytes) return
+    throw new RedisProtocolError(`Redis sent a reply of more than ${this.#limits.maxBytes} bytes`)
+  }
+}
+
+/** A number from 0, or -1 for what is not there. */
+function lengthIn(line: Buffer): number {
+  const length = integerOf(line)
+  if (length < -1) throw malformed('a wrong length', line)
+  return length
+}
+
+/** The digits between the first character and the line end. Beyond 2^53 no number is exact. */
+function integerOf(line: Buffer): number {
+  const text = line.toString('latin1', 1, line.length - 2)
+  const value = Number(text)
+  if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value
+  throw malformed('a wrong integer', line)
+}
+
+function checkEnd(bytes: Buffer, at: number): void {
+  if (bytes[at] === carriageReturn && bytes[at + 1] === lineFeed) return
+  throw new RedisProtocolError('Redis sent a bulk string of another length than it said')
+}
+
+function malformed(what: string, line: Buffer): RedisProtocolError {
+  return new RedisProtocolError(`Redis sent ${what}: ${JSON.stringify(line.toString('latin1', 0, 60))}`)
+}
+
+/** Commands that are to be written together. */
+export class CommandBatch {
+  #pieces: (string | Uint8Array)[] = []
+  #text = ''
+
+  /** Whether there are none. */
+  get isEmpty(): boolean {
+    return this.#text === '' && this.#pieces.length === 0
+  }
+
+  /** Appends a command. Throws TypeError for a number that is not finite, with nothing appended. */
+  add(command: Command): void {
+    for (const argument of command) {
+      if (typeof argument === 'number' && !Number.isFinite(argument)) throw new TypeError(`Cannot send ${argument} to Redis`)
+    }
+    this.#text += `*${command.length}\r\n`
+    for (const argument of command) this.#addArgument(argument)
+  }
+
+  /** All of them, to be written in this order, texts as UTF-8. The batch is empty afterwards. */
+  take(): readonly (string | Uint8Array)[] {
+    const pieces = this.#pieces
+    if (this.#text !== '') pieces.push(this.#text)
+    this.#pieces = []
+    this.#text = ''
+    return pieces
+  }
+
+  #addArgument(argument: Argument): void {
+    if (argument instanceof Uint8Array) {
+      this.#pieces.push(`${this.#text}$${argument.byteLength}\r\n`, argument)
+      this.#text = '\r\n'
+    } else {
+      const text = String(argument)
+      this.#text += `$${Buffer.byteLength(text)}\r\n${text}\r\n`
+    }
+  }
+}

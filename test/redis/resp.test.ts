@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { RedisProtocolError, RedisReplyError } from '../../lib/redis/errors.ts'
+import type { Argument, Command, Reply } from '../../lib/redis/reply.ts'
+import { CommandBatch, ReplyParser } from '../../lib/redis/resp.ts'
+import { Seeded } from '../support/seeded.ts'
+
+/** What the parser makes of bytes that come in pieces of these lengths, the last of which takes the rest. */
+function parse(bytes: Buffer, lengths: readonly number[] = [], limits?: { maxBytes: number; maxDepth: number }): Reply[] {
+  const replies: Reply[] = []
+  const parser = new ReplyParser((reply) => replies.push(reply), limits)
+  let from = 0
+  for (const length of [...lengths, bytes.length]) {
+    parser.read(bytes.subarray(from, from + length))
+    from += length
+  }
+  return replies
+}
+
+const text = (value: string): Buffer => Buffer.from(value)
+
+const rows: readonly (readonly [bytes: string, replies: readonly Reply[]])[] = [
+  ['+OK\r\n', ['OK']],
+  ['+\r\n', ['']],
+  ['+é\r\n', ['é']],
+  [':0\r\n:-1\r\n:+7\r\n', [0, -1, 7]],
+  [':9007199254740991\r\n', [9007199254740991]],
+  ['$0\r\n\r\n', [text('')]],
+  ['$4\r\n\r\n\0\n\r\n', [text('\r\n\0\n')]],
+  ['$2\r\né\r\n', [text('é')]],
+  ['$-1\r\n', [null]],
+  ['*-1\r\n', [null]],
+  ['*0\r\n', [[]]],
+  ['*3\r\n:1\r\n$-1\r\n+a\r\n', [[1, null, 'a']]],
+  ['*2\r\n*1\r\n*0\r\n*2\r\n$1\r\na\r\n*-1\r\n+b\r\n', [[[[]], [text('a'), null]], 'b']],
+  ['$3\r\nabc\r\n$3\r\ndef\r\n+x\r\n', [text('abc'), text('def'), 'x']],
+]
+
+const wrong: readonly (readonly [bytes: string, message: RegExp])[] = [
+  ['HTTP/1.1 400 Bad Request\r\n', /^Redis sent no reply: "HTTP\/1\.1 400 Bad Request\\r\\n"$/],
+  ['%1\r\n', /^Redis sent no reply: "%1\\r\\n"$/],
+  ['\r\n', /^Redis sent a line that does not end in CR LF: "\\r\\n"$/],
+  ['+OK\n', /does not end in CR LF/],
+  [':\r\n', /wrong integer/],
+  [':1.5\r\n', /wrong integer/],
+  [': 1\r\n', /wrong integer/],
+  [':9007199254740992\r\n', /wrong integer/],
+  ['$-2\r\n', /wrong length/],
+  ['$x\r\n', /wrong integer/],
+  ['*-2\r\n', /wrong length/],
+  ['$1\r\nab\r\n', /of another length than it said/],
+  ['$2\r\na\r\n+', /of another length than it said/],
+]
+
+describe('the parser of replies', () => {
+  for (const [bytes, replies] of rows) {
+    it(`reads ${JSON.stringify(bytes)} in one piece, and in two and three wherever they are cut`, () => {
+      const all = Buffer.from(bytes)
+      assert.deepEqual(parse(all), replies)
+      for (let first = 0; first <= all.length; first += 1) {
+        for (let second = 0; first + second <= all.length; second += 1) {
+          assert.deepEqual(parse(all, [first, second]), replies, `cut at ${first} and ${first + second}`)
+        }
+      }
+    })
+  }
+
+  for (const [bytes, message] of wrong) {
+    it(`refuses ${JSON.stringify(bytes)}, in one piece and byte by byte`, () => {
+      const all = Buffer.from(bytes)
+      assert.throws(() => parse(all), (error) => error instanceof RedisProtocolError && message.test(error.message))
+      assert.throws(() => parse(all, Array.from(all, () => 1)), RedisProtocolError)
+    })
+  }
+
+  it('gives errors as values, alone and in lists', () => {
+    const [alone, list] = parse(Buffer.from('-WRONGTYPE Operation against a key\r\n*2\r\n-ERR no\r\n:1\r\n'))
+    assert.ok(alone instanceof RedisReplyError)
+    assert.deepEqual([alone.code, alone.message], ['WRONGTYPE', 'WRONGTYPE Operation against a key'])
+    assert.ok(Array.isArray(list) && list[0] instanceof RedisReplyError && list[1] === 1)
+  })
+
+  it('has limits for the bytes of a reply, for nested lists, and for a line without an end', () => {
+    const limits = { maxBytes: 20, maxDepth: 1 }
+    assert.deepEqual(parse(Buffer.from('$13\r\n1234567890123\r\n$1\r\na\r\n'), [], limits), [text('1234567890123'), text('a')])
+    assert.throws(() => parse(Buffer.from('$14\r\n'), [], limits), /a reply of more than 20 bytes/)
+    assert.throws(() => parse(Buffer.from('*9\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n'), [], limits), /more than 20 bytes/)
+    assert.deepEqual(parse(Buffer.from('*1\r\n*1\r\n:1\r\n'), [], limits), [[[1]]])
+    assert.throws(() => parse(Buffer.from('*1\r\n*1\r\n*1\r\n'), [], limits), /nested too deeply/)
+    assert.throws(() => parse(Buffer.from(`+${'x'.repeat(70_000)}`)), /a line without an end/)
+    assert.deepEqual(parse(Buffer.from(`+${'x'.repeat(70_000)}\r\n`)), ['x'.repeat(70_000)])
+  })
+
+  it('keeps no announced length in memory before its bytes come', () => {
+    assert.deepEqual(parse(Buffer.from('*2000000000\r\n:1\r\n')), [])
+  })
+
+  it('reads whatever a server may send, in whatever pieces', () => {
+    const seeded = new Seeded(8)
+    for (let round = 0; round < 300; round += 1) {
+      const values = Array.from({ length: 1 + seeded.integer(5) }, () => makeReply(seeded, 3))
+      const bytes = Buffer.concat(values.map(write))
+      const lengths = Array.from({ length: seeded.integer(30) }, () => seeded.integer(20))
+      assert.deepEqual(parse(bytes, lengths), values, `round ${round}`)
+    }
+  })
+})
+
+function makeReply(seeded: Seeded, depth: number): Reply {
+  const kind = seeded.integer(depth === 0 ? 4 : 6)
+  if (kind === 0) return null
+  if (kind === 1) return seeded.integer(2 ** 31) - 2 ** 30
+  if (kind === 2) return 'x'.repeat(seeded.integer(10))
+  if (kind === 3) return seeded.bytes(seeded.integer(40))
+  return Array.from({ length: seeded.integer(4) }, () => makeReply(seeded, depth - 1))
+}
+
+function write(reply: Reply): Buffer {
+  if (reply === null) return Buffer.from('$-1\r\n')
+  if (typeof reply === 'number') return Buffer.from(`:${reply}\r\n`)
+  if (typeof reply === 'string') return Buffer.from(`+${reply}\r\n`)
+  if (Buffer.isBuffer(reply)) return Buffer.concat([Buffer.from(`$${reply.length}\r\n`), reply, Buffer.from('\r\n')])
+  if (reply instanceof RedisReplyError) throw new Error('None is made')
+  return Buffer.concat([Buffer.from(`*${reply.length}\r\n`), ...reply.map(write)])
+}
+
+/** The bytes of commands. */
+function bytesOf(...commands: readonly Command[]): Buffer {
+  const batch = new CommandBatch()
+  for (const command of commands) batch.add(command)
+  return Buffer.concat(batch.take().map((piece) => Buffer.from(piece)))
+}
+
+describe('the writer of commands', () => {
+  const commands: readonly (readonly [command: Command, bytes: string])[] = [
+    [['PING'], '*1\r\n$4\r\nPING\r\n'],
+    [['SET', 'é', ''], '*3\r\n$3\r\nSET\r\n$2\r\né\r\n$0\r\n\r\n'],
+    [['EXPIRE', 'a', 10], '*3\r\n$6\r\nEXPIRE\r\n$1\r\na\r\n$2\r\n10\r\n'],
+    [['SET', 'a', -0.5], '*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4\r\n-0.5\r\n'],
+    [['ECHO', 'a\r\nb\0'], '*2\r\n$4\r\nECHO\r\n$5\r\na\r\nb\0\r\n'],
+    [['ECHO', '\ud800'], '*2\r\n$4\r\nECHO\r\n$3\r\n\ufffd\r\n'],
+    [['SET', 'a', Buffer.from('b'), 'c'], '*4\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n'],
+  ]
+  for (const [command, bytes] of commands) {
+    it(`writes ${JSON.stringify(command)}`, () => assert.equal(bytesOf(command).toString(), bytes))
+  }
+
+  it('puts what it is given one after the other, and begins anew once that is taken', () => {
+    const batch = new CommandBatch()
+    batch.add(['A'])
+    batch.add(['B', Buffer.of(0, 255)])
+    assert.equal(Buffer.concat(batch.take().map((piece) => Buffer.from(piece))).toString('latin1'),
+      '*1\r\n$1\r\nA\r\n*2\r\n$1\r\nB\r\n$2\r\n\0\u00ff\r\n')
+    assert.deepEqual(batch.take(), [])
+  })
+
+  it('takes no number that is none, and keeps nothing of its command', () => {
+    const batch = new CommandBatch()
+    for (const value of [NaN, Infinity] as Argument[]) assert.throws(() => batch.add(['SET', 'a', value]), TypeError)
+    assert.deepEqual(batch.take(), [])
+  })
+
+  it('writes any bytes so that a parser reads them back', () => {
+    const seeded = new Seeded(9)
+    for (let round = 0; round < 100; round += 1) {
+      const values = Array.from({ length: 1 + seeded.integer(4) }, () => seeded.bytes(seeded.integer(50)))
+      const sent = bytesOf(['X', ...values])
+      assert.deepEqual(parse(sent, [seeded.integer(20)]), [[text('X'), ...values]])
+    }
+  })
+})
