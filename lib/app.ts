@@ -33,6 +33,7 @@ import type { ProcessPart } from './process-part.ts'
 import { publicFiles } from './public-files.ts'
 import { createServerCommands } from './server-commands.ts'
 import { createRequestServer } from './server.ts'
+import { openShared } from './shared.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
 import { viewFeature } from './views/feature.ts'
@@ -49,6 +50,8 @@ export interface AppOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** The application secret, in place of `app_key` of the configuration. */
   readonly appKey?: string
+  /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
+  readonly sharedPassword?: string
   /** What relative paths are relative to; the working directory unless given. */
   readonly folder?: string
   /** The file that setup writes the admin's credentials to; that of `loaded` unless given. */
@@ -107,7 +110,9 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = part?.appKey ?? chooseAppKey(config)
-  const built = buildApplication(loaded, appKey.key, log, part)
+  const shared = openShared(config, options.sharedPassword, log('server'))
+  const openSharedStore = shared === undefined ? {} : { openSharedStore: shared.openSessionStore }
+  const built = buildApplication(loaded, appKey.key, log, { ...part, seams: { ...part?.seams, ...openSharedStore } })
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
@@ -186,7 +191,7 @@ export function createApp(options: AppOptions = {}): App {
     logger: logs.general,
     recentLines: logs.recent,
     control: () => control,
-    ready: () => started && !stop.begun,
+    ready: () => started && !stop.begun && (shared?.isThere ?? true),
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
   })
@@ -213,6 +218,7 @@ export function createApp(options: AppOptions = {}): App {
     if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
     for (const warning of announces ? [...loaded.warnings, ...appKey.warnings] : []) log('config').warn(warning)
     panel.open(announces)
+    await shared?.opened()
     await commands.load(announces)
     if (part !== undefined) await catchUp(part)
     const address = await listen()
@@ -279,12 +285,14 @@ export function createApp(options: AppOptions = {}): App {
       eventLoop.close()
       await application.stop()
       await Promise.all([sessions.close(), events.close()])
+      await shared?.close()
     },
   })
 
   function warnings(): readonly string[] {
     const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...logs.problems()]
+    const ofShared = shared?.warnings() ?? []
+    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...ofShared, ...logs.problems()]
   }
 
   const followers = { ...commands.followers, ...panel.followers }

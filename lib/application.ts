@@ -28,10 +28,8 @@ import { label } from './http/label.ts'
 import { createJwtGroup } from './jwt/group.ts'
 import { resourceIdFeature } from './resource-id/feature.ts'
 import { createResourceTokens } from './resource-id/token.ts'
-import { createSessionGroup, type SessionGroup } from './session/group.ts'
+import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from './session/group.ts'
 import { createAuthGroup } from './session/is-auth.ts'
-import type { MemoryStoreOptions } from './session/memory-store.ts'
-import type { SessionStore } from './session/store.ts'
 import { createViews, type Views } from './views/cache.ts'
 import type { WebSocketHandlers } from './websocket/connection.ts'
 import { createWebSockets, type WebSockets } from './websocket/sockets.ts'
@@ -58,11 +56,9 @@ export interface SetupApp {
 }
 
 /** What may lie elsewhere, when several processes are one server; in this process unless given. */
-export interface Seams {
+export interface Seams extends Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'> {
   /** Where the events of channels and queues lie. */
   readonly broker?: Broker
-  /** Makes the session store `memory`. */
-  readonly openMemoryStore?: (options: MemoryStoreOptions) => SessionStore
 }
 
 /** What a server serves, not yet loaded. */
@@ -126,7 +122,7 @@ export function buildApplication(
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
   const { folder } = loaded
-  const sessions = createSessionGroup({ folder, log, openMemoryStore: seams.openMemoryStore })
+  const sessions = createSessionGroup({ ...seams, folder, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,

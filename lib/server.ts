@@ -12,7 +12,7 @@ import { isAbortError } from './http/abort-error.ts'
 import { closeWithConnection, lastResponseOn } from './http/connections.ts'
 import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
-import { HttpError } from './http/errors.ts'
+import { HttpError, type ErrorCode } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
 import { checkFraming } from './http/framing.ts'
 import { losesWhatFollows } from './http/incoming-request.ts'
@@ -259,7 +259,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function report(ctx: Context, error: HttpError): void {
     const { cause = error } = error
-    const logged = error.status >= 500 && error.code !== 'overloaded' && !(ctx.left && isAbortError(cause))
+    const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(`${label(ctx)}: ${error.message}`, cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
@@ -279,6 +279,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     restPool,
   }
 }
+
+/** Codes of which the log has a line now and then, and not one for each request. */
+const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
 function methodNotAllowed(ctx: Context, allow: string): HttpError {
   return new HttpError(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, {

@@ -10,7 +10,7 @@ import { createApp, type App } from '../app.ts'
 import { processCount } from '../cluster/process-count.ts'
 import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
-import { takeAppKey, type GivenAppKey } from '../systemd/credentials.ts'
+import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
 import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
 import { createNotifier, type Notifier } from '../systemd/notify.ts'
 import { version } from '../version.ts'
@@ -57,15 +57,15 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     case 'check': {
       const { check } = await import('./check.ts')
-      return exit(await check(() => load(options, takeAppKey(process.env))))
+      return exit(await check(() => load(options, takeSecret(process.env, 'app_key'))))
     }
     case 'routes': {
       const { printRoutes } = await import('./routes.ts')
-      return exit(await printRoutes(() => load(options, takeAppKey(process.env))))
+      return exit(await printRoutes(() => load(options, takeSecret(process.env, 'app_key'))))
     }
     case 'passwd': {
       const { passwd } = await import('./passwd.ts')
-      process.exitCode = await passwd(configFile(options), () => load(options, takeAppKey(process.env)))
+      process.exitCode = await passwd(configFile(options), () => load(options, takeSecret(process.env, 'app_key')))
       return
     }
     case 'start': {
@@ -77,8 +77,8 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /** Reads the configuration that the options ask for, and the key that stands above it. Throws ConfigError. */
-function load(options: CommandOptions, given: GivenAppKey | undefined): LoadedConfig {
-  return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.key }) })
+function load(options: CommandOptions, given: GivenSecret | undefined): LoadedConfig {
+  return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
 }
 
 function configFile(options: CommandOptions): string {
@@ -89,7 +89,8 @@ function configFile(options: CommandOptions): string {
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
-    const given = takeAppKey(process.env)
+    const given = takeSecret(process.env, 'app_key')
+    const password = takeSecret(process.env, 'shared_password')
     const passed = takeListenFds(process.env, process.pid)
     const warn = (message: string): void => app?.logger('server').warn(message)
     const notifier = createNotifier({ env: process.env, pid: process.pid, warn })
@@ -97,19 +98,28 @@ async function start(options: CommandOptions): Promise<void> {
     const count = processCount(loaded.config)
     if (count > 1) {
       const { runPrimary } = await import('./primary.ts')
-      const notes = notesOf(given, passed)
-      const failed = exitStatus.failed
-      process.exit(await runPrimary({ loaded, configFile: configFile(options), count, listenFd: passed.fd, notifier, notes, failed }))
+      const status = await runPrimary({
+        loaded,
+        configFile: configFile(options),
+        sharedPassword: password?.secret,
+        count,
+        listenFd: passed.fd,
+        notifier,
+        notes: notesOf(given, password, passed),
+        failed: exitStatus.failed,
+      })
+      process.exit(status)
     }
     app = createApp({
       loaded,
       configFile: configFile(options),
+      ...(password !== undefined && { sharedPassword: password.secret }),
       ...(passed.fd !== undefined && { listenFd: passed.fd }),
       onStop: () => notifier.stopping(),
     })
     handleSignals(app, notifier)
     handleUncaught(app, exitStatus.failed)
-    for (const { module, level, message } of notesOf(given, passed)) app.logger(module)[level](message)
+    for (const { module, level, message } of notesOf(given, password, passed)) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for what the start waits for.
     await Promise.race([app.start().then(({ url }) => notifier.ready(`listening on ${url}`)), app.stopped])
     await app.stopped
@@ -138,9 +148,12 @@ async function startWorker(number: number): Promise<void> {
 }
 
 /** What is to be said of what this process was given. */
-function notesOf(given: GivenAppKey | undefined, passed: PassedSocket): Note[] {
+function notesOf(given: GivenSecret | undefined, password: GivenSecret | undefined, passed: PassedSocket): Note[] {
   const notes: Note[] = []
-  if (given !== undefined) notes.push({ module: 'config', level: 'info', message: `app_key comes from ${given.from}` })
+  const secrets = [['app_key', given], ['the password of shared.url', password]] as const
+  for (const [what, secret] of secrets) {
+    if (secret !== undefined) notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+  }
   if (passed.warning !== undefined) notes.push({ module: 'server', level: 'warn', message: passed.warning })
   return notes
 }

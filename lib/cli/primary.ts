@@ -13,6 +13,8 @@ import { serverName } from '../version.ts'
 export interface RunPrimaryOptions {
   readonly loaded: LoadedConfig
   readonly configFile: string
+  /** The password of `shared.url`, where it does not stand there. */
+  readonly sharedPassword: string | undefined
   /** How many workers, from 2. */
   readonly count: number
   readonly listenFd: number | undefined
@@ -40,6 +42,7 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
   const primary = startPrimary({
     loaded,
     configFile: options.configFile,
+    sharedPassword: options.sharedPassword,
     appKey: chooseAppKey(config),
     logs,
     count,

@@ -11,6 +11,8 @@ export interface Joining {
   readonly loaded: Omit<LoadedConfig, 'document'>
   readonly configFile: string
   readonly appKey: AppKey
+  /** The password of `shared.url`, where it does not stand there. */
+  readonly sharedPassword?: string
   readonly count: number
   /** The descriptor of the passed socket in the primary, where there is one. */
   readonly listenFd?: number

@@ -28,6 +28,8 @@ export interface PrimaryOptions {
   /** Where setup saves the admin's credentials. */
   readonly configFile: string
   readonly appKey: AppKey
+  /** The password of `shared.url`, where it does not stand there. */
+  readonly sharedPassword: string | undefined
   readonly logs: Logs
   /** How many workers, from 2. */
   readonly count: number
@@ -73,13 +75,13 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const throttle = hostThrottle()
   const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
   const events = hostBroker(createLocalBroker())
-  const sessions = hostSessions()
+  const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
   const own = createPrimaryProcess(
     {
       eventLoop,
       events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
-      sessions: () => ({ evicted: 0, damaged: 0 }), // Workers count them.
+      sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // Those that were evicted are counted by the workers.
       log: logs.general,
       accessLog: logs.access ?? { written: 0, lost: 0 },
       warnings: logs.problems,
@@ -118,6 +120,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       },
       configFile: options.configFile,
       appKey: options.appKey,
+      ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),
       setupToken,

@@ -1,15 +1,18 @@
 /**
- * The sessions of all workers, in the primary: a store in memory for each `setup.session.max` that workers run with,
- * and a handler for each call that `session-store.ts` of a worker makes.
+ * The sessions of all workers, in the primary: a store for each place that workers run with, and a handler for each call
+ * that `session-store.ts` of a worker makes.
  *
  * Surprise: the last worker that leaves a store does not close it. It stays until another one is used, so that the
  * sessions outlive all workers that crash or are replaced, and go when the settings change.
  */
-import { createMemoryStore, type SynchronousStore } from '../session/memory-store.ts'
-import type { FieldChanges } from '../session/store.ts'
+import { after } from '../maybe-promise.ts'
+import { openLocalStore, type StorePlace } from '../session/local-store.ts'
+import type { FieldChanges, SessionStore } from '../session/store.ts'
 import type { Peer } from './peer.ts'
 
 export interface SessionHostOptions {
+  /** Told of what the operator should know of a store in files. */
+  readonly onProblem: (message: string) => void
   /** A clock in milliseconds that does not jump; `performance.now` unless given. */
   readonly now?: () => number
 }
@@ -18,6 +21,8 @@ export interface SessionHostOptions {
 export interface SessionHost {
   /** Serves a worker, until its channel closes; to be called once, before anything has come from it. */
   attach(peer: Peer): void
+  /** Sessions that were found damaged, since the start. */
+  readonly damaged: number
   /** Removes what has expired, or as much of it as is not felt; done once a minute. */
   sweep(): void
   /** Lets go of everything. */
@@ -28,18 +33,21 @@ export interface SessionHost {
 export type FieldPairs = readonly (readonly [name: string, text: string])[]
 
 interface Hosted {
-  readonly store: SynchronousStore
+  readonly store: SessionStore
   readonly users: Set<Peer>
 }
 
 const sweepEveryMs = 60_000
 
 /** Makes the host: no store as yet. */
-export function hostSessions(options: SessionHostOptions = {}): SessionHost {
+export function hostSessions(options: SessionHostOptions): SessionHost {
   const host = new Host(options)
   const timer = setInterval(() => host.sweep(), sweepEveryMs).unref()
   return {
     attach: (peer) => host.attach(peer),
+    get damaged() {
+      return host.damaged
+    },
     sweep: () => host.sweep(),
     close: () => {
       clearInterval(timer)
@@ -50,7 +58,9 @@ export function hostSessions(options: SessionHostOptions = {}): SessionHost {
 
 class Host {
   readonly #options: SessionHostOptions
-  readonly #stores = new Map<number, Hosted>()
+  /** By the place, as a worker names it. */
+  readonly #stores = new Map<string, Hosted>()
+  #damagedInClosed = 0
 
   constructor(options: SessionHostOptions) {
     this.#options = options
@@ -59,53 +69,60 @@ class Host {
   /** What is taken is what `session-store.ts` sends: its types are not looked at again. */
   attach(peer: Peer): void {
     peer.on('session.read', (taken) => {
-      const [max, id] = taken as [number, string]
-      const found = this.#use(max, peer).read(id)
-      return found && { fields: [...found.fields], remainingMs: found.remainingMs }
+      const [place, id] = taken as [string, string]
+      return after(this.#use(place, peer).read(id), (found) => {
+        return found && { fields: [...found.fields], remainingMs: found.remainingMs }
+      })
     })
     peer.on('session.create', (taken) => {
-      const [max, id, fields, ttlMs] = taken as [number, string, FieldPairs, number]
-      const store = this.#use(max, peer)
+      const [place, id, fields, ttlMs] = taken as [string, string, FieldPairs, number]
+      const store = this.#use(place, peer)
       const before = store.counts.evicted
-      store.create(id, new Map(fields), ttlMs)
-      const { evicted } = store.counts
-      return evicted > before ? evicted : undefined
+      return after(store.create(id, new Map(fields), ttlMs), () => {
+        const { evicted } = store.counts
+        return evicted > before ? evicted : undefined
+      })
     })
     peer.on('session.merge', (taken) => {
-      const [max, id, set, removed, ttlMs] = taken as [number, string, FieldPairs, string[], number]
-      return this.#use(max, peer).merge(id, changesOf(set, removed), ttlMs)
+      const [place, id, set, removed, ttlMs] = taken as [string, string, FieldPairs, string[], number]
+      return this.#use(place, peer).merge(id, changesOf(set, removed), ttlMs)
     })
     peer.on('session.rename', (taken) => {
-      const [max, id, newId, set, removed, ttlMs] = taken as [number, string, string, FieldPairs, string[], number]
-      return this.#use(max, peer).rename(id, newId, changesOf(set, removed), ttlMs)
+      const [place, id, newId, set, removed, ttlMs] = taken as [string, string, string, FieldPairs, string[], number]
+      return this.#use(place, peer).rename(id, newId, changesOf(set, removed), ttlMs)
     })
     peer.on('session.destroy', (taken) => {
-      const [max, id] = taken as [number, string]
-      this.#use(max, peer).destroy(id)
+      const [place, id] = taken as [string, string]
+      return this.#use(place, peer).destroy(id)
     })
-    peer.on('session.sweep', (taken) => this.#use((taken as [number])[0], peer).sweep())
-    peer.on('session.leave', (taken) => this.#leave(taken as number, peer))
+    peer.on('session.sweep', (taken) => this.#use((taken as [string])[0], peer).sweep())
+    peer.on('session.leave', (taken) => this.#leave(taken as string, peer))
     void peer.closed.then(() => {
-      for (const max of this.#stores.keys()) this.#leave(max, peer)
+      for (const place of this.#stores.keys()) this.#leave(place, peer)
     })
+  }
+
+  get damaged(): number {
+    return [...this.#stores.values()].reduce((sum, { store }) => sum + store.counts.damaged, this.#damagedInClosed)
   }
 
   /** Of a store that nobody uses as well: its sessions stay no longer than their time. */
   sweep(): void {
-    for (const { store } of this.#stores.values()) store.sweep()
+    for (const { store } of this.#stores.values()) this.#attempt('sweep the sessions', () => store.sweep())
   }
 
   close(): void {
-    for (const { store } of this.#stores.values()) store.close()
-    this.#stores.clear()
+    for (const [place, { store }] of this.#stores) this.#close(place, store)
   }
 
-  #use(max: number, peer: Peer): SynchronousStore {
-    let hosted = this.#stores.get(max)
+  #use(place: string, peer: Peer): SessionStore {
+    let hosted = this.#stores.get(place)
     if (hosted === undefined) {
       // The worker whose session was the first to take the place of another says so.
-      hosted = { store: createMemoryStore({ ...this.#options, max, onFull: () => {} }), users: new Set() }
-      this.#stores.set(max, hosted)
+      const reports = { onFull: () => {}, onProblem: this.#options.onProblem }
+      // A worker has named it.
+      hosted = { store: openLocalStore(JSON.parse(place) as StorePlace, reports, this.#options.now), users: new Set() }
+      this.#stores.set(place, hosted)
     }
     if (!hosted.users.has(peer)) {
       hosted.users.add(peer)
@@ -114,19 +131,30 @@ class Host {
     return hosted.store
   }
 
-  #leave(max: number, peer: Peer): void {
-    if (this.#stores.get(max)?.users.delete(peer) === true) this.#closeUnused()
+  #leave(place: string, peer: Peer): void {
+    if (this.#stores.get(place)?.users.delete(peer) === true) this.#closeUnused()
   }
 
   /** Closes what nobody uses, once there is another that somebody uses. */
   #closeUnused(): void {
     const hosted = [...this.#stores]
     if (!hosted.some(([, { users }]) => users.size > 0)) return
-    for (const [max, { store, users }] of hosted) {
-      if (users.size > 0) continue
-      store.close()
-      this.#stores.delete(max)
+    for (const [place, { store, users }] of hosted) {
+      if (users.size === 0) this.#close(place, store)
     }
+  }
+
+  #close(place: string, store: SessionStore): void {
+    this.#damagedInClosed += store.counts.damaged
+    this.#stores.delete(place)
+    this.#attempt('close the session store', () => store.close())
+  }
+
+  /** Runs what no request waits for; a failure is told. */
+  #attempt(what: string, work: () => unknown): void {
+    Promise.resolve()
+      .then(work)
+      .catch((error: Error) => this.#options.onProblem(`Cannot ${what}: ${error.message}`))
   }
 }
 

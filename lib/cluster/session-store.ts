@@ -1,40 +1,38 @@
 /**
- * The store `memory` of a worker. The sessions lie in the primary (`session-host.ts`), so that each worker has them, and
- * end with it. A read is one call, and so is a save.
+ * A session store of a worker. The primary has it (`session-host.ts`): sessions in memory are those of each worker then,
+ * and of those in files no two processes change one at the same time. A read is one call, and so is a save.
  *
- * Surprise: nothing is opened. Each call names the store it means by its `max`, and the primary has it from then on.
+ * Surprise: nothing is opened. Each call names the store it means, and the primary has it from then on.
  */
+import type { StorePlace } from '../session/local-store.ts'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
 import type { Peer } from './peer.ts'
 import type { FieldPairs } from './session-host.ts'
 
-export interface ClusterStoreOptions {
-  /** The most sessions, of all workers together, from 1. */
-  readonly max: number
-  /** Called when a session is dropped to keep the bound: in the process that made the session in its place, the first
-   *  time in all of them alone. */
-  readonly onFull: () => void
-}
-
-/** Makes the store of a worker whose peer is attached to a host. */
-export function createClusterSessionStore(peer: Peer, options: ClusterStoreOptions): SessionStore {
-  return new ClusterSessionStore(peer, options)
+/**
+ * Makes a store of a worker whose peer is attached to a host.
+ * @param onFull called when a session is dropped to keep the bound of a store in memory: in the process that made the
+ *   session in its place, the first time in all of them alone
+ */
+export function createClusterSessionStore(peer: Peer, place: StorePlace, onFull: () => void): SessionStore {
+  return new ClusterSessionStore(peer, place, onFull)
 }
 
 class ClusterSessionStore implements SessionStore {
   readonly #peer: Peer
-  readonly #max: number
+  /** As `session-host.ts` keeps it. */
+  readonly #place: string
   readonly #onFull: () => void
   #isUsed = false
   #evicted = 0
 
-  constructor(peer: Peer, { max, onFull }: ClusterStoreOptions) {
+  constructor(peer: Peer, place: StorePlace, onFull: () => void) {
     this.#peer = peer
-    this.#max = max
+    this.#place = JSON.stringify(place)
     this.#onFull = onFull
   }
 
-  /** Of the calls of this process alone. */
+  /** Of the calls of this process alone; what is damaged the primary counts. */
   get counts(): StoreCounts {
     return { evicted: this.#evicted, damaged: 0 }
   }
@@ -68,12 +66,12 @@ class ClusterSessionStore implements SessionStore {
   }
 
   close(): void {
-    if (this.#isUsed) this.#peer.tell('session.leave', this.#max)
+    if (this.#isUsed) this.#peer.tell('session.leave', this.#place)
   }
 
   /** The host answers what its handler says. */
   #call(name: string, ...taken: unknown[]): Promise<unknown> {
     this.#isUsed = true
-    return this.#peer.call(name, [this.#max, ...taken])
+    return this.#peer.call(name, [this.#place, ...taken])
   }
 }

@@ -45,7 +45,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   peer.on('process.apply', (command) => duties.apply(command as Command))
   peer.on('process.stop', () => duties.stop())
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
-  const { loaded, configFile, appKey, count, listenFd, setupToken, missed } = joining
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, missed } = joining
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
   const logs = openLogs(config, logFolder, {
@@ -55,6 +55,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   const options: AppOptions = {
     loaded: { ...loaded, document: undefined },
     configFile,
+    ...(sharedPassword !== undefined && { sharedPassword }),
     ...(listenFd !== undefined && { listenFd }),
     part: {
       number,
@@ -63,7 +64,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       logs,
       seams: {
         broker: createClusterBroker(peer),
-        openMemoryStore: (store) => createClusterSessionStore(peer, store),
+        openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
       },
       relay: createClusterRelay(peer),
       joinProcesses: (own) => createClusterProcesses(peer, own),

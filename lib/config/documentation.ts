@@ -34,7 +34,8 @@ Relative paths in the file are relative to the folder of the file. \`--host\`, \
 the file.
 
 \`app_key\` may also come from the credential of systemd, \`$CREDENTIALS_DIRECTORY/app_key\`, or from the environment variable
-\`SVC_APP_KEY\`, in this order; both stand above the file.
+\`SVC_APP_KEY\`, in this order; both stand above the file. So may the password of \`shared.url\`, from
+\`$CREDENTIALS_DIRECTORY/shared_password\` or \`SVC_SHARED_PASSWORD\`.
 
 A file that is named but not there is no error: the server starts with the defaults and logs a line that says so.
 
@@ -120,8 +121,8 @@ reload (SIGHUP, \`/svc-routes/reload\`), and take effect all at once. What each 
 
 const middlewareNotes: Readonly<Record<string, string>> = {
   session:
-    'A reload that changes the store (`store`, its `path` or its `max`) begins with an empty one: everybody is\n' +
-    'signed out. A folder that is not there yet is made when the first session is saved.',
+    'A reload that changes the store (`store`, its `path` or its `max`) begins with another one: everybody is signed\n' +
+    'out, unless it has sessions from before. A folder that is not there yet is made when the first session is saved.',
   csrf: '`lapse` counts for signed tokens alone: a token in a session lasts as long as the session.',
   auth: '',
   jwt:

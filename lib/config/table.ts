@@ -2,13 +2,14 @@
  * The configuration: one row per key. It drives loading, checking, writing back, the shipped `svc.json` and
  * `docs/configuration.md`. Keys stand in the order in which all of these show them.
  *
- * Surprise: a row that this version cannot honour (several processes, a shared engine) takes its default alone.
+ * Surprise: a row that this version cannot honour (several processes) takes its default alone.
  * An option that does nothing would be worse than a refusal.
  */
 import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
+import { problemOfRedisUrl } from '../redis/url.ts'
 import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
 import type { Row, ValueOf } from './row.ts'
 
@@ -93,8 +94,11 @@ export const configTable = {
 
   'shared.url': {
     kind: 'string', default: '', secret: true,
-    check: (url) => (url === '' ? undefined : 'must be empty, since this version has no shared engine'),
-    meaning: 'What processes and machines share (`redis://...`). This version has no shared engine.',
+    check: (url) => (url === '' ? undefined : problemOfRedisUrl(url)),
+    meaning: 'The Redis or Valkey server that holds what processes on several machines share: '
+      + '`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or '
+      + '`redis+unix:///path/of/socket[?db=database]`. User and password in percent-encoding; the latter '
+      + 'may come [from elsewhere](#which-file).',
   },
 
   'admin.enabled': {

@@ -36,6 +36,8 @@ export const errorCodes = {
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
   overloaded: 'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '
     + 'when to try again.',
+  shared_away: 'What the processes share (`shared.url`) cannot be reached or does not take changes now; `Retry-After` says '
+    + 'when to try again.',
 } as const
 
 /** A code of {@link errorCodes}. Applications may use codes of their own with `ctx.fail`. */

@@ -142,7 +142,7 @@ export class Connection implements Beating {
   #greet(): void {
     const { name, target: { user, password, database } } = this.#options
     const optional = (): void => {}
-    if (password !== '') this.#ask(user === '' ? ['AUTH', password] : ['AUTH', user, password])
+    if (user !== '' || password !== '') this.#ask(user === '' ? ['AUTH', password] : ['AUTH', user, password])
     if (database !== 0) this.#ask(['SELECT', database])
     this.#ask(['CLIENT', 'SETNAME', name], optional)
     this.#ask(['PING'])

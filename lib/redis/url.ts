@@ -41,8 +41,18 @@ export function parseRedisUrl(text: string, password?: string): RedisTarget {
   const url = parse(scheme === 'redis+unix' ? text.replace(/^(redis\+unix:\/\/(?:[^/]*@)?)(?=\/)/, `$1${noHost}`) : text)
   if (url.hash !== '') throw new RedisUrlError(`must have no #, ${escapes}`)
   const account = { user: decoded(url.username), password: password ?? decoded(url.password) }
-  if (account.user !== '' && account.password === '') throw new RedisUrlError('must have a password where it has a user')
   return { ...account, ...(scheme === 'redis+unix' ? socketIn(url) : serverIn(url, scheme === 'rediss')) }
+}
+
+/** What is wrong with an address, in words that begin `must`; undefined: nothing. */
+export function problemOfRedisUrl(text: string): string | undefined {
+  try {
+    parseRedisUrl(text)
+    return undefined
+  } catch (error) {
+    if (error instanceof RedisUrlError) return error.message
+    throw error
+  }
 }
 
 function parse(text: string): URL {

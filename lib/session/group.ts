@@ -9,24 +9,34 @@ import { resolve } from 'node:path'
 import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { ModuleLogger } from '../log/logger.ts'
+import { RateLimited } from '../log/rate-limited.ts'
 import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
 import { sessionFeature } from './feature.ts'
 import { problemOfFields } from './fields.ts'
-import { createFileStore } from './file-store.ts'
-import { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts'
+import { openLocalStore, type StorePlace, type StoreReports } from './local-store.ts'
 import { runWithSession } from './middleware.ts'
 import type { SessionServices } from './session.ts'
-import type { SessionStore, StoreCounts } from './store.ts'
+import type { Fields, SessionStore, StoreCounts } from './store.ts'
 
 export interface SessionGroupOptions {
   /** What `path` is relative to: the folder of `svc.json`, absolute. */
   readonly folder: string
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
-  /** Makes the store `memory`; in this process unless given. */
-  readonly openMemoryStore?: ((options: MemoryStoreOptions) => SessionStore) | undefined
+  /** Opens a store of this machine; in this process unless given. */
+  readonly openStoreHere?: ((place: StorePlace, reports: StoreReports) => SessionStore) | undefined
+  /** Opens the store that all processes share; undefined: there is none. */
+  readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
+}
+
+/** What a shared store is told. */
+export interface SharedStoreOptions {
+  /** What is wrong with fields that it found; undefined for nothing. */
+  readonly problemOf: (fields: Fields) => string | undefined
+  /** Told of what the operator should know. */
+  readonly onProblem: (message: string) => void
 }
 
 /** The sessions of one server. */
@@ -74,9 +84,10 @@ const table = settingsTable({
   },
   store: {
     kind: 'choice',
-    choices: ['memory', 'file'],
-    default: 'memory',
-    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each.',
+    choices: ['auto', 'memory', 'file'],
+    default: 'auto',
+    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in the '
+      + 'shared engine where `shared.url` names one, else in `memory`.',
   },
   path: {
     kind: 'string',
@@ -96,10 +107,11 @@ interface InUse {
 
 /** Makes the group, with the default settings until the first `commit`. */
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
-  const { folder, openMemoryStore = createMemoryStore } = options
+  const { folder, openStoreHere = openLocalStore } = options
   const log = options.log('error')
   const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
+  const refusals = new RateLimited(warn, 1000)
   const defaults = readSettings(name, table, undefined).settings
   let inUse: InUse = { settings: defaults, store: openStore(defaults) }
   let saves = 0
@@ -132,25 +144,14 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     }
   }
 
-  function openStore(settings: Settings): SessionStore {
-    if (settings.store === 'file') {
-      return createFileStore({ folder: resolve(folder, settings.path), problemOf: problemOfFields, onProblem: warn })
-    }
-    const { max } = settings
-    const onFull = (): void => {
-      warn(`${max} sessions are there, as many as setup.session.max allows: from now on the longest unused one goes`)
-    }
-    return openMemoryStore({ max, onFull })
-  }
-
   function prepare(given: unknown): PreparedSettings {
     const { settings, warnings } = readSettings(name, table, given)
     checkPath(settings, folder)
     const before = inUse
-    const keeps = placeOf(settings, folder) === placeOf(before.settings, folder)
+    const keeps = placeOf(settings) === placeOf(before.settings)
     const store = keeps ? before.store : openStore(settings)
     return {
-      warnings: settings.store === 'memory' && settings.path !== '' ? [...warnings, unusedPath] : warnings,
+      warnings: [...warnings, ...warningsOf(settings)],
       unready: undefined,
       commit: () => {
         inUse = { settings, store }
@@ -160,6 +161,33 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
         if (!keeps) void attempt('close the session store', () => store.close())
       },
     }
+  }
+
+  function openStore(settings: Settings): SessionStore {
+    const { openSharedStore } = options
+    if (settings.store === 'auto' && openSharedStore !== undefined) {
+      return openSharedStore({ problemOf: problemOfFields, onProblem: (message) => refusals.say(message) })
+    }
+    const onFull = (): void => {
+      const what = `${settings.max} sessions are there, as many as setup.session.max allows`
+      warn(`${what}: from now on the longest unused one goes`)
+    }
+    return openStoreHere(storePlace(settings), { onFull, onProblem: warn })
+  }
+
+  function storePlace({ store, max, path }: Settings): StorePlace {
+    return store === 'file' ? { store, folder: resolve(folder, path) } : { store: 'memory', max }
+  }
+
+  /** A text that is the same for settings under which one store can be kept. */
+  function placeOf(settings: Settings): string {
+    const isShared = settings.store === 'auto' && options.openSharedStore !== undefined
+    return isShared ? 'shared' : JSON.stringify(storePlace(settings))
+  }
+
+  function warningsOf({ store, path }: Settings): string[] {
+    const unused = store !== 'file' && path !== '' ? [`setup.session.path is not used: setup.session.store is "${store}"`] : []
+    return store === 'auto' || options.openSharedStore === undefined ? unused : [...unused, ofOneProcess(store)]
   }
 
   return {
@@ -175,16 +203,13 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   }
 }
 
-const unusedPath = 'setup.session.path is not used: setup.session.store is "memory"'
+function ofOneProcess(store: string): string {
+  return `sessions are of this process alone, since setup.session.store is "${store}": "auto" shares them by shared.url`
+}
 
 function checkCookie(text: string): string | undefined {
   if (text === adminCookieName) return 'must be another name: that one is the cookie of the admin panel'
   return cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
-}
-
-/** A text that is the same for settings under which one store can be kept. */
-function placeOf(settings: Settings, folder: string): string {
-  return settings.store === 'file' ? `file ${resolve(folder, settings.path)}` : `memory ${settings.max}`
 }
 
 function checkPath({ store, path }: Settings, folder: string): void {

@@ -14,7 +14,8 @@
  *    change nothing and say so.
  * 5. A session that was used within its time is there, unless a bound of the store was met. One that was not is not
  *    given any more, whether it has been swept or not. To use it is to create, merge or rename it; to read it is not.
- * 6. What fails rejects or throws, and leaves what was there before.
+ * 6. What fails rejects or throws, and leaves what was there before. Where nobody can tell, since the store was lost
+ *    before it answered, it is one of both. A store that cannot be reached now fails with HttpError 503 `shared_away`.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
 
@@ -59,7 +60,7 @@ export interface SessionStore {
   destroy(id: string): MaybePromise<void>
   /**
    * Removes what has expired, or as much of it as one go can take without being felt; what stays falls to later ones.
-   * Returns how many that were.
+   * Returns how many that were: 0 where what expires is gone by itself.
    */
   sweep(): MaybePromise<number>
   /** Lets go of what the store holds open. Nothing is called afterwards. */

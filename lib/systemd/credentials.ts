@@ -1,47 +1,51 @@
 /**
- * The application secret from outside of the configuration file: a credential of the service manager
- * (`LoadCredential=app_key:...`, systemd.exec(5)), or the environment variable `SVC_APP_KEY`. The credential stands above
- * the variable, and both stand above `app_key` of the file, which the first setup then leaves as it is.
+ * Secrets from outside of the configuration file: a credential of the service manager (`LoadCredential=app_key:...`,
+ * systemd.exec(5)), or an environment variable such as `SVC_APP_KEY`. The credential stands above the variable, and both
+ * stand above the file. The first setup leaves an `app_key` of the file then as it is.
  *
- * Surprise: a key that is named but empty or cannot be read is an error. Who meant to give a key must not get a random
- * one without noticing. The variable is taken out of the environment, so that no child of an application gets the key.
+ * Surprise: a secret that is named but empty or cannot be read is an error. Who meant to give a key must not get a random
+ * one without noticing. The variable is taken out of the environment, so that no child of an application gets it.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../config/load.ts'
 
-/** A key, and the words for where it comes from. */
-export interface GivenAppKey {
-  readonly key: string
+/** A secret, and the words for where it comes from. */
+export interface GivenSecret {
+  readonly secret: string
   readonly from: string
 }
 
+/** The names of the credentials, and the variable that stands for each. */
+const variables = { app_key: 'SVC_APP_KEY', shared_password: 'SVC_SHARED_PASSWORD' } as const
+
 /**
- * Reads the key and takes `SVC_APP_KEY` away. One line end at the end of the credential is not part of it.
+ * Reads a secret and takes its variable away. One line end at the end of the credential is not part of it.
+ * @param name `app_key`: what signs; `shared_password`: the password of the shared engine
  * @returns undefined when neither is there
  * @throws ConfigError when it is empty or cannot be read
  */
-export function takeAppKey(env: NodeJS.ProcessEnv): GivenAppKey | undefined {
-  const { CREDENTIALS_DIRECTORY: folder = '', SVC_APP_KEY: variable } = env
-  delete env['SVC_APP_KEY']
-  const file = folder === '' ? undefined : join(folder, 'app_key')
-  const credential = file === undefined ? undefined : readCredential(file)
-  if (credential !== undefined) return checked(credential.replace(/\r?\n$/, ''), `the credential ${file}`)
-  return variable === undefined ? undefined : checked(variable, 'the environment variable SVC_APP_KEY')
+export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof variables): GivenSecret | undefined {
+  const { CREDENTIALS_DIRECTORY: folder = '', [variables[name]]: variable } = env
+  delete env[variables[name]]
+  const file = folder === '' ? undefined : join(folder, name)
+  const credential = file === undefined ? undefined : readCredential(name, file)
+  if (credential !== undefined) return checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
+  return variable === undefined ? undefined : checked(name, variable, `the environment variable ${variables[name]}`)
 }
 
-function checked(key: string, from: string): GivenAppKey {
-  if (key === '') throw new ConfigError('app_key', [`${from} is empty`])
-  return { key, from }
+function checked(name: string, secret: string, from: string): GivenSecret {
+  if (secret === '') throw new ConfigError(name, [`${from} is empty`])
+  return { secret, from }
 }
 
 /** Undefined: there is no such credential, though there may be others. */
-function readCredential(file: string): string | undefined {
+function readCredential(name: string, file: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException // What node:fs and the decoder throw.
     if (code === 'ENOENT') return undefined
-    throw new ConfigError('app_key', [`the credential ${file} cannot be read: ${message}`], { cause: error })
+    throw new ConfigError(name, [`the credential ${file} cannot be read: ${message}`], { cause: error })
   }
 }

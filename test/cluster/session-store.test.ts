@@ -33,13 +33,13 @@ function connect(host: SessionHost) {
   host.attach(createPeer(primaryPort))
   const peer: Peer = createPeer(workerPort)
   const full: number[] = []
-  const open = (max: number): SessionStore => createClusterSessionStore(peer, { max, onFull: () => full.push(max) })
+  const open = (max: number): SessionStore => createClusterSessionStore(peer, { store: 'memory', max }, () => full.push(max))
   return { open, full, die: () => workerPort.close(), sent: workerPort.sent }
 }
 
 testSessionStore('two workers\' memory (by channels in memory)', (t) => {
   let nowMs = 5000
-  const host = hostSessions({ now: () => nowMs })
+  const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
   t.after(() => host.close())
   const stores = [connect(host).open(1000), connect(host).open(1000)]
   return { store: asOne(stores), advance: (ms) => void (nowMs += ms) }
@@ -47,7 +47,7 @@ testSessionStore('two workers\' memory (by channels in memory)', (t) => {
 
 testSessionStore('two workers\' memory (by processes)', (t) => {
   let nowMs = 5000
-  const host = hostSessions({ now: () => nowMs })
+  const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
   t.after(() => host.close())
   const workers = processes.map((process) => process.begin())
   for (const { peer } of workers) host.attach(peer)
@@ -56,7 +56,7 @@ testSessionStore('two workers\' memory (by processes)', (t) => {
 
 describe('the sessions of workers', () => {
   it('cost one call a read and one a save', async () => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     const { open, sent } = connect(host)
     const store = open(10)
     await store.create(id(1), fields({ a: '1' }), minute)
@@ -67,7 +67,7 @@ describe('the sessions of workers', () => {
   })
 
   it('have a bound for all workers together: who goes beyond it counts it, and the first says so', async () => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     const [a, b] = [connect(host), connect(host)]
     const [storeOfA, storeOfB] = [a.open(2), b.open(2)]
     await storeOfA.create(id(1), fields({}), minute)
@@ -82,7 +82,7 @@ describe('the sessions of workers', () => {
   })
 
   it('are told apart by the settings, and go with the settings that nobody has any more', async () => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     const [a, b] = [connect(host), connect(host)]
     const [before, beforeOfB] = [a.open(10), b.open(10)]
     await before.create(id(1), fields({ a: '1' }), minute)
@@ -99,7 +99,7 @@ describe('the sessions of workers', () => {
   })
 
   it('outlive all workers', async () => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     const first = connect(host)
     await first.open(10).create(id(1), fields({ a: '1' }), minute)
     first.die()
@@ -112,7 +112,7 @@ describe('the sessions of workers', () => {
   })
 
   it('of workers that died go when the settings are others', async () => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     const first = connect(host)
     await first.open(10).create(id(1), fields({ a: '1' }), minute)
     first.die()
@@ -124,7 +124,7 @@ describe('the sessions of workers', () => {
 
   it('go at their time where nobody uses their store', async () => {
     let nowMs = 0
-    const host = hostSessions({ now: () => nowMs })
+    const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
     const first = connect(host)
     const store = first.open(10)
     for (const number of [1, 2, 3]) await store.create(id(number), fields({}), minute)
@@ -136,7 +136,7 @@ describe('the sessions of workers', () => {
   })
 
   it('stay when a worker is killed in the midst of its requests: a change is made as a whole or not at all', async (t) => {
-    const host = hostSessions()
+    const host = hostSessions({ onProblem: assert.fail })
     t.after(() => host.close())
     const process = startWorkerProcess()
     t.after(() => process.kill())

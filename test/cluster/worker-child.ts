@@ -35,7 +35,7 @@ function serve(control: Peer, cluster: Peer): void {
   })
 
   function openStore(max: number): { store: SessionStore; full: number } {
-    const opened = { store: createClusterSessionStore(cluster, { max, onFull: () => (opened.full += 1) }), full: 0 }
+    const opened = { store: createClusterSessionStore(cluster, { store: 'memory', max }, () => (opened.full += 1)), full: 0 }
     stores.set(max, opened)
     return opened
   }

@@ -118,8 +118,9 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
     'server.tls.cert must be a string: it is 1',
   ],
   [
-    { shared: { url: 'redis://u:secret@h' } },
-    'shared.url must be empty, since this version has no shared engine: it is a text that is not shown here',
+    { shared: { url: 'redis://u:sec/ret@h' } },
+    'shared.url must be a URL, with percent-encoding for characters such as @ : / ? # in user and password: '
+      + 'it is a text that is not shown here',
   ],
   [{ trace: { app: 1 } }, 'trace.app must be true or false: it is 1'],
   [

@@ -35,7 +35,7 @@ describe('the settings of sessions', () => {
     [{ ttl_s: 31_536_001 }, /^setup\.session\.ttl_s/],
     [{ sweep_every: 0 }, /^setup\.session\.sweep_every must be 1 to 1000000/],
     [{ max: 0 }, /^setup\.session\.max must be 1 to 10000000/],
-    [{ store: 'redis' }, /^setup\.session\.store must be memory or file/],
+    [{ store: 'redis' }, /^setup\.session\.store must be auto, memory or file/],
     [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
     [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
@@ -59,7 +59,7 @@ describe('the settings of sessions', () => {
     const { warnings } = group.prepare({ path: 'sessions', ttls: 5 })
     assert.deepEqual(warnings, [
       'unknown key setup.session.ttls: did you mean ttl_s?',
-      'setup.session.path is not used: setup.session.store is "memory"',
+      'setup.session.path is not used: setup.session.store is "auto"',
     ])
     assert.deepEqual(group.prepare(undefined).warnings, [])
   })

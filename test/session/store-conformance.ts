@@ -10,6 +10,8 @@ export interface StoreUnderTest {
   readonly store: SessionStore
   /** Moves the store's clock on, or waits so long. */
   readonly advance: (ms: number) => void | Promise<void>
+  /** Whether what expires is gone without a sweep, which then has nothing to remove. */
+  readonly expiresByItself?: true
 }
 
 /**
@@ -195,7 +197,7 @@ export function testSessionStore(
     })
 
     it('is what a sweep goes by', async (t) => {
-      const { store, advance } = await open(t)
+      const { store, advance, expiresByItself = false } = await open(t)
       await store.create(id(1), fields({}), minute)
       await store.create(id(2), fields({}), 3 * minute)
       await store.create(id(3), fields({}), minute)
@@ -203,7 +205,7 @@ export function testSessionStore(
       await advance(minute / 2)
       await store.merge(id(4), changes({}), minute)
       await advance(minute / 2)
-      assert.equal(await store.sweep(), 2)
+      assert.equal(await store.sweep(), expiresByItself ? 0 : 2)
       assert.equal(await store.sweep(), 0)
       assert.deepEqual(await contents(store, id(2)), {})
       assert.deepEqual(await contents(store, id(4)), {})

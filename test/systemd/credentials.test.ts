@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ConfigError } from '../../lib/config/load.ts'
-import { takeAppKey } from '../../lib/systemd/credentials.ts'
+import { takeSecret } from '../../lib/systemd/credentials.ts'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { writeFiles } from '../support/application.ts'
 import { launch, runLauncher } from '../support/launch.ts'
@@ -24,8 +24,8 @@ describe('the application secret from outside of the configuration file', () => 
       [{}, undefined, /^$/],
     ]
     for (const [env, key, from] of rows) {
-      const found = takeAppKey(env)
-      assert.equal(found?.key, key)
+      const found = takeSecret(env, 'app_key')
+      assert.equal(found?.secret, key)
       assert.match(found?.from ?? '', from)
       assert.ok(!('SVC_APP_KEY' in env))
     }
@@ -35,7 +35,7 @@ describe('the application secret from outside of the configuration file', () => 
     it(`loses one line end: ${JSON.stringify(content)}`, () => {
       const folder = temporaryFolder()
       writeFiles(folder, { app_key: content })
-      assert.equal(takeAppKey({ CREDENTIALS_DIRECTORY: folder })?.key, key)
+      assert.equal(takeSecret({ CREDENTIALS_DIRECTORY: folder }, 'app_key')?.secret, key)
     })
   }
 
@@ -54,7 +54,7 @@ describe('the application secret from outside of the configuration file', () => 
     ]
     for (const [env, problem] of rows) {
       assert.throws(
-        () => takeAppKey(env),
+        () => takeSecret(env, 'app_key'),
         (error) => error instanceof ConfigError && problem.test(error.message),
       )
     }

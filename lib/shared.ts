@@ -1,0 +1,81 @@
+/**
+ * The shared engine of `shared.url`, a Redis or Valkey server: what processes on several machines have in common lies
+ * there.
+ *
+ * Surprise: a server that starts while the engine is away starts all the same. It is not ready (`/svc-ready`), requests
+ * that need a session get 503, and everything else is served.
+ */
+import type { Config } from './config/table.ts'
+import type { ModuleLogger } from './log/logger.ts'
+import { createRedis, type Redis } from './redis/client.ts'
+import { createRedisSessionStore } from './redis/session-store.ts'
+import { parseRedisUrl } from './redis/url.ts'
+import type { SharedStoreOptions } from './session/group.ts'
+import type { SessionStore } from './session/store.ts'
+
+/** The engine of one server. */
+export interface SharedEngine {
+  /** Whether it can be used now. */
+  readonly isThere: boolean
+  /** What the operator should know; nothing while it is there. */
+  warnings(): readonly string[]
+  /** Opens a store of sessions. */
+  openSessionStore(options: SharedStoreOptions): SessionStore
+  /** Resolves when it is there, or when that has taken so long that the server starts without. */
+  opened(): Promise<void>
+  /** Lets what is under way end. Nothing is called afterwards. */
+  close(): Promise<void>
+}
+
+/** What every key begins with. */
+const prefix = 'svc:'
+
+/**
+ * Opens the engine that the configuration names, and begins to connect.
+ * @param password in place of that of the address
+ * @param log of the module `server`
+ * @returns undefined when the configuration names none
+ */
+export function openShared(config: Config, password: string | undefined, log: ModuleLogger): SharedEngine | undefined {
+  const { 'shared.url': url } = config
+  if (url === '') return undefined
+  const target = parseRedisUrl(url, password)
+  const redis = createRedis({ target, name: `svc-${process.pid}` })
+  const away = (): string => `the shared engine ${target.label} is away: ${redis.problem?.message ?? 'it does not answer'}`
+  redis.onState((state) => {
+    if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
+    else if (state === 'away') log.warn(`${away()}; sessions are 503 until it is back`)
+  })
+  return new Shared(redis, away)
+}
+
+class Shared implements SharedEngine {
+  readonly #redis: Redis
+  readonly #away: () => string
+
+  constructor(redis: Redis, away: () => string) {
+    this.#redis = redis
+    this.#away = away
+  }
+
+  get isThere(): boolean {
+    return this.#redis.state === 'ready'
+  }
+
+  warnings(): readonly string[] {
+    return this.isThere ? [] : [this.#away()]
+  }
+
+  openSessionStore(options: SharedStoreOptions): SessionStore {
+    return createRedisSessionStore({ ...options, redis: this.#redis, prefix })
+  }
+
+  opened(): Promise<void> {
+    const goOn = (): void => {} // That it is away is logged with the change of the state.
+    return this.#redis.ready.catch(goOn)
+  }
+
+  close(): Promise<void> {
+    return this.#redis.close()
+  }
+}
