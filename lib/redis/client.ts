@@ -49,7 +49,8 @@ export interface Redis {
   script(source: string): RedisScript
   /**
    * Subscribes to a channel. Resolves when the server has confirmed that; the listener hears what is published from then
-   * on, even before the code that waits for the promise goes on.
+   * on, even before the code that waits for the promise goes on. Where the client listens to that channel already, it may
+   * hear what was published just before, too.
    * @returns a promise of what ends it, after which nothing is heard; it rejects as `command` does
    */
   subscribe(channel: string, listener: ChannelListener): Promise<Unsubscribe>

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import { createRedis, type Redis } from '../../lib/redis/client.ts'
+import { RedisAwayError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from '../../lib/redis/errors.ts'
+import { parseRedisUrl } from '../../lib/redis/url.ts'
+import { until } from '../support/until.ts'
+import { openFake } from './fake-server.ts'
+
+/** Resolves with why the client is away, once it is. */
+function problemOf(redis: Redis): Promise<Error | undefined> {
+  return new Promise((resolve) => redis.onState((state) => state === 'away' && resolve(redis.problem)))
+}
+
+describe('a client of Redis', () => {
+  const wrongReplies: readonly (readonly [bytes: string, problem: RegExp])[] = [
+    ['HTTP/1.1 400 Bad Request\r\n\r\n', /^Redis sent no reply: "HTTP\/1\.1 400 Bad Request/],
+    ['+ONE\r\n+TWO\r\n', /^Redis sent a reply that nothing was asked for$/],
+    [':1.5\r\n', /^Redis sent a wrong integer/],
+  ]
+  for (const [bytes, problem] of wrongReplies) {
+    it(`ends the connection where the server sends ${JSON.stringify(bytes)}`, async (t) => {
+      const { redis } = await openFake(t, (command) => (command === 'ASK' ? bytes : undefined))
+      await redis.ready
+      const away = problemOf(redis)
+      const asked = redis.command('ASK').catch((error: unknown) => error)
+      const found = await away
+      assert.ok(found instanceof RedisProtocolError && problem.test(found.message), String(found))
+      const reply = await asked
+      assert.ok(reply === 'ONE' || reply instanceof RedisUnknownOutcomeError)
+    })
+  }
+
+  const greetings: readonly (readonly [command: string, bytes: string, problem: RegExp])[] = [
+    ['PING', '-LOADING Redis is loading the dataset in memory\r\n', /^LOADING .*\(it has been started and reads its data; /],
+    ['PING', '-MASTERDOWN Link with MASTER is down\r\n', /^MASTERDOWN .*name the master\)$/],
+    ['ROLE', '*1\r\n$5\r\nslave\r\n', /^it is a replica; name the master$/],
+    ['ROLE', '*1\r\n$8\r\nsentinel\r\n', /^it is a sentinel; name the master$/],
+    ['ROLE', '+master\r\n', /^Redis answered the status "master" in place of a list$/],
+    ['ROLE', '*1\r\n:1\r\n', /^Redis answered an integer in place of a text$/],
+    ['ROLE', '*0\r\n', /^Redis answered too few items in place of a text$/],
+  ]
+  for (const [command, bytes, problem] of greetings) {
+    it(`is away while ${command} is answered ${JSON.stringify(bytes)}`, async (t) => {
+      const { redis } = await openFake(t, (asked) => (asked === command ? bytes : undefined), { connectTimeoutMs: 100 })
+      await until(() => redis.state === 'away')
+      await until(() => problem.test(redis.problem?.message ?? ''))
+    })
+  }
+
+  it('takes a server that does not let it tell its name or ask for its role', async (t) => {
+    const { redis } = await openFake(t, (command) => (/^(?:CLIENT|ROLE)/.test(command) ? '-NOPERM no\r\n' : undefined))
+    assert.equal(await redis.command('PING'), 'PONG')
+  })
+
+  it('shows the password nowhere, though the server quotes it', async (t) => {
+    const quoting = "-ERR unknown command 'AUTH', with args beginning with: 'ann' 'secret' \r\n"
+    const { redis, commands } = await openFake(t, (command) => (command.startsWith('AUTH') ? quoting : undefined), {
+      account: 'ann:secret@', connectTimeoutMs: 100,
+    })
+    await until(() => redis.state === 'away' && redis.problem instanceof RedisReplyError)
+    assert.equal(commands[0], 'AUTH ann secret')
+    await assert.rejects(redis.command('PING'), (error: Error) => {
+      assert.match(error.message, /^redis:\/\/127\.0\.0\.1:\d+ is away: ERR unknown command 'AUTH'$/)
+      assert.doesNotMatch(`${error.stack} ${String(error.cause)} ${(error.cause as Error).stack}`, /secret/)
+      return true
+    })
+  })
+
+  it('gives up on a server that takes the connection and says nothing', async (t) => {
+    const { redis } = await openFake(t, () => '', { connectTimeoutMs: 50 })
+    await assert.rejects(redis.ready, (error) => error instanceof RedisAwayError && /did not answer within 50 ms$/.test(error.message))
+  })
+
+  it('refuses more than a hundred thousand commands without a reply', async (t) => {
+    let socket: Socket | undefined
+    const { redis } = await openFake(t, (command, from) => {
+      socket = from
+      return command === 'HANG' ? '' : undefined
+    })
+    await redis.ready
+    const first = Array.from({ length: 100_000 }, () => redis.command('HANG'))
+    await assert.rejects(redis.command('HANG'), (error) => error instanceof RedisAwayError && /is behind: 100000 commands wait/.test(error.message))
+    assert.equal(redis.state, 'ready')
+    socket?.write('+at last\r\n'.repeat(100_000))
+    assert.ok((await Promise.all(first)).every((reply) => reply === 'at last'))
+    assert.equal(await redis.command('PING'), 'PONG')
+  })
+
+  it('reads what came in the same moment as the end of the connection', async (t) => {
+    const { redis } = await openFake(t, (command, socket) => {
+      if (command === 'LAST') socket.end('+said\r\n')
+      return command === 'LAST' ? '' : undefined
+    })
+    assert.equal(await redis.command('LAST'), 'said')
+  })
+
+  it('comes back after pauses that grow to a second and are random', async (t) => {
+    const randoms: number[] = []
+    const { redis, commands } = await openFake(t, (command, socket) => {
+      if (command === 'ROLE' && commands.filter((each) => each === 'ROLE').length < 4) socket.destroy()
+      return undefined
+    }, { random: () => (randoms.push(0), 0) })
+    await redis.ready
+    assert.equal(randoms.length, 3)
+  })
+
+  it('has a name that the server can list', () => {
+    const target = parseRedisUrl('redis://127.0.0.1')
+    for (const name of ['', 'a b', 'é', 'a\n']) assert.throws(() => createRedis({ target, name }), TypeError)
+  })
+})
+
+describe('what a server refuses', () => {
+  const rows: readonly (readonly [text: string, code: string, message: RegExp])[] = [
+    ['MOVED 3999 127.0.0.1:6381', 'MOVED', /^MOVED 3999 .* \(it is a node of a cluster; a single server is needed\)$/],
+    ["READONLY You can't write against a read only replica.", 'READONLY', /\(it is a replica; name the master\)$/],
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'OOM', /\(its memory is full, /],
+    ['ERR no such key', 'ERR', /^ERR no such key$/],
+    ['no code', 'ERR', /^no code$/],
+    ['', 'ERR', /^$/],
+  ]
+  for (const [text, code, message] of rows) {
+    it(`is said in clear words: ${text}`, () => {
+      const error = new RedisReplyError(text)
+      assert.equal(error.code, code)
+      assert.match(error.message, message)
+    })
+  }
+})

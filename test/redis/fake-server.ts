@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { createRedis, type Redis, type RedisOptions } from '../../lib/redis/client.ts'
+import { listIn, textIn } from '../../lib/redis/reply.ts'
+import { ReplyParser } from '../../lib/redis/resp.ts'
+import { parseRedisUrl } from '../../lib/redis/url.ts'
+
+/** What a server answers to a command, as bytes; undefined: nothing. */
+export type Answer = (command: string, socket: Socket) => string | undefined
+
+/** Answers the greeting as a master does. */
+const greeting: Readonly<Record<string, string>> = {
+  'CLIENT SETNAME test': '+OK\r\n',
+  PING: '+PONG\r\n',
+  ROLE: '*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n',
+}
+
+/**
+ * Starts a server that says what a real one would hardly say, and a client of it. Both end with the test.
+ * @param answer for each command, its words joined by spaces; what it leaves out of the greeting is answered rightly
+ */
+export async function openFake(
+  t: Pick<TestContext, 'after'>,
+  answer: Answer,
+  options: Partial<RedisOptions> & { readonly account?: string } = {},
+): Promise<{ redis: Redis; commands: string[] }> {
+  const commands: string[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}) // A client that leaves is what some tests are about.
+    const parser = new ReplyParser((reply) => {
+      const command = listIn(reply).map(textIn).join(' ')
+      commands.push(command)
+      const bytes = answer(command, socket) ?? greeting[command]
+      if (bytes !== undefined && !socket.destroyed) socket.write(bytes)
+    })
+    socket.on('data', (chunk: Buffer) => parser.read(chunk))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // It listens on a port.
+  const { account = '', ...rest } = options
+  const target = parseRedisUrl(`redis://${account}127.0.0.1:${port}`)
+  const redis = createRedis({ target, name: 'test', connectTimeoutMs: 60_000, commandTimeoutMs: 60_000, ...rest })
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await redis.close()
+  })
+  return { redis, commands }
+}
