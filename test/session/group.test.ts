@@ -8,7 +8,9 @@ import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
 import type { Action } from '../../lib/middleware/compose.ts'
 import { SettingsError } from '../../lib/middleware/settings.ts'
-import { createSessionGroup } from '../../lib/session/group.ts'
+import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
+import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import type { SessionStore } from '../../lib/session/store.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -202,10 +204,61 @@ describe('the store in use', () => {
   })
 })
 
+describe('sessions with a shared store', () => {
+  /** A group whose shared stores are noted, and closed, as they come. */
+  function makeShared() {
+    const opened: SessionStore[] = []
+    const problems: ((message: string) => void)[] = []
+    const made = make({
+      openSharedStore: ({ onProblem }) => {
+        const store = createMemoryStore({ max: 10, onFull: () => {} })
+        opened.push(store)
+        problems.push(onProblem)
+        return store
+      },
+    })
+    return { ...made, opened, problems }
+  }
+
+  it('are in it unless another is named, which is odd', async () => {
+    const { group, opened } = makeShared()
+    for (const given of [undefined, { store: 'auto' }, { max: 5 }, { ttl_s: 5 }]) {
+      const prepared = group.prepare(given)
+      assert.deepEqual(prepared.warnings, [])
+      prepared.commit()
+      assert.equal(opened.length, 1, 'it is kept')
+    }
+    for (const given of [{ store: 'memory' }, { store: 'file', path: 'sessions' }]) {
+      assert.deepEqual(group.prepare(given).warnings, [
+        `sessions are of this process alone, since setup.session.store is "${given.store}": "auto" shares them by shared.url`,
+      ])
+    }
+    await group.close()
+  })
+
+  it('go to another store and come back by a reload', async (t) => {
+    const { group } = makeShared()
+    const { visitor } = await visit(t, actions, { group })
+    await visitor.ask('write')
+    group.prepare({ store: 'memory' }).commit()
+    assert.equal((await visitor.ask('read')).text, 'none')
+    await visitor.ask('write')
+    assert.equal((await visitor.ask('read')).text, '1')
+    group.prepare({ store: 'auto' }).commit()
+    assert.equal((await visitor.ask('read')).text, 'none')
+  })
+
+  it('tell what a shared store refuses once a second', () => {
+    const { problems, lines } = makeShared()
+    for (let count = 0; count < 100; count += 1) problems[0]?.('the shared engine refuses a session: OOM')
+    assert.deepEqual(lines, ['error warn: the shared engine refuses a session: OOM'])
+  })
+})
+
 const advice = 'the user that the server runs as must be able to write there, and the disk must have room'
 
 /** A group whose log lines are collected: module, level, message. */
-function make() {
+function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
   const folder = temporaryFolder()
   const lines: string[] = []
   const log = (module: string): ModuleLogger =>
@@ -215,5 +268,5 @@ function make() {
       error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
       debugEnabled: true,
     })
-  return { group: createSessionGroup({ folder, log }), folder, lines }
+  return { group: createSessionGroup({ ...options, folder, log }), folder, lines }
 }

@@ -31,6 +31,17 @@ describe('the application secret from outside of the configuration file', () => 
     }
   })
 
+  it('is one of several, each with its own credential and variable', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { app_key: 'key', shared_password: 'password\n' })
+    const env = { CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'other', SVC_APP_KEY: 'other' }
+    assert.equal(takeSecret(env, 'shared_password')?.secret, 'password')
+    assert.deepEqual(Object.keys(env), ['CREDENTIALS_DIRECTORY', 'SVC_APP_KEY'])
+    assert.equal(takeSecret(env, 'app_key')?.secret, 'key')
+    const variable = { SVC_SHARED_PASSWORD: '' }
+    assert.throws(() => takeSecret(variable, 'shared_password'), /^ConfigError: Cannot load shared_password: .*SVC_SHARED_PASSWORD is empty$/)
+  })
+
   for (const [content, key] of [['a', 'a'], ['a\n', 'a'], ['a\r\n', 'a'], ['a\n\n', 'a\n'], [' a b ', ' a b ']] as const) {
     it(`loses one line end: ${JSON.stringify(content)}`, () => {
       const folder = temporaryFolder()
