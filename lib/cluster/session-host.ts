@@ -6,15 +6,15 @@
  * sessions outlive all workers that crash or are replaced, and go when the settings change.
  */
 import { after } from '../maybe-promise.ts'
-import { openLocalStore, type StorePlace } from '../session/local-store.ts'
+import { openLocalStore, type StorePlace, type StoreReports } from '../session/local-store.ts'
 import type { FieldChanges, SessionStore } from '../session/store.ts'
 import type { Peer } from './peer.ts'
 
 export interface SessionHostOptions {
   /** Told of what the operator should know of a store in files. */
   readonly onProblem: (message: string) => void
-  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
-  readonly now?: () => number
+  /** Opens a store; `openLocalStore` unless given. */
+  readonly open?: (place: StorePlace, reports: StoreReports) => SessionStore
 }
 
 /** The sessions of all workers. */
@@ -121,7 +121,8 @@ class Host {
       // The worker whose session was the first to take the place of another says so.
       const reports = { onFull: () => {}, onProblem: this.#options.onProblem }
       // A worker has named it.
-      hosted = { store: openLocalStore(JSON.parse(place) as StorePlace, reports, this.#options.now), users: new Set() }
+      const { open = openLocalStore } = this.#options
+      hosted = { store: open(JSON.parse(place) as StorePlace, reports), users: new Set() }
       this.#stores.set(place, hosted)
     }
     if (!hosted.users.has(peer)) {

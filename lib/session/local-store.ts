@@ -19,11 +19,8 @@ export interface StoreReports {
   readonly onProblem: (message: string) => void
 }
 
-/**
- * Opens a store. Throws nothing: what is wrong with a folder shows when it is used.
- * @param now the clock of a store in memory, in milliseconds; `performance.now` unless given
- */
-export function openLocalStore(place: StorePlace, { onFull, onProblem }: StoreReports, now?: () => number): SessionStore {
-  if (place.store === 'memory') return createMemoryStore({ max: place.max, onFull, ...(now !== undefined && { now }) })
+/** Opens a store. Throws nothing: what is wrong with a folder shows when it is used. */
+export function openLocalStore(place: StorePlace, { onFull, onProblem }: StoreReports): SessionStore {
+  if (place.store === 'memory') return createMemoryStore({ max: place.max, onFull })
   return createFileStore({ folder: place.folder, problemOf: problemOfFields, onProblem })
 }

@@ -25,6 +25,23 @@ const route = (name: string, action = 'pid.mjs@same'): string =>
 
 const changing = { 'pid.mjs': "export default () => ({ pid: process.pid })\nexport const same = () => 'same'" }
 
+const sessions = {
+  'routes/s.json': ['count', 'set', 'keys', 'end'].map((name) => {
+    return { name, url: `/${name}`, action: `s.mjs@${name}`, middleware: 'SVC_MwSession' }
+  }),
+  's.mjs': `export const count = ({ session }) => {
+      session.set('count', (session.get('count') ?? 0) + 1)
+      return { count: session.get('count') }
+    }
+    export const set = ({ session, query }) => { session.set(query.get('key'), 1); return 'set' }
+    export const keys = ({ session }) => {
+      let keys = 0
+      while (session.has('k' + keys)) keys += 1
+      return { keys }
+    }
+    export const end = async ({ session }) => { await session.destroy(); return 'ended' }`,
+}
+
 describe('several processes', () => {
   it('answer as one server: what is added, deleted, reloaded is so in each when that is answered', async (t) => {
     const server = await startSeveral(t, count, changing)
@@ -54,29 +71,26 @@ describe('several processes', () => {
     assert.deepEqual(await server.clients().then((now) => [...now.keys()].sort()), [...clients.keys()].sort())
   })
 
-  it('share sessions, flash and the trace switches', async (t) => {
-    const files = {
-      'routes/s.json': [
-        { name: 'count', url: '/count', action: 's.mjs@count', middleware: 'SVC_MwSession' },
-        { name: 'end', url: '/end', action: 's.mjs@end', middleware: 'SVC_MwSession' },
-      ],
-      's.mjs': `export const count = ({ session }) => {
-          session.set('count', (session.get('count') ?? 0) + 1)
-          return { count: session.get('count') }
-        }
-        export const end = async ({ session }) => { await session.destroy(); return 'ended' }`,
-    }
-    const server = await startSeveral(t, count, files)
-    const clients = await server.clients()
-    const all = [...clients.values()]
-    const { cookie } = await (all[0] as ProcessClient).ask('/count')
-    const headers = { cookie }
-    const counts: unknown[] = []
-    for (const client of [...all, ...all]) counts.push(await client.json('/count', { headers }))
-    assert.deepEqual(counts, [2, 3, 4, 5].map((number) => ({ count: number })))
-    assert.equal((await (all[0] as ProcessClient).ask('/end', { headers })).text, 'ended')
-    assert.deepEqual(await (all[1] as ProcessClient).json('/count', { headers }), { count: 1 })
+  for (const session of [{ store: 'memory' }, { store: 'file', path: 'sessions' }]) {
+    it(`share the sessions of the store ${session.store}`, async (t) => {
+      const server = await startSeveral(t, count, { ...sessions, 'routes/middleware/config.json': { setup: { session } } })
+      const [one, two] = [...(await server.clients()).values()] as [ProcessClient, ProcessClient]
+      const { cookie } = await one.ask('/count')
+      const headers = { cookie }
+      const counts: unknown[] = []
+      for (const client of [one, two, two, one]) counts.push(await client.json('/count', { headers }))
+      assert.deepEqual(counts, [2, 3, 4, 5].map((number) => ({ count: number })))
+      const keys = Array.from({ length: 20 }, (_, key) => key)
+      await Promise.all(keys.map((key) => [one, two][key % 2]?.ask(`/set?key=k${key}`, { headers })))
+      assert.deepEqual(await two.json('/keys', { headers }), { keys: 20 })
+      assert.equal((await one.ask('/end', { headers })).text, 'ended')
+      assert.deepEqual(await two.json('/count', { headers }), { count: 1 })
+    })
+  }
 
+  it('share the trace switches', async (t) => {
+    const server = await startSeveral(t, count)
+    const all = [...(await server.clients()).values()]
     await (all[1] as ProcessClient).ask('/svc-trace?mod=pool&on=0&ttl=1')
     for (const client of all) assert.equal(((await client.json('/svc-trace')) as { pool: boolean }).pool, false)
     const backOn = async (): Promise<boolean> => {

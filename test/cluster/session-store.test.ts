@@ -3,7 +3,10 @@ import { after, describe, it } from 'node:test'
 import { createPeer, type Peer } from '../../lib/cluster/peer.ts'
 import { hostSessions, type SessionHost } from '../../lib/cluster/session-host.ts'
 import { createClusterSessionStore } from '../../lib/cluster/session-store.ts'
+import type { StorePlace, StoreReports } from '../../lib/session/local-store.ts'
+import { createMemoryStore } from '../../lib/session/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
+import { openFileStore } from '../session/file-store-support.ts'
 import { testSessionStore } from '../session/store-conformance.ts'
 import { changes, contents, fields, id } from '../session/store-values.ts'
 import { until } from '../support/until.ts'
@@ -39,7 +42,7 @@ function connect(host: SessionHost) {
 
 testSessionStore('two workers\' memory (by channels in memory)', (t) => {
   let nowMs = 5000
-  const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
+  const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
   t.after(() => host.close())
   const stores = [connect(host).open(1000), connect(host).open(1000)]
   return { store: asOne(stores), advance: (ms) => void (nowMs += ms) }
@@ -47,12 +50,30 @@ testSessionStore('two workers\' memory (by channels in memory)', (t) => {
 
 testSessionStore('two workers\' memory (by processes)', (t) => {
   let nowMs = 5000
-  const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
+  const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
   t.after(() => host.close())
   const workers = processes.map((process) => process.begin())
   for (const { peer } of workers) host.attach(peer)
   return { store: asOne(workers.map((worker) => worker.openStore(1000))), advance: (ms) => void (nowMs += ms) }
 })
+
+testSessionStore('two workers\' files (by channels in memory)', (t) => {
+  const { store, advance } = openFileStore(t)
+  const host = hostSessions({ onProblem: assert.fail, open: () => store })
+  const stores = [1, 2].map(() => {
+    const [primaryPort, workerPort] = memoryPorts()
+    host.attach(createPeer(primaryPort))
+    return createClusterSessionStore(createPeer(workerPort), { store: 'file', folder: '/nowhere' }, assert.fail)
+  })
+  return { store: asOne(stores), advance }
+})
+
+/** Opens stores in memory with a clock of a test's own. */
+function memory(now: () => number) {
+  return (place: StorePlace, { onFull }: StoreReports): SessionStore => {
+    return place.store === 'memory' ? createMemoryStore({ max: place.max, onFull, now }) : assert.fail()
+  }
+}
 
 describe('the sessions of workers', () => {
   it('cost one call a read and one a save', async () => {
@@ -124,7 +145,7 @@ describe('the sessions of workers', () => {
 
   it('go at their time where nobody uses their store', async () => {
     let nowMs = 0
-    const host = hostSessions({ onProblem: assert.fail, now: () => nowMs })
+    const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
     const first = connect(host)
     const store = first.open(10)
     for (const number of [1, 2, 3]) await store.create(id(number), fields({}), minute)
