@@ -3,11 +3,9 @@
  * without one. What they carry is JSON.
  *
  * Surprise: nothing is sent at once. All that one turn of the event loop calls, tells and answers goes in one message at
- * its end, in order: a message costs many times what a further entry in it costs.
+ * its end, in order: a message costs many times what a further entry in it costs. To a worker nothing is sent before it
+ * has said that it listens: `node:cluster` loses what comes earlier.
  */
-import type { Worker } from 'node:cluster'
-import type { ChildProcess } from 'node:child_process'
-
 /** One side of a channel. */
 export interface Peer {
   /**
@@ -37,6 +35,16 @@ export interface PeerPort {
   onMessage(listener: (message: unknown) => void): void
   /** Sets who is called when no message comes or goes any more; set once. */
   onClose(listener: () => void): void
+  /** Resolves when the other side listens: what was sent before could be lost. It listens from the start unless given. */
+  readonly ready?: Promise<void> | undefined
+}
+
+/** A process with an IPC channel: what `fork` of `node:child_process` made, or this one when it was made by that. */
+export interface IpcProcess {
+  readonly connected: boolean
+  send?(message: unknown, handle: undefined, options: undefined, done: (error: Error | null) => void): boolean
+  disconnect(): void
+  on(event: 'message' | 'disconnect', listener: (message: unknown) => void): unknown
 }
 
 /** A handler of the other side threw, with this message. */
@@ -49,6 +57,9 @@ export class DisconnectedError extends Error {
   override readonly name = 'DisconnectedError'
 }
 
+/** What a worker sends when it listens. */
+const greeting = 'svc-listens'
+
 /** In front of each message, since `node:cluster` and others send theirs on the same channel. */
 const tag = 'svc'
 
@@ -57,8 +68,6 @@ const tag = 'svc'
  * `[1, name, taken?]`, `[0, name, taken?]`, `[-1, value?]`, `[-1, null, message]`.
  */
 type Entry = readonly [number, ...unknown[]]
-
-type Send = (message: unknown, handle: undefined, options: undefined, done: (error: Error | null) => void) => boolean
 
 interface Waiting {
   readonly resolve: (value: unknown) => void
@@ -79,26 +88,42 @@ export function createPeer(port: PeerPort, onError: (error: unknown) => void = t
  * @throws Error in a process that was not made with an IPC channel
  */
 export function workerPort(): PeerPort {
-  return portOf(process)
+  const ipc = process as IpcProcess // Its type lists each event by itself.
+  const port = openPort(ipc)
+  return {
+    ...port,
+    onMessage: (listener) => {
+      ipc.on('message', listener)
+      port.send(greeting)
+    },
+  }
 }
 
 /**
- * The port to a worker or another child process. When a message cannot be written, the channel is closed: what came
- * after it would be out of order.
+ * The port to a child process, or to a worker of `node:cluster`, which opens a `workerPort`; to be opened in the turn in
+ * which the process was made.
  * @throws Error when it was made without an IPC channel
  */
-export function portOf(child: Worker | ChildProcess | NodeJS.Process): PeerPort {
-  const channel: ChildProcess | NodeJS.Process = 'process' in child ? child.process : child
-  if (typeof channel.send !== 'function') throw new Error('Cannot open a port: the process has no IPC channel')
-  const send = channel.send.bind(channel) as Send // Both have it.
-  const written = (error: Error | null): void => {
-    if (error !== null && channel.connected) channel.disconnect()
+export function portOf(child: IpcProcess | { readonly process: IpcProcess }): PeerPort {
+  const ipc = 'process' in child ? child.process : child
+  let listens = (): void => {}
+  return {
+    ...openPort(ipc),
+    onMessage: (listener) => void ipc.on('message', (message) => (message === greeting ? listens() : listener(message))),
+    ready: new Promise((resolve) => (listens = resolve)),
   }
-  const on = channel.on.bind(channel) as ChildProcess['on'] // As above.
+}
+
+/** When a message cannot be written, the channel is closed: what came after it would be out of order. */
+function openPort(ipc: IpcProcess): Pick<PeerPort, 'send' | 'onClose'> {
+  const send = ipc.send?.bind(ipc)
+  if (send === undefined) throw new Error('Cannot open a port: the process has no IPC channel')
+  const written = (error: Error | null): void => {
+    if (error !== null && ipc.connected) ipc.disconnect()
+  }
   return {
     send: (message) => void send(message, undefined, undefined, written),
-    onMessage: (listener) => void on('message', listener),
-    onClose: (listener) => void (channel.connected ? on('disconnect', listener) : setImmediate(listener)),
+    onClose: (listener) => void (ipc.connected ? ipc.on('disconnect', listener) : setImmediate(listener)),
   }
 }
 
@@ -111,11 +136,17 @@ class ChannelPeer implements Peer {
   #entries: Entry[] = []
   #calls = 0
   #isOpen = true
+  #isReady: boolean
 
   constructor(port: PeerPort, onError: (error: unknown) => void) {
     this.#port = port
     this.#onError = onError
     port.onMessage((message) => this.#receive(message))
+    this.#isReady = port.ready === undefined
+    void port.ready?.then(() => {
+      this.#isReady = true
+      if (this.#entries.length > 0) this.#flush()
+    })
     this.closed = new Promise((resolve) => {
       port.onClose(() => {
         this.#close()
@@ -145,7 +176,7 @@ class ChannelPeer implements Peer {
   #add(entry: Entry): void {
     if (!this.#isOpen) return
     this.#entries.push(entry)
-    if (this.#entries.length === 1) setImmediate(() => this.#flush())
+    if (this.#entries.length === 1 && this.#isReady) setImmediate(() => this.#flush())
   }
 
   #flush(): void {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createPeer, portOf, workerPort, DisconnectedError, RemoteError, type Peer } from '../../lib/cluster/peer.ts'
+import { request } from '../support/request.ts'
 import { memoryPorts } from './memory-ports.ts'
+
+const childFile = fileURLToPath(new URL('./peer-child.ts', import.meta.url))
 
 /** Two peers in this process, and the ports below them. */
 function pair() {
@@ -211,6 +215,18 @@ describe('peers of two processes', () => {
     await assert.rejects(late.call('same'), DisconnectedError)
   })
 
+  it('share the channel of node:cluster with its own messages', async (t) => {
+    cluster.setupPrimary({ exec: childFile })
+    const worker = cluster.fork()
+    t.after(() => worker.process.kill('SIGKILL'))
+    const peer = createPeer(portOf(worker))
+    const port = await peer.call('listen')
+    assert.equal((await request(`http://127.0.0.1:${String(port)}/`)).text, 'there')
+    assert.equal(await peer.call('same', 1), 1)
+    worker.disconnect()
+    await peer.closed
+  })
+
   it('need a channel', () => {
     assert.throws(() => workerPort(), { message: 'Cannot open a port: the process has no IPC channel' })
   })
@@ -218,7 +234,7 @@ describe('peers of two processes', () => {
 
 /** Starts the process on the other side. */
 function start(t: Pick<TestContext, 'after'>): { child: ReturnType<typeof fork>; peer: Peer } {
-  const child = fork(fileURLToPath(new URL('./peer-child.ts', import.meta.url)))
+  const child = fork(childFile)
   t.after(() => child.kill('SIGKILL'))
   return { child, peer: createPeer(portOf(child)) }
 }

@@ -24,6 +24,7 @@ export function splitPort(
       send: (message) => port.send({ name, message }),
       onMessage: (listener) => void listeners.set(name, listener),
       onClose: (listener) => void closeListeners.push(listener),
+      ready: port.ready,
     }
   }
   return open

@@ -1,8 +1,21 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import type { Broker } from '../../lib/events/broker.ts'
+import type { Channel } from '../../lib/events/channel.ts'
+import type { EventStatus } from '../../lib/events/events.ts'
+import type { Context } from '../../lib/http/context.ts'
 import { Seeded } from '../support/seeded.ts'
-import { eventServer } from './event-server.ts'
+import { eventServer, type EventServer } from './event-server.ts'
 import { PollClient } from './poll-client.ts'
+
+/** What a run is. */
+export interface DeliveryOptions {
+  readonly events: number
+  readonly clients: number
+  readonly seed: number
+  /** The brokers of the servers that the clients ask in turn, each its own; one with a broker of its own unless given. */
+  readonly brokers?: readonly Broker[]
+}
 
 /** What a run came to. */
 export interface Delivery {
@@ -18,27 +31,30 @@ export interface Delivery {
  */
 export async function deliverByChannel(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed }: { events: number; clients: number; seed: number },
+  { events: total, clients: count, seed, brokers }: DeliveryOptions,
 ): Promise<Delivery> {
   const kept = 4000
-  const { events, port } = await eventServer(t, {
+  const servers = await startServers(t, brokers, {
     '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 0.5 }),
   })
-  const channel = events.channel('c', { events: kept })
-  const start = channel.last_id as number
+  const channels = servers.map(({ events }) => events.channel('c', { events: kept }))
+  const start = await (channels[0] as Channel).last_id // There is a server.
   const random = new Seeded(seed)
   /** How many events each client has. */
   const seen = new Array<number>(count).fill(0)
   let left = 0
 
   async function read(client: number): Promise<void> {
-    const connection = new PollClient(port)
+    const connections = new InTurn(servers.map(({ port }) => new PollClient(port)), client)
     let since = start
     for (let next = 0; next < total; seen[client] = next) {
-      const answer = connection.ask(`/poll?since=${since}`)
-      if (await leavesAtRandom(connection, random)) left += 1
+      const answer = connections.one.ask(`/poll?since=${since}`)
+      if (await leavesAtRandom(connections.one, random)) left += 1
       const body = await answer
-      if (body === undefined) continue
+      if (body === undefined) {
+        connections.goOn()
+        continue
+      }
       const { events: list, last_id, gap } = JSON.parse(body) as {
         events: { id: number; data: number }[]
         last_id: number
@@ -53,22 +69,27 @@ export async function deliverByChannel(
       }
       assert.equal(last_id, since)
     }
-    connection.leave(false)
+    for (const connection of connections.all) connection.leave(false)
   }
 
   async function publish(): Promise<void> {
+    const publishers = new InTurn(channels, 0)
     for (let published = 0; published < total; ) {
       const burst = Math.min(random.integer(400), total - published)
       if (published + burst - Math.min(...seen) < kept) {
-        for (const end = published + burst; published < end; published++) channel.publish(published)
+        const ids: unknown[] = []
+        for (const end = published + burst; published < end; published++) ids.push(publishers.one.publish(published))
+        await Promise.all(ids)
+        publishers.goOn()
       }
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
   await Promise.all([publish(), ...seen.map((_, client) => read(client))])
-  assert.equal(events.status().published, total)
-  return { left, lost: events.status().delivered - total * count }
+  const { published, delivered } = statusOf(servers)
+  assert.equal(published, total)
+  return { left, lost: delivered - total * count }
 }
 
 /**
@@ -78,11 +99,11 @@ export async function deliverByChannel(
  */
 export async function deliverByQueue(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed }: { events: number; clients: number; seed: number },
+  { events: total, clients: count, seed, brokers }: DeliveryOptions,
 ): Promise<Delivery> {
   /** By event: which question it was handed to. */
   const handedTo = new Map<number, string>()
-  const { events, port } = await eventServer(t, {
+  const servers = await startServers(t, brokers, {
     '/take': (ctx) => {
       const question = ctx.rawQuery
       const end = ctx.response.end.bind(ctx.response) as (body?: string) => typeof ctx.response
@@ -100,21 +121,22 @@ export async function deliverByQueue(
       return ctx.longPoll(ctx.queue('q'), { timeout_s: 0.5 })
     },
   })
-  const queue = events.queue('q', { events: total })
+  const queues = servers.map(({ events }) => events.queue('q', { events: total }))
   const random = new Seeded(seed)
   const received = new Set<number>()
   /** Questions whose clients left before they had the whole answer. */
   const abandoned = new Set<string>()
 
   async function take(client: number): Promise<void> {
-    const connection = new PollClient(port)
-    for (let asked = 0; events.status().delivered < total; asked++) {
+    const connections = new InTurn(servers.map(({ port }) => new PollClient(port)), client)
+    for (let asked = 0; statusOf(servers).delivered < total; asked++) {
       const question = `?client=${client}&asked=${asked}`
-      const answer = connection.ask(`/take${question}`)
-      await leavesAtRandom(connection, random)
+      const answer = connections.one.ask(`/take${question}`)
+      await leavesAtRandom(connections.one, random)
       const body = await answer
       if (body === undefined) {
         abandoned.add(question)
+        connections.goOn()
         continue
       }
       const { event } = JSON.parse(body) as { event: number | null }
@@ -122,28 +144,66 @@ export async function deliverByQueue(
       assert.equal(received.has(event), false, 'received twice')
       received.add(event)
     }
-    connection.leave(false)
+    for (const connection of connections.all) connection.leave(false)
   }
 
   async function push(): Promise<void> {
+    const pushers = new InTurn(queues, 0)
     for (let pushed = 0; pushed < total; ) {
       const burst = Math.min(random.integer(100), total - pushed)
-      const waiting = pushed - events.status().delivered
+      const waiting = pushed - statusOf(servers).delivered
       // Often, not always, the queue runs empty and clients wait.
       if (waiting === 0 || (waiting < 2000 && random.integer(4) > 0)) {
-        for (const end = pushed + burst; pushed < end; pushed++) queue.push(pushed)
+        const kept: unknown[] = []
+        for (const end = pushed + burst; pushed < end; pushed++) kept.push(pushers.one.push(pushed))
+        await Promise.all(kept)
+        pushers.goOn()
       }
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
   await Promise.all([push(), ...Array.from({ length: count }, (_, client) => take(client))])
-  assert.deepEqual(events.status(), { published: total, delivered: total, dropped: 0, slow: 0 })
+  assert.deepEqual(statusOf(servers), { published: total, delivered: total, dropped: 0, slow: 0 })
   assert.equal(handedTo.size, total)
   for (const [event, question] of handedTo) {
     assert.ok(received.has(event) || abandoned.has(question), `event ${event} was lost, though its client stayed`)
   }
   return { left: abandoned.size, lost: total - received.size }
+}
+
+/** Things of one kind, of which one is used at a time. */
+class InTurn<T> {
+  readonly all: readonly T[]
+  #at: number
+
+  constructor(all: readonly T[], at: number) {
+    this.all = all
+    this.#at = at
+  }
+
+  get one(): T {
+    return this.all[this.#at % this.all.length] as T // There is one.
+  }
+
+  goOn(): void {
+    this.#at += 1
+  }
+}
+
+function startServers(
+  t: Pick<TestContext, 'after'>,
+  brokers: readonly (Broker | undefined)[] = [undefined],
+  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+): Promise<EventServer[]> {
+  return Promise.all(brokers.map((broker) => eventServer(t, actions, { broker })))
+}
+
+/** What all servers have counted. */
+function statusOf(servers: readonly EventServer[]): EventStatus {
+  const all = servers.map(({ events }) => events.status())
+  const sum = (name: keyof EventStatus): number => all.reduce((total, status) => total + status[name], 0)
+  return { published: sum('published'), delivered: sum('delivered'), dropped: sum('dropped'), slow: sum('slow') }
 }
 
 /** Lets a client leave, now, in a while, or in the midst of its answer: once in 25 times. */

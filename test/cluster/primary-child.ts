@@ -1,0 +1,15 @@
+/** A primary for the workers of a test: the process that made it has them all. */
+import { hostBroker } from '../../lib/cluster/broker-host.ts'
+import { createPeer, workerPort } from '../../lib/cluster/peer.ts'
+import { hostSessions } from '../../lib/cluster/session-host.ts'
+import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { splitPort } from './split-port.ts'
+
+const events = hostBroker(createLocalBroker())
+const sessions = hostSessions()
+
+splitPort(workerPort(), (_name, port) => {
+  const peer = createPeer(port)
+  events.attach(peer)
+  sessions.attach(peer)
+})
