@@ -7,6 +7,7 @@ import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
 import { turns } from '../events/delayed-broker.ts'
+import { Seeded } from '../support/seeded.ts'
 import { until } from '../support/until.ts'
 import { inTurn } from './in-turn.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -144,6 +145,45 @@ describe('the channels of workers', () => {
     ids.sort((one, other) => one - other)
     await until(() => heard.every((list) => list.length === 200))
     assert.deepEqual(heard, [ids, ids])
+  })
+
+  it('tell each listener all that was published after its subscription, once and in order, whoever comes and goes', async () => {
+    const { a, b, listening } = begin()
+    const random = new Seeded(7)
+    const published: number[] = []
+    let checked = 0
+
+    async function listen(broker: Broker): Promise<void> {
+      const heard: number[] = []
+      const unsubscribe = await broker.subscribe('c', ({ id }) => heard.push(id))
+      const id = await broker.publish('c', 'own', limits)
+      published.push(id)
+      for (let turn = random.integer(10); turn > 0; turn--) await turns()
+      await until(() => heard.includes(id))
+      unsubscribe()
+      const length = heard.length
+      for (let turn = random.integer(3); turn > 0; turn--) await turns()
+      assert.equal(heard.length, length, 'nothing more is heard')
+      const first = heard[0] as number
+      assert.deepEqual(heard, Array.from(heard, (_, at) => first + at), 'the ids have no holes')
+      assert.ok(first <= id)
+      checked += 1
+    }
+
+    async function comeAndGo(): Promise<void> {
+      for (let round = 0; round < 20; round++) {
+        const { broker } = random.pick([a, b])
+        if (random.integer(3) === 0) published.push(await broker.publish('c', 'other', limits))
+        else await listen(broker)
+      }
+    }
+
+    await Promise.all(Array.from({ length: 10 }, comeAndGo))
+    assert.ok(checked > 100)
+    published.sort((one, other) => one - other)
+    assert.deepEqual(published, Array.from(published, (_, at) => (published[0] as number) + at))
+    await Promise.all([a, b].map(({ broker }) => broker.read('c', undefined)))
+    assert.deepEqual(listening, [])
   })
 
   it('keep events for ever where no age is given', async () => {
