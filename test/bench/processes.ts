@@ -121,7 +121,7 @@ function sessionsHere(): Promise<Figures> {
 
 async function sessionsInPrimary(): Promise<Figures> {
   const { child, peer } = startChild('json')
-  const figures = await useSessions(createClusterSessionStore(peer, { max: 100_000, onFull: () => {} }), peer)
+  const figures = await useSessions(createClusterSessionStore(peer, { store: 'memory', max: 100_000 }, () => {}), peer)
   child.kill()
   return figures
 }
@@ -237,7 +237,7 @@ function beChild(peer: Peer): void {
   peer.on('ask', () => answer)
   peer.on('echo', (taken) => taken)
   peer.on('spent', spent)
-  hostSessions().attach(peer)
+  hostSessions({ onProblem: console.error }).attach(peer)
   const user = makeUser(createClusterBroker(peer))
   peer.on('listen', () => user.listen())
   peer.on('publish apart', (taken) => user.publishApart(taken as number))

@@ -6,7 +6,7 @@ import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { splitPort } from './split-port.ts'
 
 const events = hostBroker(createLocalBroker())
-const sessions = hostSessions()
+const sessions = hostSessions({ onProblem: console.error })
 
 splitPort(workerPort(), (_name, port) => {
   const peer = createPeer(port)

@@ -18,7 +18,7 @@ import { memoryPorts } from './memory-ports.ts'
 function twoApplications(t: Pick<TestContext, 'after'>) {
   const folder = temporaryFolder()
   const events = hostBroker(createLocalBroker())
-  const sessions = hostSessions()
+  const sessions = hostSessions({ onProblem: assert.fail })
   const warnings: string[] = []
   const log = () => Object.assign(() => {}, silentLogger, { warn: (message: string) => void warnings.push(message) })
   const applications = [1, 2].map(() => {
@@ -28,8 +28,10 @@ function twoApplications(t: Pick<TestContext, 'after'>) {
     sessions.attach(primaryPeer)
     const peer = createPeer(workerPort)
     return buildApplication(parseConfig({}, folder), 'a key', log, {
-      broker: createClusterBroker(peer),
-      openMemoryStore: (options) => createClusterSessionStore(peer, options),
+      seams: {
+        broker: createClusterBroker(peer),
+        openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
+      },
     })
   })
   t.after(async () => {
