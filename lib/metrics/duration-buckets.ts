@@ -18,6 +18,13 @@ export interface DurationTotals {
 const boundsUs = bucketBoundsSeconds.map((bound) => Math.round(bound * 1e6))
 const bucketCount = boundsUs.length + 1
 
+/** What is counted before the first duration. */
+export const noDurationTotals: DurationTotals = {
+  cumulative: bucketBoundsSeconds.map(() => 0),
+  count: 0,
+  sumSeconds: 0,
+}
+
 /** Counts durations by `bucketBoundsSeconds`. */
 export class DurationBuckets {
   readonly #counts = new Float64Array(bucketCount)

@@ -4,7 +4,7 @@
  *
  * Surprise: figures hold what was counted and no percentiles, which could not be merged.
  */
-import { bucketBoundsSeconds, type DurationTotals } from './duration-buckets.ts'
+import { noDurationTotals } from './duration-buckets.ts'
 import { noDurations } from './duration-cells.ts'
 import type { EventLoopFigures, EventLoopTotals } from './event-loop.ts'
 import type { DurationCells } from './histogram.ts'
@@ -117,7 +117,6 @@ export const noGauges: Gauges = {
 }
 
 const noClasses: Readonly<Record<StatusClass, number>> = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
-const noDurationTotals: DurationTotals = { cumulative: bucketBoundsSeconds.map(() => 0), count: 0, sumSeconds: 0 }
 const noEventLoop: EventLoopFigures = { delay: noDurations, activeUs: 0, idleUs: 0 }
 
 /** The figures of a process that has not told any. */

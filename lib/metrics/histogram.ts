@@ -84,9 +84,12 @@ export class Histogram {
   /** What was counted, as a value that does not change any more (`duration-cells.ts`). */
   toCells(): DurationCells {
     const cells: number[] = []
-    for (let cell = 0; cell < cellCount; cell += 1) {
+    let left = this.#count
+    for (let cell = 0; left > 0 && cell < cellCount; cell += 1) {
       const held = this.#cells[cell] as number
-      if (held > 0) cells.push(cell, held)
+      if (held === 0) continue
+      cells.push(cell, held)
+      left -= held
     }
     return { cells, sumUs: this.#sumUs, maxUs: this.#maxUs }
   }

@@ -9,7 +9,7 @@ import { RecentRequests, type RecentRequest } from './recent-requests.ts'
 import { RequestCounts } from './request-counts.ts'
 import { ratesOf, requestWindow } from './request-figures.ts'
 import type { MetricsSnapshot, MetricsTotals, RequestFigures, RequestInterval, RequestsSince } from './request-figures.ts'
-import { RouteTable, type RouteMetrics } from './route-metrics.ts'
+import { RouteTable, type RouteFigures, type RouteTimings } from './route-metrics.ts'
 
 export type { RecentRequest }
 
@@ -90,17 +90,17 @@ export class Metrics {
 
   /** The present window. */
   snapshot(): MetricsSnapshot {
-    return requestWindow(this.figures())
+    return requestWindow(this.figures('window'))
   }
 
-  /** All that was counted, as a value. */
-  figures(): RequestFigures {
-    return this.#figuresOf(this.#routes.all.filter((route) => route.used))
+  /** What was counted, as a value. The durations of routes that are not asked for are empty. */
+  figures(timings: RouteTimings = 'all'): RequestFigures {
+    return this.#figuresOf(this.#routes.all.filter((route) => route.used).map((route) => route.figures(timings)))
   }
 
-  /** The same, of the routes that were asked for since this was last called alone. It has one caller. */
+  /** All that was counted, but of the routes those alone that were asked for since this was last called. */
   takeChanges(): RequestFigures {
-    return this.#figuresOf(this.#routes.all.filter((route) => route.takeChanged()))
+    return this.#figuresOf(this.#routes.all.filter((route) => route.takeChanged()).map((route) => route.figures()))
   }
 
   /** What was counted since the start. */
@@ -133,7 +133,7 @@ export class Metrics {
     return taken
   }
 
-  #figuresOf(routes: readonly RouteMetrics[]): RequestFigures {
+  #figuresOf(routes: readonly RouteFigures[]): RequestFigures {
     const { byClass, bytesIn, bytesOut } = this.#counts.since(this.#countsAtReset)
     return {
       startedAtMs: this.#startedAtMs,
@@ -141,7 +141,7 @@ export class Metrics {
       windowSeconds: this.#secondsSince(this.#resetAt),
       requests: { byClass, bytesIn, bytesOut },
       latency: this.#windowLatency.toCells(),
-      routes: routes.map((route) => route.figures()),
+      routes,
     }
   }
 

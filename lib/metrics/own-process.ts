@@ -16,7 +16,7 @@ export function createOwnProcess(sources: StatusSources, lines: () => readonly L
   const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
   let countersAtStart = noCounters
   return {
-    figures: () => readFigures(sources, metrics.figures(), countersAtStart),
+    figures: (timings) => readFigures(sources, metrics.figures(timings), countersAtStart),
     takeChanges: () => readFigures(sources, metrics.takeChanges(), countersAtStart),
     takeInterval: () => {
       sources.sessions() // Looked at this often, little is missed of a store that is exchanged.
@@ -39,7 +39,7 @@ export function createOwnProcess(sources: StatusSources, lines: () => readonly L
 export function createSingleProcess(own: OwnProcess): Processes {
   const history = createHistory({ sample: () => sampleOf(own.takeInterval(), own.gauges()) })
   return {
-    figures: async () => [{ ...own.figures(), id: '1', role: 'alone', pid: process.pid, responding: true }],
+    figures: async (timings) => [{ ...own.figures(timings), id: '1', role: 'alone', pid: process.pid, responding: true }],
     lines: async () => own.lines(),
     requests: async () => own.requests(),
     history: async () => history.snapshot(),

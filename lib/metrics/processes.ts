@@ -7,11 +7,15 @@ import type { LogLine } from '../log/recent-lines.ts'
 import type { Figures, Gauges, Interval, ProcessFigures } from './figures.ts'
 import type { HistorySnapshot } from './history.ts'
 import type { RecentRequest } from './recent-requests.ts'
+import type { RouteTimings } from './route-metrics.ts'
 
 /** The processes of a server on one machine, this one among them. */
 export interface Processes {
-  /** Of each process, those that ended as if they were one; at least one. `mergeFigures` makes their sum. */
-  figures(): Promise<readonly ProcessFigures[]>
+  /**
+   * Of each process, those that ended as if they were one; at least one. `mergeFigures` makes their sum.
+   * @param timings the durations of routes that the caller looks at: the others may be empty
+   */
+  figures(timings?: RouteTimings): Promise<readonly ProcessFigures[]>
   /** The last lines of the general log, the oldest first. */
   lines(): Promise<readonly LogLine[]>
   /** The last requests, the oldest first. */
@@ -26,7 +30,7 @@ export interface Processes {
 
 /** What one process knows of itself. */
 export interface OwnProcess {
-  figures(): Figures
+  figures(timings?: RouteTimings): Figures
   /** The figures with those routes alone that were asked for since this was last called. It has one caller. */
   takeChanges(): Figures
   /** What happened since this was last called. It has one caller. */

@@ -4,8 +4,8 @@
  * Surprise: names stay when their routes are deleted, since Prometheus counters must not go back. So that adding and
  * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
-import { DurationBuckets, type DurationTotals } from './duration-buckets.ts'
-import { percentileMs } from './duration-cells.ts'
+import { DurationBuckets, noDurationTotals, type DurationTotals } from './duration-buckets.ts'
+import { noDurations, percentileMs } from './duration-cells.ts'
 import { Histogram, type DurationCells } from './histogram.ts'
 import { RequestCounts, type StatusClass } from './request-counts.ts'
 import { round3 } from './round.ts'
@@ -39,6 +39,9 @@ export interface RouteFigures extends RouteTotals {
     readonly latency: DurationCells
   }
 }
+
+/** Which durations of routes are wanted: with thousands of routes they take most of the time to read. */
+export type RouteTimings = 'window' | 'totals' | 'all'
 
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
@@ -110,13 +113,12 @@ export class RouteMetrics {
     return { name: this.name, byClass, bytesIn, bytesOut, durations: this.#durations.totals() }
   }
 
-  figures(): RouteFigures {
-    const window = {
-      count: this.#counts.total - this.#totalAtReset,
-      errors: this.#counts.errors - this.#errorsAtReset,
-      latency: this.#latency.toCells(),
-    }
-    return { ...this.totals(), window }
+  figures(timings: RouteTimings = 'all'): RouteFigures {
+    const { byClass, bytesIn, bytesOut, total, errors } = this.#counts
+    const durations = timings === 'window' ? noDurationTotals : this.#durations.totals()
+    const latency = timings === 'totals' ? noDurations : this.#latency.toCells()
+    const window = { count: total - this.#totalAtReset, errors: errors - this.#errorsAtReset, latency }
+    return { name: this.name, byClass, bytesIn, bytesOut, durations, window }
   }
 }
 

@@ -92,7 +92,7 @@ function readOut(routes: number): void {
     return `${median(list).toFixed(1)} ms`
   }
   const render = (): string => {
-    const rows = metrics.totals().routes.map((each) => [labels({ route: each.name }), each] as const)
+    const rows = metrics.figures('totals').routes.map((each) => [labels({ route: each.name }), each] as const)
     const durations = rows.map(([route, each]) => [route, each.durations] as const)
     const sent = rows.map(([route, each]) => [route, each.bytesOut] as const)
     return family('counter', 'bytes_total', 'Bytes.', sent) + histogram('duration_seconds', 'Durations.', durations)
