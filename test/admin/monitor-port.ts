@@ -1,6 +1,6 @@
 /** What the monitor reads, made up, in the hands of a test. */
 import type { MonitorPort } from '../../lib/admin/monitor.ts'
-import type { Status } from '../../lib/admin/status.ts'
+import type { ProcessStatus, Status } from '../../lib/admin/status.ts'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
 import { makePort } from './support.ts'
 
@@ -12,6 +12,8 @@ export interface MonitorFigures {
   lines: Awaited<ReturnType<MonitorPort['recentLines']>>
   trace: Record<string, boolean>
 }
+
+type AnsweringProcess = Extract<ProcessStatus, { readonly responding: true }>
 
 /** Makes a port over figures; all of them are ordinary ones. */
 export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) {
@@ -45,6 +47,25 @@ export function makeHistory(values: readonly number[]): HistorySnapshot {
 /** A route of the status with this p99. */
 export function makeRoute(name: string, p99_ms: number): Status['routes'][number] {
   return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms }
+}
+
+/** One of several processes, with ordinary figures. */
+export function makeProcess(id: string, pid: number): AnsweringProcess {
+  const { uptime_s, requests, latency_ms, event_loop, memory } = makeStatus()
+  return {
+    id,
+    pid,
+    responding: true,
+    uptime_s,
+    requests: { total: requests.total, errors: 0, active: 1 },
+    latency_ms,
+    connections: { active: 7 },
+    event_loop,
+    memory,
+    pool_http: { busy: 4, queue: 3, alert: false },
+    pool_ws: { active: 2 },
+    pool_rest: { sse: 5, longpoll: 6, queue: 0 },
+  }
 }
 
 function makeStatus(): Status {

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
 import type { Context } from '../../lib/http/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
-import { makeHistory, makeMonitorPort, type MonitorFigures } from '../admin/monitor-port.ts'
+import { makeHistory, makeMonitorPort, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
 import { serve } from '../admin/support.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
@@ -124,6 +124,40 @@ describe('the monitor', { concurrency: 3 }, () => {
     ])
     const uses = (await rowsOf(page, 'pools')).slice(2)
     assert.deepEqual(uses, ['WebSockets||3 / 10', 'Long polls||5 / 100', 'SSE||4 / 100', 'Stream queue||6 / 1,000'])
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('several processes have a table, in which the one that does not answer stands out; one process has none', async (t) => {
+    const { page, figures } = await start(t)
+    const panel = 'getComputedStyle(document.getElementById("processes-panel")).display'
+    assert.equal(await page.evaluate(panel), 'none')
+    const alone = figures.status
+    const busy = makeProcess('1', 4243)
+    figures.status = {
+      ...alone,
+      processes: [
+        makeProcess('primary', 4242),
+        { ...busy, requests: { total: 12_345, errors: 2, active: 3 }, pool_http: { busy: 64, queue: 9, alert: true } },
+        { id: '2', pid: 4244, responding: false },
+      ],
+      processes_ended: { count: 2, requests: { total: 678, errors: 1 } },
+    }
+    await readNow(page)
+    await until(async () => (await page.evaluate(panel)) === 'block')
+    assert.deepEqual((await rowsOf(page, 'processes')).slice(1), [
+      '1|4243|1 d 02 h|12,345|2|22.0|64|9|6|5|2|7|11.0|25 %|80',
+      '2|4244|no answer|–|–|–|–|–|–|–|–|–|–|–|–',
+    ])
+    const states = "[...document.querySelectorAll('#processes [data-state]:not([data-state=\"\"])')]"
+    const outstanding = await page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
+    assert.deepEqual(outstanding, [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad']])
+    assert.equal(await page.text('#processes-ended'), '2 ended, with 678 requests')
+    assert.match(await page.text('#facts'), /process 4242 and 2 workers/)
+    await page.look({ width: 360, height: 740, dark: false })
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    figures.status = alone
+    await readNow(page)
+    await until(async () => (await page.evaluate(panel)) === 'none')
     assert.deepEqual(page.errors, [])
   })
 
