@@ -6,7 +6,8 @@
  * every member reaches as far as the offsets on the way to it: its end counts as the slash behind it.
  *
  * Surprise: with few members a branch reads the offset that tells most of them apart, and each addition builds the tree
- * anew; with more it reads the first offset at which they differ, and an addition changes one place. Either way no two
+ * anew; with more it reads the first offset at which they differ, and an addition changes one place. So a set that is
+ * there from the beginning is built at once, by `treeOf`. Either way no two
  * branches on one way read the same offset, so whatever the texts are, a find reads no more characters than the longest
  * of them has.
  */
@@ -63,6 +64,13 @@ class Branch<M extends Member> {
     else this.table[code - this.low] = undefined
   }
 
+  /** One of the trees: a branch is never empty. */
+  get some(): LiteralTree<M> {
+    const tree = this.table.find((one) => one !== undefined) ?? this.others?.values().next().value
+    if (tree === undefined) throw new Error('A branch leads nowhere')
+    return tree
+  }
+
   get trees(): LiteralTree<M>[] {
     return [...this.table.filter((tree) => tree !== undefined), ...(this.others?.values() ?? [])]
   }
@@ -82,27 +90,16 @@ export function candidate<M extends Member>(tree: LiteralTree<M>, path: string, 
   return at
 }
 
+/** A tree of members, at least one: the same as adding one after the other, but cheaper. Throws RangeError for none. */
+export function treeOf<M extends Member>(members: readonly M[]): LiteralTree<M> {
+  if (members.length <= fewMembers) return build(members)
+  const [first, ...others] = members as [M, ...M[]] // there are many
+  return others.reduce<LiteralTree<M>>(withBranchFor, first)
+}
+
 /** Adds a member to a tree of `size` members. Returns the tree there is then. */
 export function withMember<M extends Member>(tree: LiteralTree<M>, size: number, member: M): LiteralTree<M> {
-  if (size < fewMembers) return build([member, ...membersOf(tree)], triedOffsets)
-  const ready = size === fewMembers ? build(membersOf(tree), 1) : tree
-  const { text } = member
-  const offset = firstDifference(text, nearest(ready, text).text)
-  let above: Branch<M> | undefined
-  let at = ready
-  while (at.isBranch && at.offset < offset) {
-    above = at
-    at = at.get(codeAt(text, at.offset)) as LiteralTree<M> // the nearest member, which agrees up to there, is behind it
-  }
-  if (at.isBranch && at.offset === offset) {
-    at.set(codeAt(text, offset), member)
-    return ready
-  }
-  const branch = new Branch<M>(offset)
-  branch.set(codeAt(nearest(at, text).text, offset), at)
-  branch.set(codeAt(text, offset), member)
-  above?.set(codeAt(text, above.offset), branch)
-  return above === undefined ? branch : ready
+  return size <= fewMembers ? treeOf([...membersOf(tree), member]) : withBranchFor(tree, member)
 }
 
 /** Takes a member out that is in. Returns the tree there is then, if any. */
@@ -121,11 +118,32 @@ export function withoutMember<M extends Member>(tree: LiteralTree<M>, { text }: 
   return above === undefined ? left : tree
 }
 
-function build<M extends Member>(members: readonly M[], tried: number): LiteralTree<M> {
+/** Adds a member where it first differs from the others, in a tree whose branches all read such an offset. */
+function withBranchFor<M extends Member>(tree: LiteralTree<M>, member: M): LiteralTree<M> {
+  const { text } = member
+  const offset = firstDifference(text, nearest(tree, text).text)
+  let above: Branch<M> | undefined
+  let at = tree
+  while (at.isBranch && at.offset < offset) {
+    above = at
+    at = at.get(codeAt(text, at.offset)) as LiteralTree<M> // the nearest member, which agrees up to there, is behind it
+  }
+  if (at.isBranch && at.offset === offset) {
+    at.set(codeAt(text, offset), member)
+    return tree
+  }
+  const branch = new Branch<M>(offset)
+  branch.set(codeAt(nearest(at, text).text, offset), at)
+  branch.set(codeAt(text, offset), member)
+  above?.set(codeAt(text, above.offset), branch)
+  return above === undefined ? branch : tree
+}
+
+function build<M extends Member>(members: readonly M[]): LiteralTree<M> {
   const [first, second] = members
   if (first === undefined) throw new RangeError('Cannot build a tree of no literals')
   if (second === undefined) return first
-  const branch = new Branch<M>(offsetFor(members.map(({ text }) => text), tried))
+  const branch = new Branch<M>(offsetFor(members.map(({ text }) => text)))
   const groups = new Map<number, M[]>()
   for (const member of members) {
     const code = codeAt(member.text, branch.offset)
@@ -133,15 +151,15 @@ function build<M extends Member>(members: readonly M[], tried: number): LiteralT
     if (group === undefined) groups.set(code, [member])
     else group.push(member)
   }
-  for (const [code, group] of groups) branch.set(code, build(group, tried))
+  for (const [code, group] of groups) branch.set(code, build(group))
   return branch
 }
 
 /** The offset to part texts at: of those that are tried and that every text reaches, the one with most characters. */
-function offsetFor(texts: readonly string[], tried: number): number {
+function offsetFor(texts: readonly string[]): number {
   const [one = '', ...others] = texts
   const first = Math.min(...others.map((other) => firstDifference(one, other)))
-  const last = Math.min(first + tried - 1, ...texts.map(({ length }) => length))
+  const last = Math.min(first + triedOffsets - 1, ...texts.map(({ length }) => length))
   let best = first
   let mostCodes = 0
   for (let offset = first; offset <= last && mostCodes < texts.length; offset += 1) {
@@ -159,7 +177,7 @@ function membersOf<M extends Member>(tree: LiteralTree<M>): M[] {
 /** A member that agrees with a text as long as any does. */
 function nearest<M extends Member>(tree: LiteralTree<M>, text: string): M {
   let at = tree
-  while (at.isBranch) at = at.get(codeAt(text, at.offset)) ?? (at.trees[0] as LiteralTree<M>) // a branch is never empty
+  while (at.isBranch) at = at.get(codeAt(text, at.offset)) ?? at.some
   return at
 }
 

@@ -4,8 +4,9 @@
  * Surprise: a literal is compared where it should stand in the path, with character codes that lie ready. For texts as
  * short as segments are, that is faster than `startsWith` or cutting the segment out.
  */
+import { canonicalLiteral } from './canonical.ts'
 import type { Leaf } from './leaf.ts'
-import { candidate, withMember, withoutMember } from './literal-tree.ts'
+import { candidate, treeOf, withMember, withoutMember } from './literal-tree.ts'
 import type { LiteralTree, Member } from './literal-tree.ts'
 
 const slashCode = 47
@@ -43,6 +44,17 @@ export class Node<T> implements Member {
   literal(path: string, start: number): Node<T> | undefined {
     const child = this.literals === undefined ? undefined : candidate(this.literals, path, start)
     return child !== undefined && standsAt(child.codes, path, start) ? child : undefined
+  }
+
+  /** The literal child of a text, which is as a pattern has it: decoded. */
+  literalOf(text: string): Node<T> | undefined {
+    return this.literal(canonicalLiteral(text), 0)
+  }
+
+  /** Gives a node that has no literal children all of them. */
+  setLiterals(children: readonly Node<T>[]): void {
+    if (children.length > 0) this.literals = treeOf(children)
+    this.#literalCount = children.length
   }
 
   /** Adds a literal child that is not there yet. */

@@ -4,7 +4,7 @@
  * Surprise: there is a tree for each length. Most paths with parameters have a length that no plain path has, and are
  * done after one load; and texts of one length need nothing that marks their end.
  */
-import { candidate, withMember, withoutMember } from './literal-tree.ts'
+import { candidate, treeOf, withMember, withoutMember } from './literal-tree.ts'
 import type { LiteralTree, Member } from './literal-tree.ts'
 
 /** Longer ones are left to the walk. */
@@ -15,6 +15,21 @@ export class PlainPaths<M extends Member> {
   /** The trees and the number of their members, by the length of the texts. */
   readonly #trees = new Array<LiteralTree<M> | undefined>(longest + 1).fill(undefined)
   readonly #sizes = new Array<number>(longest + 1).fill(0)
+
+  /** @param members those that are in from the beginning, no two with one text */
+  constructor(members: readonly M[] = []) {
+    const lengths = new Map<number, M[]>()
+    for (const member of members) {
+      const { length } = member.text
+      const group = lengths.get(length)
+      if (group !== undefined) group.push(member)
+      else if (length <= longest) lengths.set(length, [member])
+    }
+    for (const [length, group] of lengths) {
+      this.#trees[length] = treeOf(group)
+      this.#sizes[length] = group.length
+    }
+  }
 
   /** The member whose text is the path; undefined when there is none, and for one that is too long for the table. */
   get(path: string): M | undefined {

@@ -81,17 +81,11 @@ export class Registry<T> {
    *   among them. Nothing has changed then.
    */
   replaceApplication(routes: readonly Route<T>[]): number {
-    const next = new Table<T>()
-    let removed = 0
-    for (const route of this.#table.byName.values()) {
-      if (route.system) next.add(route)
-      else removed += 1
-    }
-    for (const route of routes) {
-      if (route.system) throw new TypeError(`Cannot replace routes: "${route.record.name}" is a system route`)
-      next.add(route)
-    }
-    this.#table = next
+    const kept = this.list().filter((route) => route.system)
+    const removed = this.size - kept.length
+    const wrong = routes.find((route) => route.system)
+    if (wrong !== undefined) throw new TypeError(`Cannot replace routes: "${wrong.record.name}" is a system route`)
+    this.#table = new Table([...kept, ...routes])
     return removed
   }
 
@@ -111,12 +105,16 @@ export class Registry<T> {
 
 class Table<T> {
   readonly byName = new Map<string, Route<T>>()
-  readonly trie = new Trie<T>()
+  readonly trie: Trie<T>
+
+  constructor(routes: readonly Route<T>[] = []) {
+    for (const route of routes) this.#claimName(route)
+    this.trie = new Trie(routes)
+  }
 
   add(route: Route<T>): void {
-    if (this.byName.has(route.record.name)) throw new NameTakenError(route.record.name)
+    this.#claimName(route)
     this.trie.add(route)
-    this.byName.set(route.record.name, route)
   }
 
   remove(name: string): boolean {
@@ -124,6 +122,12 @@ class Table<T> {
     if (route === undefined) return false
     this.trie.remove(route)
     return this.byName.delete(name)
+  }
+
+  #claimName(route: Route<T>): void {
+    const { name } = route.record
+    if (this.byName.has(name)) throw new NameTakenError(name)
+    this.byName.set(name, route)
   }
 }
 

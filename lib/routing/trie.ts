@@ -7,14 +7,16 @@
  * `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
-import { Leaf } from './leaf.ts'
+import { canonicalPath } from './canonical.ts'
+import type { Leaf } from './leaf.ts'
 import { candidate } from './literal-tree.ts'
 import { Node, standsAt } from './node.ts'
 import { decodeText, maxSegments } from './pattern.ts'
-import type { Pattern, Segment } from './pattern.ts'
+import type { Pattern } from './pattern.ts'
 import { PlainPaths } from './plain-paths.ts'
 import { quote } from './quote.ts'
 import type { Match, Route } from './route.ts'
+import { addRoute, growNode, removeRoute } from './trie-changes.ts'
 
 const slashCode = 47
 
@@ -22,9 +24,16 @@ const slashCode = 47
 export class Trie<T> {
   readonly #root = new Node<T>('', 0)
   /** The leaves of patterns without parameters. */
-  readonly #plain = new PlainPaths<Leaf<T>>()
+  readonly #plain: PlainPaths<Leaf<T>>
   /** Where the parameters of the present find begin and end, two places each. It belongs to one find at a time. */
   readonly #bounds = new Int32Array(2 * maxSegments)
+
+  /** @param routes those that are in from the beginning; that is cheaper than adding them */
+  constructor(routes: readonly Route<T>[] = []) {
+    const leaves: Leaf<T>[] = []
+    growNode(this.#root, routes, 0, leaves)
+    this.#plain = new PlainPaths(leaves)
+  }
 
   /**
    * Finds the route that answers.
@@ -36,14 +45,14 @@ export class Trie<T> {
     if (ready !== undefined) return ready
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
-    const match = walk(this.#bounds, this.#root, method, canonical(path), 1)
+    const match = walk(this.#bounds, this.#root, method, canonicalPath(path), 1)
     return match === undefined ? undefined : { route: match.route, values: match.values.map(decodeValue) }
   }
 
   /** The methods that find an answer on a path, with HEAD where GET is, in no order. */
   methodsOf(path: string): Set<string> {
     const methods = new Set<string>()
-    if (path.charCodeAt(0) === slashCode) collectMethods(this.#root, canonical(path), 1, methods)
+    if (path.charCodeAt(0) === slashCode) collectMethods(this.#root, canonicalPath(path), 1, methods)
     return methods
   }
 
@@ -52,7 +61,7 @@ export class Trie<T> {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
       if (segment.kind === 'rest') return node.rest?.routes ?? []
-      node = segment.kind === 'parameter' ? node.parameter : literalOf(node, segment.text)
+      node = segment.kind === 'parameter' ? node.parameter : node.literalOf(segment.text)
       if (node === undefined) return []
     }
     return node.leaf?.routes ?? []
@@ -60,28 +69,12 @@ export class Trie<T> {
 
   /** Adds a route behind those that have its pattern. */
   add(route: Route<T>): void {
-    let node = this.#root
-    for (const segment of route.pattern.segments) {
-      if (segment.kind === 'rest') {
-        node.rest ??= new Leaf('')
-        node.rest.add(route)
-        return
-      }
-      node = childFor(node, segment)
-    }
-    if (node.leaf === undefined) {
-      const path = plainPath(route.pattern)
-      node.leaf = new Leaf(path ?? '')
-      if (path !== undefined) this.#plain.add(node.leaf)
-    }
-    node.leaf.add(route)
+    addRoute(this.#root, this.#plain, route)
   }
 
   /** Takes a route out that is in. Nodes that lead nowhere then go too. */
   remove(route: Route<T>): void {
-    const lastOne = prune(this.#root, route, 0)
-    const leaf = lastOne ? this.#plain.get(plainPath(route.pattern) ?? '') : undefined
-    if (leaf !== undefined) this.#plain.remove(leaf)
+    removeRoute(this.#root, this.#plain, route)
   }
 }
 
@@ -143,71 +136,6 @@ function cut(path: string, bounds: Int32Array, count: number): string[] {
   const values: string[] = []
   for (let index = 0; index < count; index += 1) values.push(path.slice(bounds[2 * index], bounds[2 * index + 1]))
   return values
-}
-
-function childFor<T>(node: Node<T>, segment: Segment): Node<T> {
-  if (segment.kind !== 'literal') return (node.parameter ??= new Node('', node.parametersBefore + 1))
-  const known = literalOf(node, segment.text)
-  if (known !== undefined) return known
-  const made = new Node<T>(canonicalLiteral(segment.text), node.parametersBefore)
-  node.addLiteral(made)
-  return made
-}
-
-/** Removes below a node. Returns true when the last route of the pattern is gone. */
-function prune<T>(node: Node<T>, route: Route<T>, depth: number): boolean {
-  const segment = route.pattern.segments[depth]
-  if (segment === undefined) {
-    if (!node.leaf?.remove(route)) return false
-    node.leaf = undefined
-    return true
-  }
-  if (segment.kind === 'rest') {
-    if (!node.rest?.remove(route)) return false
-    node.rest = undefined
-    return true
-  }
-  const child = segment.kind === 'parameter' ? node.parameter : literalOf(node, segment.text)
-  if (child === undefined || !prune(child, route, depth + 1)) return false
-  if (child.empty) {
-    if (segment.kind === 'parameter') node.parameter = undefined
-    else node.removeLiteral(child)
-  }
-  return true
-}
-
-/** The path of a pattern that has literals only. */
-function plainPath(pattern: Pattern): string | undefined {
-  let path = ''
-  for (const segment of pattern.segments) {
-    if (segment.kind !== 'literal') return undefined
-    path += `/${canonicalLiteral(segment.text)}`
-  }
-  return path === '' ? '/' : path
-}
-
-/**
- * A path with its escapes undone, but for those of `/` and `%`: in this form a path and a literal are the same text
- * when they mean the same. A segment that is wrongly encoded stays as it is, and is then like no literal.
- */
-function canonical(path: string): string {
-  if (!path.includes('%')) return path
-  return path.split('/').map(canonicalSegment).join('/')
-}
-
-function canonicalSegment(segment: string): string {
-  const text = decodeText(segment)
-  return text === undefined ? segment : canonicalLiteral(text)
-}
-
-function canonicalLiteral(text: string): string {
-  if (!text.includes('%') && !text.includes('/')) return text
-  return text.replaceAll('%', '%25').replaceAll('/', '%2F')
-}
-
-function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
-  const literal = canonicalLiteral(text)
-  return node.literal(literal, 0)
 }
 
 function decodeValue(value: string): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { candidate, withMember, withoutMember } from '../../lib/routing/literal-tree.ts'
+import { candidate, treeOf, withMember, withoutMember } from '../../lib/routing/literal-tree.ts'
 import type { LiteralTree, Member } from '../../lib/routing/literal-tree.ts'
 import { Seeded } from '../support/seeded.ts'
 
@@ -8,6 +8,11 @@ import { Seeded } from '../support/seeded.ts'
 class Texts {
   #tree: LiteralTree<Member> | undefined = undefined
   readonly #members = new Map<string, Member>()
+
+  constructor(texts: readonly string[] = []) {
+    for (const text of texts) this.#members.set(text, { isBranch: false, text })
+    if (texts.length > 0) this.#tree = treeOf([...this.#members.values()])
+  }
 
   get texts(): string[] {
     return [...this.#members.keys()]
@@ -52,10 +57,10 @@ const makers: readonly (readonly [name: string, make: (index: number) => string]
 ]
 
 for (const [name, make] of makers) {
-  for (const range of [4, 20, 1_500]) {
-    test(`finds what is in, and nothing else: ${range} ${name}`, () => {
+  for (const [range, begin] of [[4, 0], [4, 3], [20, 0], [20, 15], [20, 19], [1_500, 0], [1_500, 700]] as const) {
+    test(`finds what is in, and nothing else: ${range} ${name}, ${begin} at once`, () => {
       const seeded = new Seeded(7)
-      const tree = new Texts()
+      const tree = new Texts([...new Set(Array.from({ length: begin }, (_, index) => make(index)))])
       for (let step = 0; step < 4_000; step += 1) {
         const text = make(seeded.integer(range))
         if (!tree.has(text)) tree.add(text)
@@ -74,12 +79,16 @@ for (const [name, make] of makers) {
   }
 }
 
-test('adds to and finds in a set that is made to be deep, at once', () => {
-  const begin = process.hrtime.bigint()
-  const tree = new Texts()
+for (const atOnce of [false, true]) test(`grows ${atOnce ? 'at once' : 'one by one'} of a set that is made to be deep, and finds in it`, () => {
   const texts = Array.from({ length: 3_000 }, (_, index) => 'a'.repeat(3_000 - index))
-  for (const text of texts) tree.add(text)
+  const begin = process.hrtime.bigint()
+  const tree = new Texts(atOnce ? texts : [])
+  if (!atOnce) for (const text of texts) tree.add(text)
   for (const text of texts) assert.equal(tree.find(text, 0), text)
   assert.equal(tree.find('a'.repeat(100_000), 0), undefined)
   assert.ok(process.hrtime.bigint() - begin < 2_000_000_000n)
+})
+
+test('there is no tree of nothing', () => {
+  assert.throws(() => treeOf([]), RangeError)
 })

@@ -190,15 +190,17 @@ for (const { name, count, sizes, literals, segments } of alphabets) {
     let found = 0
     let wrong = 0
     for (let table = 0; table < count; table += 1) {
-      const registry = new Registry<string>()
-      const list: Route<string>[] = []
       const size = seeded.pick(sizes)
+      const some = (name: string): Route<string> => route(`${someMethods(seeded)} ${somePattern(seeded, literals)}`, name)
+      const list = Array.from({ length: seeded.pick([0, size]) }, (_, at) => some(`at once ${at}`))
+      const registry = new Registry<string>()
+      registry.replaceApplication(list)
       for (let step = 0; step < 2 * size; step += 1) {
         if (list.length > 0 && seeded.integer(4) === 0) {
           const [gone] = list.splice(seeded.integer(list.length), 1)
           assert.ok(registry.remove(gone?.record.name ?? ''))
         } else {
-          const added = route(`${someMethods(seeded)} ${somePattern(seeded, literals)}`, `r${step}`)
+          const added = some(`r${step}`)
           list.push(added)
           registry.add(added)
         }
@@ -221,10 +223,12 @@ for (const { name, count, sizes, literals, segments } of alphabets) {
   })
 }
 
-test('finds among many literals and many static paths, and after most are gone', () => {
+for (const atOnce of [false, true]) test(`finds among many literals and static paths, and after most are gone: added ${atOnce ? 'at once' : 'one by one'}`, () => {
   const registry = new Registry<string>()
   const urls = Array.from({ length: 3_000 }, (_, index) => [`/n${index}`, `/n${index}/:id`, `/x${index}/list`]).flat()
-  for (const url of urls) registry.add(route(`GET ${url}`, url))
+  const routes = urls.map((url) => route(`GET ${url}`, url))
+  if (atOnce) registry.replaceApplication(routes)
+  else for (const one of routes) registry.add(one)
   const check = (url: string, there: boolean): void => {
     const path = url.replace(':id', '5')
     assert.equal(registry.find('GET', path)?.route.target, there ? url : undefined, url)
