@@ -5,6 +5,8 @@
  * Surprise: a name that stands twice in one object is an error here. `JSON.parse` silently takes the last.
  */
 
+import { parseStrictly } from './parse-strictly.ts'
+
 /** A value and where it stands: `text.slice(start, end)`. `members` is there for objects only. */
 export interface JsonNode {
   readonly start: number
@@ -53,6 +55,9 @@ export function mapJson(text: string): JsonNode {
  * twice. Throws JsonError: `it is not valid JSON at line 3, column 5: ...`, the same on every version of Node.
  */
 export function parseJson(text: string): unknown {
+  const whole = text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+  const value = parseStrictly(whole, maxDepth)
+  if (value !== undefined) return value
   try {
     mapJson(text)
   } catch (error) {
@@ -61,7 +66,7 @@ export function parseJson(text: string): unknown {
     const message = `it is not valid JSON at line ${line}, column ${column}: ${error.message}`
     throw new JsonError(message, error.offset, { cause: error })
   }
-  return JSON.parse(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text)
+  return JSON.parse(whole)
 }
 
 /** The line and column of an offset, both from 1. */

@@ -63,12 +63,14 @@ const typeScriptModules = /\.[cm]?ts$/
 const withExport = /^(.*\.[cm]?[jt]s)@([$_\p{ID_Start}][$\p{ID_Continue}]*)$/u
 /** This file runs as TypeScript only where Node, or a loader such as tsx, runs TypeScript. */
 const runsTypeScript = import.meta.url.endsWith('.ts') || Boolean(Reflect.get(process.features, 'typescript'))
+/** Nothing in it to normalise, and nothing that leads out of a folder. */
+const plainFile = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 const moduleEndings = `.js, .mjs, .cjs${runsTypeScript ? ', .ts, .mts, .cts' : ''}`
 
 /** Reads an action. Never throws: what names nothing that can be run has the kind `unknown`. */
 export function parseAction(action: string): ActionReference {
-  const [, path = action, exportName = 'default'] = withExport.exec(action) ?? []
-  const file = posix.normalize(path)
+  const [, path = action, exportName = 'default'] = (action.includes('@') && withExport.exec(action)) || []
+  const file = plainFile.test(path) ? path : posix.normalize(path)
   if (isModule(file)) return { file, kind: 'module', exportName }
   return { file, kind: views.test(file) ? 'view' : 'unknown', exportName: 'default' }
 }
@@ -80,6 +82,7 @@ export function parseAction(action: string): ActionReference {
  * @throws RangeError when it lies outside of the root; symbolic links are not followed
  */
 export function actionPath(root: string, reference: ActionReference): string {
+  if (sep === '/' && plainFile.test(reference.file)) return `${root === '/' ? '' : root}/${reference.file}`
   const path = resolve(root, reference.file)
   const inside = relative(root, path)
   if (isAbsolute(reference.file) || inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) || path.includes('\0')) {

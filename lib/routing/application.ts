@@ -11,9 +11,8 @@ import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../middl
 import type { Chain } from '../middleware/compose.ts'
 import type { Modules } from './modules.ts'
 import type { Registry, Route } from './registry.ts'
-import type { GoodRecord } from './record.ts'
 import { readRouteFiles } from './route-files.ts'
-import type { BuiltRoute, RouteBuilder } from './route-builder.ts'
+import type { BuildRoute, RouteBuilder } from './route-builder.ts'
 
 export interface ApplicationOptions<SetupApp> {
   /** `paths.root`, absolute. */
@@ -178,9 +177,10 @@ export class Application<SetupApp> {
     const routes: Route<Chain>[] = []
     const broken: ReloadProblem[] = []
     const incomplete: ReloadProblem[] = []
+    const build = middleware === undefined ? withoutMiddleware(builder) : builder.batch(middleware)
     for (const { file, records } of found.files) {
       for (const good of records) {
-        const built = await buildOne(builder, good, middleware)
+        const built = await build(good)
         routes.push(built.route)
         if (built.problem === undefined) continue
         const problem = { file, index: good.index, name: good.record.name, error: built.problem }
@@ -199,11 +199,13 @@ export class Application<SetupApp> {
   }
 }
 
-/** @param middleware undefined: the route is looked at without its middleware, and keeps its record */
-async function buildOne(builder: RouteBuilder, good: GoodRecord, middleware: MiddlewareSet | undefined): Promise<BuiltRoute> {
-  if (middleware !== undefined) return builder.build(good, middleware)
-  const built = await builder.build({ ...good, record: { ...good.record, middleware: '' } }, noMiddleware)
-  return { ...built, route: { ...built.route, record: good.record } }
+/** Routes are looked at without their middleware, and keep their records. */
+function withoutMiddleware(builder: RouteBuilder): BuildRoute {
+  const build = builder.batch(noMiddleware)
+  return async (good) => {
+    const built = await build({ ...good, record: { ...good.record, middleware: '' } })
+    return { ...built, route: { ...built.route, record: good.record } }
+  }
 }
 
 /** The names of routes that came, went, and have another record now. */

@@ -37,6 +37,8 @@ const namePattern = /^[A-Za-z_][A-Za-z0-9_]*$/
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 /** What is never escaped (RFC 3986 section 2.3): most segments are of nothing else. */
 const unreserved = /^[A-Za-z0-9._~-]*$/
+/** Means itself, decoded and encoded. */
+const plainLiteral = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/
 const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
 
 /**
@@ -134,6 +136,7 @@ function checkName(text: string, start: number, name: string, example: string): 
 }
 
 function parseLiteral(text: string, start: number, raw: string): Segment {
+  if (plainLiteral.test(raw)) return { kind: 'literal', text: raw, encoded: raw }
   const mark = raw.search(/[:*]/)
   if (mark >= 0) {
     const [character, escape] = raw[mark] === ':' ? [':', '%3A'] : ['*', '%2A']

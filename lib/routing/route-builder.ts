@@ -12,6 +12,7 @@ import { createActions, type ResolvedAction, type WebSocketExport } from './acti
 import type { Modules } from './modules.ts'
 import type { GoodRecord } from './record.ts'
 import type { Route } from './registry.ts'
+import type { RouteRecord } from './route.ts'
 
 /** A route, and what is wrong with it. */
 export interface BuiltRoute {
@@ -22,11 +23,20 @@ export interface BuiltRoute {
   readonly broken: boolean
 }
 
+/** Makes a route of a record. */
+export type BuildRoute = (good: GoodRecord) => Promise<BuiltRoute>
+
 /** Makes routes. */
 export interface RouteBuilder {
-  /** @param middleware has every middleware that the record names */
-  build(good: GoodRecord, middleware: MiddlewareSet): Promise<BuiltRoute>
+  /**
+   * Begins a batch of routes. Those with one action and the same middleware share what runs.
+   * @param middleware has every middleware that the records name
+   */
+  batch(middleware: MiddlewareSet): BuildRoute
 }
+
+/** What runs for the routes of one action and one list of middleware. */
+type Program = Omit<BuiltRoute, 'route'> & { readonly target: Chain }
 
 /**
  * @param options `root`: `paths.root`, absolute
@@ -41,20 +51,30 @@ export function createRouteBuilder(options: {
   const { root, modules, reports, acceptWebSocket } = options
   const actions = createActions<Context>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
   return {
-    async build({ record, pattern }, middleware) {
-      const names = record.middleware === '' ? [] : record.middleware.split(',')
-      const layers = names.map((name) => {
-        const run = middleware.byName.get(name)
-        if (run === undefined) throw new Error(`Cannot build route "${record.name}": middleware ${name} is not loaded`)
-        return { name, run }
-      })
-      const resolved = await actions.resolve(record.action)
-      const target = compose(layers, runOf(resolved, acceptWebSocket), reports)
-      const { state, error, namespace, reference } = resolved
-      const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
-      const problem = error?.message ?? problemOf(names, middleware)
-      return { route: { record, pattern, system: false, target }, problem, broken }
+    batch(middleware) {
+      const programs = new Map<string, Promise<Program>>()
+      return async ({ record, pattern }) => {
+        const key = `${record.middleware} ${record.action}`
+        const loading = programs.get(key) ?? load(record, middleware)
+        programs.set(key, loading)
+        const { target, problem, broken } = await loading
+        return { route: { record, pattern, system: false, target }, problem, broken }
+      }
     },
+  }
+
+  async function load(record: RouteRecord, middleware: MiddlewareSet): Promise<Program> {
+    const names = record.middleware === '' ? [] : record.middleware.split(',')
+    const layers = names.map((name) => {
+      const run = middleware.byName.get(name)
+      if (run === undefined) throw new Error(`Cannot build route "${record.name}": middleware ${name} is not loaded`)
+      return { name, run }
+    })
+    const resolved = await actions.resolve(record.action)
+    const target = compose(layers, runOf(resolved, acceptWebSocket), reports)
+    const { state, error, namespace, reference } = resolved
+    const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
+    return { target, problem: error?.message ?? problemOf(names, middleware), broken }
   }
 }
 

@@ -45,7 +45,7 @@ export class RunTimeRoutes {
     const rules = this.#rules(middleware)
     const parsed = this.#parse(record, rules)
     const { name } = parsed.record
-    const { route, problem } = await builder.build(parsed, middleware)
+    const { route, problem } = await builder.batch(middleware)(parsed)
     if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
     if (persist) refuseNameOfFile(name, routesFolder, rules)
     const hiding = registry.shadowedBy(route)

@@ -20,17 +20,18 @@ function makeBuilder(files: Files) {
     ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],
   ])
   byName.set('keyless', (_ctx, next) => next())
-  const build = (action: string, middleware = '') => {
+  const requires = new Map([['inner', 'outer']])
+  const batch = () => builder.batch({ byName, unready: new Map([['keyless', 'it has no key']]), requires })
+  const build = (action: string, middleware = '', buildOne = batch()) => {
     const parsed = parseRecord({ name: 'a', url: '/a', action, middleware }, {
       root,
       middlewareKnown: () => true,
       middlewareNames: () => [],
     })
     if (!('record' in parsed)) return assert.fail(parsed.problems.join())
-    const requires = new Map([['inner', 'outer']])
-    return builder.build(parsed, { byName, unready: new Map([['keyless', 'it has no key']]), requires })
+    return buildOne(parsed)
   }
-  return { root, build, write: (more: Files) => writeFiles(root, more) }
+  return { root, batch, build, write: (more: Files) => writeFiles(root, more) }
 }
 
 function makeContext(): Context {
@@ -56,6 +57,24 @@ describe('building a route', () => {
     assert.deepEqual([problem, broken, route.system, route.record.middleware], [undefined, false, false, 'outer,inner'])
     assert.equal(textOf(await route.target(makeContext())), 'outer(inner(action))')
     assert.equal(textOf(await (await build('a.mjs@named')).route.target(makeContext())), 'named')
+  })
+
+  it('shares what runs among the routes of a batch that have one action and one list of middleware', async () => {
+    const { batch, build, write } = makeBuilder({ 'a.mjs': 'export default () => "action"; export const named = () => "named"' })
+    const inOne = batch()
+    const { route } = await build('a.mjs', 'outer', inOne)
+    assert.equal((await build('a.mjs', ' outer ', inOne)).route.target, route.target)
+    for (const [action, middleware, text] of [
+      ['a.mjs', '', 'action'],
+      ['a.mjs', 'outer,inner', 'outer(inner(action))'],
+      ['a.mjs@named', 'outer', 'outer(named)'],
+    ] as const) {
+      assert.equal(textOf(await (await build(action, middleware, inOne)).route.target(makeContext())), text)
+    }
+    assert.notEqual((await build('late.mjs', '', inOne)).problem, undefined)
+    write({ 'late.mjs': 'export default () => "late"' })
+    assert.notEqual((await build('late.mjs', '', inOne)).problem, undefined)
+    assert.equal((await build('late.mjs', '', batch())).problem, undefined)
   })
 
   it('names the middleware that cannot work with the settings there are', async () => {

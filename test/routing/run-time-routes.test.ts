@@ -22,8 +22,8 @@ function make(problem?: string) {
   const record = { name: 'svc.ping', url: '/svc-ping', method: 'GET', action: '', middleware: '', scope: '' }
   registry.add({ record, pattern: parsePattern('/svc-ping'), system: true, target })
   const builder: RouteBuilder = {
-    build: ({ record, pattern }) =>
-      Promise.resolve({ route: { record, pattern, system: false, target }, problem, broken: false }),
+    batch: () => async ({ record, pattern }) =>
+      ({ route: { record, pattern, system: false, target }, problem, broken: false }),
   }
   const middleware: MiddlewareSet = {
     byName: new Map([['known', (_ctx, next) => next()]]),
