@@ -28,6 +28,8 @@ export class Node<T> implements Member {
   /** The routes whose pattern ends here. */
   leaf: Leaf<T> | undefined = undefined
   #literalCount = 0
+  /** Literal children by their texts, while a tree is filled. */
+  #gathered: Map<string, Node<T>> | undefined = undefined
 
   constructor(text: string, parametersBefore: number) {
     this.text = text
@@ -51,10 +53,25 @@ export class Node<T> implements Member {
     return this.literal(canonicalLiteral(text), 0)
   }
 
-  /** Gives a node that has no literal children all of them. */
-  setLiterals(children: readonly Node<T>[]): void {
-    if (children.length > 0) this.literals = treeOf(children)
+  /** The literal child of a text in canonical form, made when it was not gathered yet. It is found from `settle` on. */
+  gather(text: string): Node<T> {
+    this.#gathered ??= new Map()
+    const known = this.#gathered.get(text)
+    if (known !== undefined) return known
+    const made = new Node<T>(text, this.parametersBefore)
+    this.#gathered.set(text, made)
+    return made
+  }
+
+  /** Makes what was gathered here and further down the literal children; there must have been none. */
+  settle(): void {
+    this.parameter?.settle()
+    if (this.#gathered === undefined) return
+    const children = [...this.#gathered.values()]
+    this.literals = treeOf(children)
     this.#literalCount = children.length
+    this.#gathered = undefined
+    for (const child of children) child.settle()
   }
 
   /** Adds a literal child that is not there yet. */

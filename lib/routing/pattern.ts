@@ -68,7 +68,8 @@ export function parsePattern(text: string): Pattern {
     segments.push(segment)
     start = end + 1
   }
-  return { text, segments, names, key: keyOf(segments) }
+  // Copies take the space they need; lists that grew take more, for each of maybe many patterns.
+  return { text, segments: segments.slice(), names: names.slice(), key: keyOf(segments) }
 }
 
 /**

@@ -74,7 +74,7 @@ class Findings {
   readonly problems: RouteProblem[] = []
   readonly warnings: RouteWarning[] = []
   /** Where each name was first given. */
-  readonly places = new Map<string, string>()
+  readonly places = new Map<string, { readonly file: string; readonly index: number }>()
 
   refuseFile(file: string, error: string): void {
     this.problems.push({ file, index: null, name: '', error })
@@ -128,10 +128,11 @@ function readRecords(file: string, values: readonly unknown[], rules: RecordRule
     const { name } = parsed.record
     const place = found.places.get(name)
     if (place !== undefined) {
-      found.problems.push({ file, index, name, error: `name ${quote(name)} is taken by ${place}: names are unique` })
+      const taken = `name ${quote(name)} is taken by ${place.file}, index ${place.index}: names are unique`
+      found.problems.push({ file, index, name, error: taken })
       continue
     }
-    found.places.set(name, `${file}, index ${index}`)
+    found.places.set(name, { file, index })
     const { record, pattern, warnings } = parsed
     records.push({ index, record, pattern, warnings })
     for (const warning of warnings) found.warnings.push({ file, index, name, warning })

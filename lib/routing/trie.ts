@@ -16,7 +16,7 @@ import type { Pattern } from './pattern.ts'
 import { PlainPaths } from './plain-paths.ts'
 import { quote } from './quote.ts'
 import type { Match, Route } from './route.ts'
-import { addRoute, growNode, removeRoute } from './trie-changes.ts'
+import { addRoute, fillTree, removeRoute } from './trie-changes.ts'
 
 const slashCode = 47
 
@@ -30,9 +30,7 @@ export class Trie<T> {
 
   /** @param routes those that are in from the beginning; that is cheaper than adding them */
   constructor(routes: readonly Route<T>[] = []) {
-    const leaves: Leaf<T>[] = []
-    growNode(this.#root, routes, 0, leaves)
-    this.#plain = new PlainPaths(leaves)
+    this.#plain = new PlainPaths(fillTree(this.#root, routes))
   }
 
   /**
