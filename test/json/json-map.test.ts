@@ -47,6 +47,23 @@ test('knows a doubled name among few and among many, written with an escape too'
   }
 })
 
+test('takes and refuses the same depths and doubled names as mapping does, with or without a look at each place', () => {
+  const inner = ['', '1', '"a\\\\"', '{}', '{"a:\\"b":"c:d"}', '{"a":{"b":[]},"b":1}', '{"a":{"b":1,"b":2},"a":3}', '{"__proto__":1}']
+  for (const depth of [0, 1, 98, 99, 100, 101]) {
+    for (const one of inner) {
+      const text = `${'['.repeat(depth)}${one}${']'.repeat(depth)}`
+      let refused: unknown
+      try {
+        mapJson(text)
+      } catch (error) {
+        refused = error
+      }
+      if (refused === undefined) assert.deepEqual(parseJson(text), JSON.parse(text), text)
+      else assert.throws(() => parseJson(text), JsonError, text)
+    }
+  }
+})
+
 test('maps every member to its place', () => {
   const text = '\ufeff{ "a" : [1, {"x": 2}],\n  "b\\n": {"c": "}"} }'
   const root = mapJson(text)
