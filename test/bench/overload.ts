@@ -71,20 +71,24 @@ async function measure(name: string, paths: readonly string[], server: Running):
   const pid = server.child.pid as number // It runs.
   const load = new OpenLoop(server.port, paths, maxConnections)
   await load.saturate(64, 1000)
-  const capacity = rateOf(await load.saturate(64, 3000), 3000)
+  const idleMs = cpuMs(pid)
+  const saturated = await load.saturate(64, 3000)
+  const answerMs = (cpuMs(pid) - idleMs) / saturated.length
+  const capacity = rateOf(saturated, 3000)
   await load.open(crowd, '/svc-ping')
   const restBytes = residentBytes(pid)
   let highestBytes = 0
   const watch = setInterval(() => (highestBytes = Math.max(highestBytes, residentBytes(pid))), 100)
-  const beforeMs = cpuMs(pid)
+  const beforeMs = [pid, process.pid].map(cpuMs)
   const startedAt = performance.now()
   await load.run(capacity * times, seconds * 1000)
-  const busy = (cpuMs(pid) - beforeMs) / (performance.now() - startedAt)
+  const elapsedMs = performance.now() - startedAt
+  const [busy = 0, loadBusy = 0] = [pid, process.pid].map((id, at) => (cpuMs(id) - (beforeMs[at] as number)) / elapsedMs)
   const owed = load.unanswered
   const over = [...(await load.settle(30_000))]
   const { connections } = load
   clearInterval(watch)
-  print(name, capacity, over, { owed, connections, busy, restBytes, highestBytes })
+  print(name, capacity, over, { owed, connections, answerMs, busy, loadBusy, restBytes, highestBytes })
   load.close()
   await recover(paths, capacity, server)
 }
@@ -111,7 +115,11 @@ async function recover(paths: readonly string[], capacity: number, server: Runni
 interface Facts {
   readonly owed: number
   readonly connections: number
+  /** The processor's time that an answer takes of the server where nothing is refused. */
+  readonly answerMs: number
+  /** The shares of a core that the server and the load took. */
   readonly busy: number
+  readonly loadBusy: number
   readonly restBytes: number
   readonly highestBytes: number
 }
@@ -127,8 +135,12 @@ function print(name: string, capacity: number, outcomes: readonly Outcome[], fac
   const untold = refused.filter(({ retryAfter }) => !retryAfter).length
   console.log(`  refused ${refused.length}, ${timesOf(refused)}, ${untold} without Retry-After; neither ${other}`)
   const megabytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
-  const { owed, connections } = facts
-  console.log(`  at its end ${owed} without an answer yet, ${connections} connections, processor ${facts.busy.toFixed(2)}`)
+  const { owed, connections, answerMs, busy, loadBusy } = facts
+  const inTime = (list: readonly Outcome[]): number => list.filter(({ answeredMs }) => answeredMs <= durationMs).length
+  const refusalUs = (1000 * (busy * durationMs - inTime(answered) * answerMs)) / inTime(refused)
+  const each = `an answer ${(answerMs * 1000).toFixed(0)} us, a refusal ${refusalUs.toFixed(0)} us`
+  console.log(`  at its end ${owed} without an answer yet, ${connections} connections`)
+  console.log(`  of a core each: the server took ${busy.toFixed(2)}, the load ${loadBusy.toFixed(2)}; ${each}`)
   console.log(`  memory ${megabytes(facts.restBytes)} MB before, ${megabytes(facts.highestBytes)} MB at most`)
 }
 
