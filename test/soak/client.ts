@@ -5,6 +5,7 @@
  */
 import { Agent, request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { Seeded } from '../support/seeded.ts'
+import type { Pace } from './pace.ts'
 import type { Tallies } from './tallies.ts'
 
 /** What is asked for. */
@@ -33,6 +34,8 @@ export interface Place {
   readonly port: number
   readonly tallies: Tallies
   readonly random: Seeded
+  /** Gives each request its turn. */
+  readonly pace: Pace
   /** Aborts at the end of a round: what is not answered by then is left. */
   readonly signal: AbortSignal
 }
@@ -50,7 +53,18 @@ export class Client {
   }
 
   /** Asks, and counts the answer under its kind. Returns undefined when the client left, or nothing came back. */
-  ask(kind: string, path: string, question: Question = {}): Promise<Reply | undefined> {
+  async ask(kind: string, path: string, question: Question = {}): Promise<Reply | undefined> {
+    const { pace, signal } = this.place
+    await pace.turn(signal)
+    return this.#send(kind, path, question)
+  }
+
+  /** Closes its connection. */
+  close(): void {
+    this.#agent.destroy()
+  }
+
+  #send(kind: string, path: string, question: Question): Promise<Reply | undefined> {
     const { tallies, random, signal, port } = this.place
     const { body, method = body === undefined ? 'GET' : 'POST', expected = [200], leaving = 0, onPiece } = question
     const headers = { 'user-agent': `soak/1 (${kind})`, ...this.#cookieField(), ...question.headers }
@@ -101,11 +115,6 @@ export class Client {
       else if (leaves && typeof body === 'object') sent.write(body.subarray(0, body.length >> 1)) // Leaves in its midst.
       else sent.end(body)
     })
-  }
-
-  /** Closes its connection. */
-  close(): void {
-    this.#agent.destroy()
   }
 
   #cookieField(): Record<string, string> {

@@ -15,6 +15,7 @@ import { add, nothing, readAccessTotals, type Totals } from './access-totals.ts'
 import type { SoakConfiguration } from './application.ts'
 import type { Place } from './client.ts'
 import { Operator } from './operator.ts'
+import { Pace } from './pace.ts'
 import { startSoaked, type SoakedServer } from './server.ts'
 import { Tallies } from './tallies.ts'
 import { visitServer } from './traffic.ts'
@@ -26,12 +27,14 @@ export interface SoakOptions extends SoakConfiguration {
   /** Rounds after the warm-up. */
   readonly rounds: number
   readonly roundMs: number
+  /** Requests a second, above 0; undefined: as fast as they are answered. */
+  readonly requestsPerSecond?: number | undefined
   /** Whether the access logs of all rounds stay: about 40 MB a minute. Else each is removed when it has been read. */
   readonly keepAccessLogs: boolean
   /** By which Node runs the launcher. */
   readonly nodeOptions: readonly string[]
-  /** Is told of each round as it ends; those of the warm-up are the first. */
-  readonly onRound?: (round: Round, number: number) => void
+  /** Is told of each round as it ends, with the complaints so far; those of the warm-up are the first. */
+  readonly onRound?: (round: Round, number: number, complaints: number) => void
 }
 
 /** What a soak found. */
@@ -67,8 +70,9 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
 async function soak(server: SoakedServer, options: SoakOptions): Promise<Omit<SoakReport, 'removeLogs'>> {
   const tallies = new Tallies()
   const seeds = new Seeded(options.seed)
+  const pace = new Pace(options.requestsPerSecond)
   const placeOf = (signal: AbortSignal): Place => {
-    return { port: server.port, tallies, random: new Seeded(seeds.integer(2 ** 32)), signal }
+    return { port: server.port, tallies, random: new Seeded(seeds.integer(2 ** 32)), pace, signal }
   }
   const operator = new Operator(server, placeOf(new AbortController().signal))
   const begin = performance.now()
@@ -103,7 +107,7 @@ async function soak(server: SoakedServer, options: SoakOptions): Promise<Omit<So
     await operator.rotateAccessLog()
     await readAccessLogs(/^access\.log\.\d+$/)
     if (number >= options.warmUpRounds) rounds.push(round)
-    options.onRound?.(round, number)
+    options.onRound?.(round, number, tallies.complaintCount)
   }
   operator.close()
   const { status, signal, stderr } = await server.stop()

@@ -1,7 +1,8 @@
 /**
- * `npm run soak [-- --minutes N] [--seed N] [--store memory|file] [--goaccess]`: mixed traffic for a time, and what the
- * server holds at its end against what it held after the warm-up. Ends with 1 when something leaks, an answer is not as
- * it must be, or the access log and the counters differ.
+ * `npm run soak [-- --minutes N] [--seed N] [--store memory|file] [--pace N] [--goaccess]`: mixed traffic for a time,
+ * and what the server holds at its end against what it held after the warm-up. Ends with 1 when something leaks, an
+ * answer is not as it must be, or the access log and the counters differ. `--pace`: requests a second; as fast as they
+ * are answered unless given.
  */
 import { parseArgs } from 'node:util'
 import { readWithGoAccess } from './goaccess.ts'
@@ -13,34 +14,51 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     seed: { type: 'string', default: '7' },
     store: { type: 'string', default: 'memory' },
+    pace: { type: 'string' },
     goaccess: { type: 'boolean', default: false },
   },
 })
 const minutes = Number(values.minutes)
 const seed = Number(values.seed)
+const requestsPerSecond = values.pace === undefined ? undefined : Number(values.pace)
 const { store } = values
 if (!(minutes > 0)) fail(`--minutes must be over 0: it is ${values.minutes}`)
 if (!Number.isInteger(seed)) fail(`--seed must be a whole number: it is ${values.seed}`)
+if (requestsPerSecond !== undefined && !(requestsPerSecond > 0)) fail(`--pace must be over 0: it is ${values.pace}`)
 if (store !== 'memory' && store !== 'file') fail(`--store must be memory or file: it is ${store}`)
 
 const rounds = 16
 const warmUpRounds = 4
+const memoryColumns = ['heap MiB', 'external', 'resident']
 const roundMs = (minutes * 60_000) / (rounds + warmUpRounds)
-console.log(`Node ${process.versions.node}, ${minutes} minutes in ${warmUpRounds} + ${rounds} rounds, seed ${seed}, store ${store}`)
-printRow('round', 'seconds', 'requests', 'heap MiB', 'external', 'resident', 'descriptors', 'handles', 'timers', 'sockets')
+const pace = requestsPerSecond === undefined ? 'no pace' : `${requestsPerSecond} requests a second`
+console.log(`Node ${process.versions.node}, store ${store}, seed ${seed}, ${pace}`)
+console.log(`${minutes} minutes in ${warmUpRounds} + ${rounds} rounds`)
+printRow('round', 'seconds', 'requests', 'wrong', ...memoryColumns, 'descriptors', 'handles', 'timers', 'sockets')
 const keepAccessLogs = values.goaccess
-const options = { store, seed, rounds, warmUpRounds, roundMs, keepAccessLogs, nodeOptions: [], onRound: printRound } as const
-const report = await runSoak(options)
-const good = [printAnswers(report), printVerdict(report), printTotals(report), values.goaccess ? printGoAccess(report) : true]
+const report = await runSoak({
+  store,
+  seed,
+  rounds,
+  warmUpRounds,
+  roundMs,
+  requestsPerSecond,
+  keepAccessLogs,
+  nodeOptions: [],
+  onRound: printRound,
+})
+const good = [printAnswers(report), printVerdict(report), printTotals(report)]
+if (values.goaccess) good.push(printGoAccess(report))
 report.removeLogs()
 process.exit(good.every(Boolean) ? 0 : 1)
 
-function printRound({ seconds, requests, holdings }: Round, number: number): void {
+function printRound({ seconds, requests, holdings }: Round, number: number, complaints: number): void {
   const { heapUsed, external, rss, descriptors, handles, objects } = holdings
   const name = number < warmUpRounds ? `warm-up ${number + 1}` : String(number - warmUpRounds + 1)
   const memory = [heapUsed, external, rss].map(mebibytes)
   const sums = [descriptors, handles].map((counts) => Object.values(counts).reduce((sum, count) => sum + count, 0))
-  printRow(name, seconds.toFixed(0), requests, ...memory, ...sums, objects['timers'] ?? 0, objects['sockets'] ?? 0)
+  const counts = [requests, complaints, ...memory, ...sums, objects['timers'] ?? 0, objects['sockets'] ?? 0]
+  printRow(name, seconds.toFixed(0), ...counts)
 }
 
 function printAnswers({ tallies }: SoakReport): boolean {

@@ -188,7 +188,8 @@ async function follow(client: Client): Promise<void> {
 
 /** Says a few things over a WebSocket, hears them again, and ends it well or badly. */
 async function talk({ place }: Client): Promise<void> {
-  const { random, tallies, signal, port } = place
+  const { random, tallies, signal, port, pace } = place
+  await pace.turn(signal)
   const socket = new WebSocketClient(nobody, port)
   const cut = (): void => void socket.socket.destroy()
   signal.addEventListener('abort', cut)
@@ -226,7 +227,8 @@ const badBytes: readonly (readonly [string, number])[] = [
 ]
 
 async function misbehave({ place }: Client): Promise<void> {
-  const { random, tallies, port, signal } = place
+  const { random, tallies, port, signal, pace } = place
+  await pace.turn(signal)
   await delay(random.integer(30))
   if (random.integer(3) > 0) {
     const [bytes, status] = random.pick(badBytes)
