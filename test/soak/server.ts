@@ -64,7 +64,11 @@ export async function startSoaked(
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const ended = once(child, 'close') as Promise<[number | null, string | null]>
-  const port = await listeningPort(child, join(folder, '.logs', 'svc.log'), () => stderr)
+  const kill = (): void => void child.kill('SIGKILL')
+  const port = await listeningPort(child, join(folder, '.logs', 'svc.log'), () => stderr).catch((error: unknown) => {
+    kill()
+    throw error
+  })
   return {
     folder,
     port,
@@ -75,7 +79,7 @@ export async function startSoaked(
       const [status, signal] = await ended
       return { status, signal, stderr }
     },
-    kill: () => void child.kill('SIGKILL'),
+    kill,
   }
 }
 
