@@ -58,7 +58,7 @@ function configuration(): object {
   return {
     app: { env: 'prod' },
     app_key: 'a key of the soak, which signs nothing else',
-    server: { host: '127.0.0.1', port: 0, body_limit_kb: bodyLimitKb, header_timeout_s: 2, stop_timeout_s: 10 },
+    server: { host: '127.0.0.1', port: 0, body_limit_kb: bodyLimitKb, stop_timeout_s: 10 },
     admin: { user: admin.user, password: createHash('md5').update(admin.password).digest('hex'), secret: 'of the soak' },
     session: { lifetime: 0 },
     paths: { public: 'public' },
