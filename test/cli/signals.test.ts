@@ -4,8 +4,9 @@ import { request as httpRequest, Agent } from 'node:http'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { writeFiles } from '../support/application.ts'
-import { launch } from '../support/launch.ts'
+import { launch, optionsOfTarget } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { applicationFolder } from './application-folder.ts'
@@ -93,7 +94,35 @@ describe('SIGTERM and SIGINT', () => {
   })
 })
 
+/**
+ * A module that sends its own process a signal as soon as something listens for it, and prints how many listen for
+ * SIGTERM by then: none before the server has taken its signals over.
+ */
+const impatient = (signal: NodeJS.Signals): string => `let sent = false
+process.on('newListener', (name) => {
+  if (name !== '${signal}' || sent) return
+  sent = true
+  process.nextTick(() => {
+    console.log('sent while SIGTERM has ' + process.listenerCount('SIGTERM') + ' listeners')
+    process.kill(process.pid, '${signal}')
+  })
+})
+`
+
 describe('SIGHUP and SIGUSR2', () => {
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) {
+    it(`${signal} that comes before the server takes its signals over does not end the start`, async (t) => {
+      const cwd = applicationFolder({ 'impatient.mjs': impatient(signal) })
+      const preload = ['--import', pathToFileURL(join(cwd, 'impatient.mjs')).href]
+      const server = launch(t, [], { cwd, nodeOptions: [...optionsOfTarget(), ...preload] })
+      assert.equal((await request(await server.listening())).text, 'home')
+      assert.match(server.stdout(), /^sent while SIGTERM has 0 listeners\n/)
+      server.child.kill('SIGTERM')
+      assert.equal(await server.ended, 0)
+      assert.doesNotMatch(server.stdout(), new RegExp(`reloaded|${signal}`))
+    })
+  }
+
   const route = (name: string): object => ({ name, url: `/${name}`, action: 'home.mjs' })
 
   it('SIGHUP reloads the routes and goes on in new log files', async (t) => {
