@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createNotifier } from '../../lib/systemd/notify.ts'
 import { launch } from '../support/launch.ts'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { request } from '../support/request.ts'
 import { writeFiles } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { fakeNotify } from './fake-notify.ts'
 
@@ -78,6 +82,24 @@ describe('the messages to the service manager', () => {
     await until(() => calls().filter(([, text]) => text === 'WATCHDOG=1').length >= 2)
     assert.ok(performance.now() - before >= 190)
     assert.equal(calls()[0]?.[1], 'READY=1')
+  })
+
+  it('feed the watchdog one at a time, however long the program takes', async () => {
+    const go = join(temporaryFolder(), 'go')
+    const { path, calls } = fakeNotify(`case "$*" in *WATCHDOG*) until [ -e ${go} ]; do sleep 0.02; done ;; esac`)
+    const { made, warnings } = notifier({ PATH: path, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '20000' })
+    const texts = (): unknown[] => calls().map(([, text]) => text)
+    made.ready('')
+    await until(() => texts().includes('WATCHDOG=1'))
+    for (let times = 0; times < 10; times += 1) await delay(10) // As often the watchdog would have been fed.
+    made.stopping()
+    const told = made.told()
+    assert.deepEqual(texts(), ['READY=1', 'WATCHDOG=1'])
+    writeFileSync(go, '')
+    await told
+    assert.deepEqual(texts().slice(0, 3), ['READY=1', 'WATCHDOG=1', 'STOPPING=1'])
+    await until(() => texts().slice(3).includes('WATCHDOG=1')) // It is fed again.
+    assert.deepEqual(warnings, [])
   })
 
   it('feed no watchdog that is none', async () => {
