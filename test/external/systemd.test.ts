@@ -9,6 +9,7 @@ import { writeFiles } from '../support/application.ts'
 import { freePort } from '../support/free-port.ts'
 import { launch, optionsOfTarget, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
+import { serviceManager } from '../support/service-manager.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -19,6 +20,15 @@ function run(program: string, ...args: string[]): { status: number | null; outpu
   const { status, error, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' })
   if (error !== undefined) assert.fail(`Cannot run ${program}: ${error.message}. Install it: apt-get install systemd logrotate`)
   return { status, output: `${stdout}${stderr}` }
+}
+
+/** How many connections may wait on a listening socket: what `ss` of Debian's package `iproute2` calls its Send-Q. */
+function queueOf(port: number): number {
+  const { status, error, stdout } = spawnSync('ss', ['-Hltn', `sport = :${port}`], { encoding: 'utf8' })
+  if (error !== undefined) assert.fail(`Cannot run ss: ${error.message}. Install it: apt-get install iproute2`)
+  const [state, , waiting] = stdout.trim().split(/ +/)
+  assert.deepEqual([status, state], [0, 'LISTEN'], stdout)
+  return Number(waiting)
 }
 
 /** A datagram socket as the service manager has one. Node has none of this kind, so Python listens. */
@@ -110,6 +120,21 @@ describe('systemd-socket-activate', () => {
     assert.match(output, new RegExp(`listening on http://127\\.0\\.0\\.1:${port}\\n`))
     child.kill('SIGTERM')
     assert.deepEqual(await once(child, 'exit'), [0, null])
+  })
+})
+
+describe('the queue of a socket that the service manager passes', () => {
+  it('is as long as the system lets it be while the server runs, and afterwards: longer than that of Node', async (t) => {
+    const allowed = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'))
+    assert.ok(allowed > 511, `net.core.somaxconn is ${allowed}`)
+    const service = await serviceManager(t, { cwd: applicationFolder(), listen: { host: '127.0.0.1', port: 0, backlog: 600 } })
+    const queue = (): number => queueOf(service.port)
+    assert.equal(queue(), 600)
+    await service.start()
+    assert.equal(queue(), Math.min(allowed, 65_535))
+    service.kill('SIGTERM')
+    assert.equal(await service.ended(), 0)
+    assert.equal(queue(), Math.min(allowed, 65_535))
   })
 })
 
