@@ -24,9 +24,14 @@ const files = {
     { name: 'hangs', url: '/hangs', action: 'a.mjs@hangs' },
     { name: 'big', url: '/big', action: 'a.mjs@big' },
     { name: 'length', url: '/length', action: 'a.mjs@length' },
+    { name: 'busy', url: '/busy/:key', action: 'a.mjs@busy' },
   ],
   'a.mjs': `export default () => 'ok'
     export const big = () => 'x'.repeat(32 * 2 ** 20)
+    export const busy = ({ params }) => {
+      process.emit('go-' + params.key)
+      return 'done'
+    }
     export const length = async ({ readText, text }) => text(String((await readText()).length))
     export const held = (ctx) => {
       ctx.log('held')
@@ -43,6 +48,9 @@ const newKey = (): string => `${process.pid}-${(count += 1)}`
 const go = (key: string): boolean => process.emit(`go-${key}` as 'SIGUSR2') // Any name will do, but the types know a few.
 
 const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`
+
+/** Holds the event loop up. */
+const block = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 /** A connection that is closed when the test ends. */
 async function open(t: Pick<TestContext, 'after'>, port: number): Promise<Socket> {
@@ -370,6 +378,40 @@ describe('the stop', () => {
     go(key)
     await stopped
   })
+})
+
+describe('a request that comes while the event loop is held up for longer than the stop waits between two looks', () => {
+  /** By what the loop is held up: something that begins it once the stop has looked for the first time. */
+  const rows: readonly (readonly [what: string, begin: (busy: Socket, hold: () => void) => void])[] = [
+    [
+      'an action',
+      (busy, hold) => {
+        const key = newKey()
+        process.once(`go-${key}`, hold)
+        busy.write(ask(`/busy/${key}`))
+      },
+    ],
+    ['a timer', (_busy, hold) => void setTimeout(hold, 1)],
+    ['what runs at the end of a turn', (_busy, hold) => void setImmediate(hold)],
+  ]
+  for (const [what, begin] of rows) {
+    it(`is answered: ${what}`, async (t) => {
+      const { app, port } = await startApplication(t, files)
+      const [used, fresh, busy] = [await open(t, port), await open(t, port), await open(t, port)]
+      await askOn(used, '/ok')
+      const texts = [used, fresh].map(readAll)
+      const stopped = app.stop()
+      begin(busy, () => {
+        for (const socket of [used, fresh]) socket.write(ask('/ok')) // The kernel has it at once.
+        block(1200)
+      })
+      for (const text of texts) {
+        const { status, headers } = parseAnswer(await text)
+        assert.deepEqual([status, headers['connection']], [200, 'close'])
+      }
+      await stopped
+    })
+  }
 })
 
 describe('a connection whose answer began before the stop', () => {
