@@ -6,18 +6,20 @@
  * to disk: a power cut may cost the last seconds.
  *
  * Surprise: the modification time of a file is the time at which the session expires. To renew a session is to set that
- * time, and a sweep reads no file.
+ * time, and a sweep reads no file. The system's own note of when that was, the change time, tells how long the session
+ * was to live; `file-expiry.ts` says what becomes of it when the clock is set.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { applyChanges } from './apply-changes.ts'
+import { FileExpiry } from './file-expiry.ts'
 import { fromFileText, toFileText } from './file-text.ts'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from './store.ts'
 
 /** What the store needs of a file system, with the meanings and errors of `node:fs/promises`. */
 export interface SessionFiles {
-  lstat(path: string): Promise<{ isFile(): boolean; readonly mtimeMs: number; readonly ctimeMs: number }>
+  lstat(path: string): Promise<FileTimes & { isFile(): boolean }>
   readFile(path: string): Promise<Uint8Array>
   writeFile(path: string, text: string, options: { flag: 'wx'; mode: number }): Promise<void>
   utimes(path: string, atimeS: number, mtimeS: number): Promise<void>
@@ -25,6 +27,14 @@ export interface SessionFiles {
   unlink(path: string): Promise<void>
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>
   opendir(path: string): Promise<AsyncIterable<{ readonly name: string }>>
+}
+
+/** Times of a file, in milliseconds since 1970. */
+export interface FileTimes {
+  /** When its session expires. */
+  readonly mtimeMs: number
+  /** When it was written or renewed. */
+  readonly ctimeMs: number
 }
 
 export interface FileStoreOptions {
@@ -36,6 +46,8 @@ export interface FileStoreOptions {
   readonly onProblem: (message: string) => void
   /** The time in milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
+  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
+  readonly steadyNow?: () => number
   /** The file system; `node:fs/promises` unless given. */
   readonly files?: SessionFiles
 }
@@ -56,6 +68,7 @@ class FileStore implements SessionStore {
   readonly #onProblem: (message: string) => void
   readonly #now: () => number
   readonly #files: SessionFiles
+  readonly #expiry: FileExpiry
   /** The end of what has been begun on a file, by its name; it never rejects. */
   readonly #turns = new Map<string, Promise<void>>()
   /** The damaged files that were told of. */
@@ -64,12 +77,14 @@ class FileStore implements SessionStore {
   #sweeping: Promise<number> | undefined = undefined
   #closed = false
 
-  constructor({ folder, problemOf, onProblem, now = Date.now, files = fs }: FileStoreOptions) {
+  constructor(options: FileStoreOptions) {
+    const { folder, problemOf, onProblem, now = Date.now, steadyNow = () => performance.now(), files = fs } = options
     this.#folder = folder
     this.#problemOf = problemOf
     this.#onProblem = onProblem
     this.#now = now
     this.#files = files
+    this.#expiry = new FileExpiry({ now, steadyNow })
   }
 
   get counts(): StoreCounts {
@@ -168,8 +183,8 @@ class FileStore implements SessionStore {
     const path = join(this.#folder, name)
     const stats = await ifThere(this.#files.lstat(path))
     if (stats === undefined) return undefined
+    if (this.#isExpired(name, stats)) return undefined
     const remainingMs = stats.mtimeMs - this.#now()
-    if (remainingMs <= 0) return undefined
     if (!stats.isFile()) return this.#tellDamaged(name, 'it is no regular file')
     const bytes = await ifThere(this.#files.readFile(path))
     if (bytes === undefined) return undefined
@@ -193,6 +208,7 @@ class FileStore implements SessionStore {
       await this.#writeNew(temporary, toFileText(fields))
       await this.#setExpiry(temporary, ttlMs)
       await this.#files.rename(temporary, path)
+      this.#expiry.forget(name)
     } catch (error) {
       await this.#files.unlink(temporary).catch(() => {}) // It may not be there. A sweep takes it else.
       throw error
@@ -213,9 +229,14 @@ class FileStore implements SessionStore {
   async #renew(name: string, ttlMs: number): Promise<boolean> {
     const path = join(this.#folder, name)
     const stats = await ifThere(this.#files.lstat(path))
-    if (stats === undefined || !stats.isFile() || stats.mtimeMs <= this.#now()) return false
+    if (stats === undefined || !stats.isFile() || this.#isExpired(name, stats)) return false
     await this.#setExpiry(path, ttlMs)
+    this.#expiry.forget(name)
     return true
+  }
+
+  #isExpired(name: string, { mtimeMs, ctimeMs }: FileTimes): boolean {
+    return this.#expiry.isOver(name, ctimeMs, mtimeMs)
   }
 
   #setExpiry(path: string, ttlMs: number): Promise<void> {
@@ -227,6 +248,7 @@ class FileStore implements SessionStore {
   async #remove(name: string): Promise<boolean> {
     const gone = await ifThere(this.#files.unlink(join(this.#folder, name)).then(() => true))
     this.#told.delete(name)
+    this.#expiry.forget(name)
     return gone === true
   }
 
@@ -237,17 +259,19 @@ class FileStore implements SessionStore {
     let removed = 0
     for await (const { name } of entries) {
       if (this.#closed) break
-      if (sessionName.test(name)) removed += await this.#removeIf(name, (stats) => stats.mtimeMs)
-      else if (temporaryName.test(name)) await this.#removeIf(name, (stats) => stats.ctimeMs + leftoverMs)
+      if (sessionName.test(name)) removed += await this.#removeIf(name, (times) => this.#isExpired(name, times))
+      else if (temporaryName.test(name)) {
+        await this.#removeIf(name, ({ ctimeMs }) => this.#expiry.isOver(name, ctimeMs, ctimeMs + leftoverMs))
+      }
     }
     return removed
   }
 
   /** Removes a file whose time is over, after what was begun on it. Returns how many files that were. */
-  #removeIf(name: string, end: (stats: { mtimeMs: number; ctimeMs: number }) => number): Promise<number> {
+  #removeIf(name: string, isOver: (times: FileTimes) => boolean): Promise<number> {
     return this.#inTurn(name, async () => {
       const stats = await ifThere(this.#files.lstat(join(this.#folder, name)))
-      if (stats === undefined || !stats.isFile() || end(stats) > this.#now()) return 0
+      if (stats === undefined || !stats.isFile() || !isOver(stats)) return 0
       return (await this.#remove(name)) ? 1 : 0
     })
   }

@@ -34,6 +34,8 @@ export type SessionBag = Readonly<Record<string, unknown>>
 const dayMs = 86_400_000
 /** The part of its time that a session has left at least while no request renews it. */
 const freshPart = 0.9
+/** More than its time, and so much more, is left of a session alone when a clock was set back or its time was shortened. */
+const roundedMs = 1000
 
 export class Session {
   readonly #ctx: Context
@@ -169,7 +171,8 @@ export class Session {
       this.#id = id
       this.#came = true
       this.#expiresAtMs = performance.now() + found.remainingMs
-      this.#renews = found.remainingMs < this.#ttlMs * freshPart
+      const { remainingMs } = found
+      this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
     })
   }
 

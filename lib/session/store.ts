@@ -31,7 +31,10 @@ export interface FieldChanges {
 /** A session as it was found. */
 export interface StoredSession {
   readonly fields: Fields
-  /** Milliseconds until it expires unless it is used; above 0. */
+  /**
+   * Milliseconds until it expires unless it is used; above 0. More than its time when the store's clock was set back: how
+   * much is really left is not known then, so it is to be used.
+   */
   readonly remainingMs: number
 }
 

@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createFileStore, type SessionFiles } from '../../lib/session/file-store.ts'
-import type { Fields } from '../../lib/session/store.ts'
+import type { Fields, SessionStore } from '../../lib/session/store.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A store in a folder that is not there yet. Its fields hold any text, unless the last argument says what is wrong. */
@@ -21,6 +23,54 @@ export function openFileStore(
   t.after(() => store.close())
   const fileOf = (id: string): string => join(folder, `${createHash('sha256').update(id).digest('hex')}.json`)
   return { store, folder, problems, fileOf, advance: (ms: number) => void (aheadMs += ms) }
+}
+
+/** A machine whose clock is set by the test. */
+export interface Machine {
+  readonly folder: string
+  /** Opens a store on the one folder of the machine, as each process does. */
+  open(): SessionStore
+  /** Lets time pass. */
+  pass(ms: number): void
+  /** Sets the calendar's clock on, or back. */
+  jump(ms: number): void
+  /** How many files are in the folder. */
+  files(): number
+}
+
+/** Makes a machine. The real file system notes the real time of each change; here it is that of the machine. */
+export function machine(t: Pick<TestContext, 'after'>): Machine {
+  const folder = join(temporaryFolder(), 'sessions')
+  const changed = new Map<string, number>()
+  let passedMs = 0
+  let calendarMs = 1_900_000_000_000 // A whole second, so that no file system rounds it.
+  const now = (): number => calendarMs
+  const noted = async <Result>(path: string, work: Promise<Result>): Promise<Result> => {
+    const result = await work
+    changed.set(path, now())
+    return result
+  }
+  const files: SessionFiles = {
+    ...promises,
+    lstat: async (path) => {
+      const found = await promises.lstat(path)
+      return { isFile: () => found.isFile(), mtimeMs: found.mtimeMs, ctimeMs: changed.get(path) ?? found.ctimeMs }
+    },
+    writeFile: (path, text, options) => noted(path, promises.writeFile(path, text, options)),
+    utimes: (path, atimeS, mtimeS) => noted(path, promises.utimes(path, atimeS, mtimeS)),
+    rename: (from, to) => noted(to, promises.rename(from, to)),
+  }
+  const open = (): SessionStore => {
+    const options = { folder, now, steadyNow: () => passedMs, files, problemOf: () => undefined, onProblem: assert.fail }
+    const store = createFileStore(options)
+    t.after(() => store.close())
+    return store
+  }
+  const pass = (ms: number): void => {
+    passedMs += ms
+    calendarMs += ms
+  }
+  return { folder, open, pass, jump: (ms) => void (calendarMs += ms), files: () => readdirSync(folder).length }
 }
 
 /** The real file system, whose calls are noted by name. */
