@@ -15,12 +15,13 @@ export class Pace {
     this.#intervalMs = perSecond === undefined ? 0 : 1000 / perSecond
   }
 
-  /** Resolves when it is one's turn, in the order of the calls, or when the signal aborts. */
+  /** Resolves when it is one's turn, and no earlier, or when the signal aborts. */
   async turn(signal: AbortSignal): Promise<void> {
-    const now = performance.now()
-    const waitMs = this.#next - now
-    this.#next = Math.max(now, this.#next) + this.#intervalMs
-    if (waitMs <= 0) return
-    await delay(waitMs, undefined, { signal }).catch(() => {}) // Who asked looks at the signal.
+    const at = Math.max(performance.now(), this.#next)
+    this.#next = at + this.#intervalMs
+    // A timer may fire early: it counts from when the present turn of the event loop began.
+    for (let waitMs = at - performance.now(); waitMs > 0 && !signal.aborted; waitMs = at - performance.now()) {
+      await delay(waitMs, undefined, { signal }).catch(() => {}) // Who asked looks at the signal.
+    }
   }
 }
