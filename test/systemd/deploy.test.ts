@@ -51,6 +51,13 @@ describe('the files in docs/deploy', () => {
     assert.match(read('svc.logrotate'), /--signal=USR2 --kill-whom=main svc\.service/)
   })
 
+  it('are installed by commands that a new Debian 12 takes', () => {
+    // It has no /etc/sysusers.d; its first user may not read the journal; `--kill-whom` is of systemd 252.
+    assert.match(text, /^sudo install -D -m 0644 \S+\/svc\.sysusers \/etc\/sysusers\.d\/svc\.conf$/m)
+    assert.doesNotMatch(text, /(?<!sudo )\bjournalctl\b/)
+    assert.match(text, /\bsystemd 252 or later\b/)
+  })
+
   it('do not forbid what V8 needs', () => {
     assert.deepEqual(settings('MemoryDenyWriteExecute'), [])
   })
