@@ -8,17 +8,20 @@ import type { Broker } from '../../lib/events/broker.ts'
 import { deliverByChannel, deliverByQueue } from '../events/delivery.ts'
 import { splitPort } from './split-port.ts'
 
-describe('10,000 events of a primary, over two workers, to 60 clients that leave at random', () => {
+/** Few may be kept, so that a client asks often however slow the servers are. */
+const run = { events: 3000, clients: 40, kept: 300 }
+
+describe('events of a primary, over two workers, to 40 clients that leave at random', () => {
   it('arrive once and in order at each client of a channel, whichever worker it asks', async (t) => {
-    const { left, lost } = await deliverByChannel(t, { events: 10_000, clients: 60, seed: 3, brokers: twoWorkers(t) })
+    const { left, lost } = await deliverByChannel(t, { ...run, seed: 3, brokers: twoWorkers(t) })
     t.diagnostic(`${left} times a client left, ${lost} events were answered and asked for again`)
-    assert.ok(left > 10, 'clients left')
+    assert.ok(left > 0, 'clients left')
   })
 
   it('arrive at one client of a queue each, but for those on the wire when their client left', async (t) => {
-    const { left, lost } = await deliverByQueue(t, { events: 10_000, clients: 60, seed: 4, brokers: twoWorkers(t) })
+    const { left, lost } = await deliverByQueue(t, { ...run, events: 1000, seed: 4, brokers: twoWorkers(t) })
     t.diagnostic(`${left} times a client left, ${lost} events were on the wire`)
-    assert.ok(left > 10, 'clients left')
+    assert.ok(left > 0, 'clients left')
     assert.ok(lost <= left)
   })
 })

@@ -15,6 +15,8 @@ export interface DeliveryOptions {
   readonly seed: number
   /** The brokers of the servers that the clients ask in turn, each its own; one with a broker of its own unless given. */
   readonly brokers?: readonly Broker[]
+  /** How many events a channel keeps, which is how far behind a client may be; 4000 unless given. */
+  readonly kept?: number
 }
 
 /** What a run came to. */
@@ -31,9 +33,8 @@ export interface Delivery {
  */
 export async function deliverByChannel(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed, brokers }: DeliveryOptions,
+  { events: total, clients: count, seed, brokers, kept = 4000 }: DeliveryOptions,
 ): Promise<Delivery> {
-  const kept = 4000
   const servers = await startServers(t, brokers, {
     '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 0.5 }),
   })
