@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { statusOf } from '../lib/admin/status.ts'
 import { systemRoutes } from '../lib/admin/table.ts'
 import { createApp, type App } from '../lib/app.ts'
 import { publishedInsecureAppKey } from '../lib/app-key.ts'
 import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
+import { renderPrometheus } from '../lib/metrics/prometheus.ts'
+import { totalsOf } from '../lib/metrics/totals.ts'
+import { startCluster } from './cluster/figures-cluster.ts'
 import { startApplication, writeFiles } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
@@ -62,6 +66,18 @@ describe('docs/admin.md', () => {
     await request(`${url}/svc-ping`)
     const status = (await request(`${url}/svc-status`)).json()
     assert.deepEqual(statusRows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf(status).keys()])
+  })
+
+  it('lists the fields that the status has more of with several processes, and their metrics', async (t) => {
+    const figures = (await startCluster(t, 2).workers[0]?.processes.figures()) ?? []
+    const { processes, processes_ended } = statusOf('prod', figures)
+    const rows = tableBelow(admin, '### With several processes')
+    assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ processes, processes_ended }).keys()])
+    const families = [...renderPrometheus(totalsOf(figures)).matchAll(/^# TYPE (svc_process(?:es)?_\w+) (\w+)$/gm)]
+    const documented = tableBelow(admin, '### Prometheus').flatMap(([cell = '', type]) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => [name, type]),
+    )
+    assert.deepEqual(documented, families.map(([, name, type]) => [name, type]))
   })
 
   it('is right about which fields go back when a window begins', async (t) => {

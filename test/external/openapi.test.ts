@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { statusOf } from '../../lib/admin/status.ts'
 import { systemRoutes, type SystemRoute } from '../../lib/admin/table.ts'
+import { startCluster } from '../cluster/figures-cluster.ts'
 import { startApplication } from '../support/application.ts'
 import {
   document,
@@ -58,6 +60,16 @@ describe('docs/openapi.json', () => {
     const elsewhere = ['svc.ready 503', 'svc.login.post 429', ...unwritten]
     const missing = documented.filter((answer) => !answer.endsWith(' default') && !seen.has(answer))
     assert.deepEqual(missing.sort(), elsewhere.sort())
+  })
+
+  it('describes the status of several processes', async (t) => {
+    const { workers } = startCluster(t, 2)
+    const status = statusOf('prod', (await workers[0]?.processes.figures()) ?? [])
+    assert.equal(status.processes?.length, 3)
+    const media = { schema: { $ref: '#/components/schemas/Status' } }
+    assert.deepEqual(check(media, status), [])
+    assert.notDeepEqual(check(media, { ...status, processes: [{ id: '1', pid: 1 }] }), [])
+    assert.notDeepEqual(check(media, { ...status, processes_ended: { count: 1 } }), [])
   })
 
   /** Makes the calls one after the other; each answer must be as the document has it. */
