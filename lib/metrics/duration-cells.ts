@@ -9,22 +9,7 @@ export const noDurations: DurationCells = { cells: [], sumUs: 0, maxUs: 0 }
 
 /** The histogram of everything that the histograms of a list counted. */
 export function mergeDurations(list: readonly DurationCells[]): DurationCells {
-  const filled = list.filter(({ cells }) => cells.length > 0)
-  if (filled.length < 2) return filled[0] ?? noDurations
-  const counts: number[] = []
-  let sumUs = 0
-  let maxUs = 0
-  for (const each of filled) {
-    for (let at = 0; at < each.cells.length; at += 2) {
-      const cell = each.cells[at] as number
-      counts[cell] = (counts[cell] ?? 0) + heldAt(each, at)
-    }
-    sumUs += each.sumUs
-    maxUs = Math.max(maxUs, each.maxUs)
-  }
-  const cells: number[] = []
-  counts.forEach((held, cell) => cells.push(cell, held)) // In order, and without the cells that hold nothing.
-  return { cells, sumUs, maxUs }
+  return list.reduce(merge, noDurations)
 }
 
 /** How many durations were counted. */
@@ -50,6 +35,21 @@ export function percentileMs(durations: DurationCells, percent: number): number 
 export function meanMs(durations: DurationCells): number {
   const count = countOf(durations)
   return count === 0 ? 0 : durations.sumUs / count / 1000
+}
+
+function merge(a: DurationCells, b: DurationCells): DurationCells {
+  if (a.cells.length === 0) return b
+  if (b.cells.length === 0) return a
+  const cells: number[] = []
+  let [atA, atB] = [0, 0]
+  while (atA < a.cells.length || atB < b.cells.length) {
+    const [cellA, cellB] = [a.cells[atA] ?? Infinity, b.cells[atB] ?? Infinity]
+    const held = (cellA <= cellB ? heldAt(a, atA) : 0) + (cellB <= cellA ? heldAt(b, atB) : 0)
+    cells.push(Math.min(cellA, cellB), held)
+    if (cellA <= cellB) atA += 2
+    if (cellB <= cellA) atB += 2
+  }
+  return { cells, sumUs: a.sumUs + b.sumUs, maxUs: Math.max(a.maxUs, b.maxUs) }
 }
 
 /** How many durations the cell at a place of the list holds. */
