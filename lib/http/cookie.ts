@@ -67,13 +67,29 @@ export function parseCookies(header: string | undefined): Record<string, string>
     if (equals < 0) break
     if (equals < end) {
       const name = trimmed(header, start, equals)
-      if (name !== '' && cookies[name] === undefined) {
-        cookies[name] = decodeValue(unquote(trimmed(header, equals + 1, end)))
-      }
+      if (name !== '' && cookies[name] === undefined) cookies[name] = valueBetween(header, equals + 1, end)
     }
     start = end + 1
   }
   return cookies
+}
+
+/**
+ * One cookie of a Cookie header, as `parseCookies` has it; undefined when there is none of that name. It makes no
+ * object: a name that is cut out of a header costs V8 most of a microsecond to become the name of a property.
+ * @param name a token
+ */
+export function readCookie(header: string, name: string): string | undefined {
+  for (let at = header.indexOf(name); at >= 0; at = header.indexOf(name, at + 1)) {
+    let before = at - 1
+    while (isSpace(header.charCodeAt(before))) before -= 1
+    let equals = at + name.length
+    while (isSpace(header.charCodeAt(equals))) equals += 1
+    if (header[equals] !== '=' || (before >= 0 && header[before] !== ';')) continue
+    const semicolon = header.indexOf(';', equals)
+    return valueBetween(header, equals + 1, semicolon < 0 ? header.length : semicolon)
+  }
+  return undefined
 }
 
 /**
@@ -119,6 +135,10 @@ export function serializeCookie(
   if (checkBoolean(name, 'httpOnly', httpOnly)) text += '; HttpOnly'
   if (checkBoolean(name, 'secure', secure)) text += '; Secure'
   return `${text}; SameSite=${sameSite}`
+}
+
+function valueBetween(header: string, from: number, to: number): string {
+  return decodeValue(unquote(trimmed(header, from, to)))
 }
 
 /** A part of a text without the blanks at its ends. */

@@ -6,6 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../http/context.ts'
+import { readCookie } from '../http/cookie.ts'
 
 const idShape = /^[A-Za-z0-9_-]{43}$/
 
@@ -16,7 +17,8 @@ export function newSessionId(): string {
 
 /** The id that the request's cookie holds; undefined when there is none of the shape that ids have. */
 export function readSessionCookie(ctx: Context, name: string): string | undefined {
-  const value = ctx.cookies[name]
+  const header = ctx.header('cookie')
+  const value = header === undefined ? undefined : readCookie(header, name)
   return value !== undefined && idShape.test(value) ? value : undefined
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseCookies, serializeCookie } from '../../lib/http/cookie.ts'
+import { parseCookies, readCookie, serializeCookie } from '../../lib/http/cookie.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const inputs = 100_000
@@ -13,6 +13,7 @@ const headers = [
   'svc_admin=1700000000:0cc175b9c0f1b6a831c399e269772661',
   '__proto__=1; constructor=2; toString=3',
 ]
+const wellKnown = ['SVCSID', 'svc_admin', 'theme', 'a', '__proto__', 'S']
 const characters = [';', '=', '"', '%', ' ', '\t', '\0', '\xc3\xa9', ',']
 const pieces = [...characters, '; ', '==', '%41', '%ff', '%C3%A9', '__proto__=', 'SVCSID=']
 
@@ -31,6 +32,7 @@ test(`reads ${inputs} Cookie headers without a throw, and gives no cookie that w
     }
     const names = new Set(sent.map((piece) => trim(piece.slice(0, piece.indexOf('=')))).filter((name) => name !== ''))
     assert.equal(Object.keys(cookies).length, names.size, shown(header))
+    for (const name of [...names, ...wellKnown]) assert.equal(readCookie(header, name), cookies[name], shown(header))
     if (cookies['SVCSID'] === sessionId) sessions += 1
   }
   assert.ok(sessions > 1000 && sessions < inputs, `${sessions} had the session's id`)

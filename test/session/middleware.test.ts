@@ -12,7 +12,7 @@ function makeContext(): Context {
   store.create(id(1), fields({ 'key:a': '1' }), 60_000)
   const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost') }
   const ctx = {
-    cookies: { SVCSID: id(1) },
+    header: (name: string) => (name === 'cookie' ? `SVCSID=${id(1)}` : undefined),
     outgoing: new Map([['Cache-Control', 'no-store']]),
     outgoingIfAny: undefined,
     response: { headersSent: false },
