@@ -12,7 +12,7 @@ import { isAbortError } from './http/abort-error.ts'
 import { closeWithConnection, lastResponseOn } from './http/connections.ts'
 import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
-import { HttpError, type ErrorCode } from './http/errors.ts'
+import { HttpError, Refusal, type ErrorCode } from './http/errors.ts'
 import type { ContextClass } from './http/features.ts'
 import { checkFraming } from './http/framing.ts'
 import { losesWhatFollows } from './http/incoming-request.ts'
@@ -145,11 +145,11 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')
-      if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, allow)
+      if (ctx.method !== 'OPTIONS') return fail(ctx, methodNotAllowed(ctx, allow))
       ctx.setHeader('Allow', allow)
       return settle(ctx, emptyReply)
     }
-    if (staticFiles === undefined) throw notFound(ctx.path)
+    if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
     const found = staticFiles.open(ctx)
     if (!(found instanceof Promise)) return answerStatic(ctx, found)
     found.then(
@@ -258,7 +258,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (active === 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: Context, error: HttpError): void {
+  function report(ctx: Context, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(`${label(ctx)}: ${error.message}`, cause)
@@ -284,8 +284,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 /** Codes of which the log has a line now and then, and not one for each request. */
 const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
-function methodNotAllowed(ctx: Context, allow: string): HttpError {
-  return new HttpError(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, {
-    headers: { Allow: allow },
-  })
+function methodNotAllowed(ctx: Context, allow: string): Refusal {
+  return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
 }

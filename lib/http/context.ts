@@ -10,7 +10,7 @@ import type { AccessEntry } from '../log/access-log.ts'
 import type { ParkedReply } from '../pool/parked.ts'
 import type { Match, RouteRecord } from '../routing/route.ts'
 import { serializeCookie, type CookieAttributes } from './cookie.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import { ReceivedRequest } from './received-request.ts'
 import { BodyReply, emptyReply, htmlType, jsonReply, textReply, textType, toReply, type Reply } from './reply.ts'
@@ -187,7 +187,7 @@ export class Context extends ReceivedRequest implements AccessEntry {
 
   /** The reply so far. Throws HttpError 404 when nobody has answered. */
   currentReply(): Reply {
-    if (this.reply === undefined) throw notFound(this.path)
+    if (this.reply === undefined) throw new HttpError(404, 'not_found', notFoundMessage(this.path))
     return this.reply
   }
 
@@ -224,9 +224,13 @@ export class Context extends ReceivedRequest implements AccessEntry {
   }
 }
 
-/** The error for a path that nobody answers. */
-export function notFound(path: string): HttpError {
-  return new HttpError(404, 'not_found', `Nothing is here: ${path}`)
+/** What a request is refused with for whose path there is neither a route nor a file. */
+export function notFound(path: string): Refusal {
+  return new Refusal(404, 'not_found', notFoundMessage(path))
+}
+
+function notFoundMessage(path: string): string {
+  return `Nothing is here: ${path}`
 }
 
 function answer(ctx: Context, reply: Reply, status: number | undefined): Reply {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { isError, textOf } from '../log/stack.ts'
 import type { Context } from './context.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -24,8 +24,9 @@ function takesJson(range: string): boolean {
   return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
-/** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. */
-export function toHttpError(thrown: unknown): HttpError {
+/** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. A refusal stays one. */
+export function toHttpError(thrown: unknown): HttpError | Refusal {
+  if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
     return thrown instanceof HttpError ? thrown : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
   }
@@ -40,7 +41,7 @@ export function toHttpError(thrown: unknown): HttpError {
  * that failed, but for that of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
-export function errorReply(ctx: Context, error: HttpError, reveal: boolean): BodyReply {
+export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boolean): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status
@@ -110,7 +111,8 @@ function adviceFor(status: number): string {
   return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
 }
 
-function stackOf(error: HttpError): string {
+function stackOf(error: HttpError | Refusal): string {
+  if (!isError(error)) return error.message
   const origin = isError(error.cause) ? error.cause : error
   return origin.stack ?? origin.message
 }

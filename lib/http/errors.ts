@@ -78,3 +78,35 @@ export class HttpError extends Error {
     this.headers = options.headers ?? {}
   }
 }
+
+const noHeaders: Readonly<Record<string, string>> = {}
+
+/**
+ * What the server itself refuses a request with, below 500. It is answered as an HttpError with the same members is,
+ * but never thrown, and it is no Error: to make one and throw it takes a microsecond, a tenth of a plain request.
+ */
+export class Refusal {
+  /** Only a refusal has it, and asking for it runs no code of an application, as `instanceof` does. */
+  readonly #mark = true
+  /** 400 to 499. */
+  readonly status: number
+  /** One of {@link errorCodes}. */
+  readonly code: ErrorCode
+  /** For the client. */
+  readonly message: string
+  /** Header fields to send with the answer. */
+  readonly headers: Readonly<Record<string, string>>
+  declare readonly cause?: undefined
+
+  constructor(status: number, code: ErrorCode, message: string, headers = noHeaders) {
+    this.status = status
+    this.code = code
+    this.message = message
+    this.headers = headers
+  }
+
+  /** Whether something that was thrown, or handed on as if it were, is a refusal. Never throws. */
+  static is(thrown: unknown): thrown is Refusal {
+    return typeof thrown === 'object' && thrown !== null && #mark in thrown
+  }
+}
