@@ -93,7 +93,7 @@ class Pass {
       return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
-    const open: { below?: Promise<void> | undefined } = {}
+    let open = undefined as Promise<void> | undefined // Said so, since the compiler does not see that `next` sets it.
     const outcome = layer.run(this.#ctx, () => {
       if (called) throw new Error(`Middleware ${layer.name} called next() twice: the rest of the chain runs once`)
       called = true
@@ -103,11 +103,11 @@ class Pass {
       }
       const below = this.enter(index + 1)
       if (!isThenable(below)) return
-      open.below = this.#watch(Promise.resolve(below), () => (open.below = undefined))
-      return open.below
+      open = this.#watch(Promise.resolve(below), () => (open = undefined))
+      return open
     })
-    if (open.below === undefined || outcome === open.below) return outcome
-    return Promise.resolve(outcome).then(() => open.below && this.#waitBelow(layer, open.below))
+    if (open === undefined || outcome === open) return outcome
+    return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))
   }
 
   /** What stands before a layer that did not wait must do so: a session is saved when all below is done. */
