@@ -67,7 +67,10 @@ export class Operator {
   /** Asks the panel. Throws when there is no answer. */
   async read(path: string): Promise<Reply> {
     const reply = await this.#ask(path)
-    if (reply === undefined) throw new Error(`${path} was not answered`)
+    if (reply === undefined) {
+      const { complaints } = this.#client.place.tallies
+      throw new Error(`${path} was not answered; what was wrong so far: ${complaints.join('; ')}`)
+    }
     return reply
   }
 
