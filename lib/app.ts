@@ -34,6 +34,7 @@ import { publicFiles } from './public-files.ts'
 import { createServerCommands } from './server-commands.ts'
 import { createRequestServer } from './server.ts'
 import { openShared } from './shared.ts'
+import type { SharedStoreOptions } from './session/group.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
 import { viewFeature } from './views/feature.ts'
@@ -111,7 +112,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const appKey = part?.appKey ?? chooseAppKey(config)
   const shared = openShared(config, options.sharedPassword, log('server'))
-  const openSharedStore = shared === undefined ? {} : { openSharedStore: shared.openSessionStore }
+  const openSharedStore = shared === undefined ? {} : { openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts) }
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams: { ...part?.seams, ...openSharedStore } })
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()

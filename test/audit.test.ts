@@ -60,6 +60,7 @@ describe('docs/audit.md', () => {
       '`Function`': (tokens) => called('Function')(tokens) || follows(tokens, 'new', 'Function'),
       '`import()` of a computed name': (tokens) =>
         tokens.some(({ text }, at) => text === 'import' && tokens[at + 1]?.text === '(' && tokens[at + 2]?.kind !== 'string'),
+      '`node:cluster`': names('node:cluster'),
       '`node:module`': names('node:module'),
       '`node:worker_threads`': names('node:worker_threads'),
       '`process.getBuiltinModule`': (tokens) => follows(tokens, '.', 'getBuiltinModule'),

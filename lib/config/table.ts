@@ -1,9 +1,6 @@
 /**
  * The configuration: one row per key. It drives loading, checking, writing back, the shipped `svc.json` and
  * `docs/configuration.md`. Keys stand in the order in which all of these show them.
- *
- * Surprise: a row that this version cannot honour (several processes) takes its default alone.
- * An option that does nothing would be worse than a refusal.
  */
 import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
@@ -89,7 +86,7 @@ export const configTable = {
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
-    meaning: 'Processes that share the port; `auto` is one a core.',
+    meaning: 'Processes that share the port; `auto` is one a core. See [scaling](scaling.md).',
   },
 
   'shared.url': {
