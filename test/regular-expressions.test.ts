@@ -24,6 +24,7 @@ const sources = files.map((file) => [file, readFileSync(join(root, 'lib', file),
 /** Patterns that repeat a repetition, and why there is one way only to read a text. */
 const safeNesting: ReadonlyMap<string, string> = new Map([
   ['^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*$', 'a dot, which no label holds, begins each repetition'],
+  ['^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$', 'a slash, which no name holds, begins each repetition'],
   ['^\\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$', 'the same'],
   ['^(?:\\[([0-9A-Fa-f:.]+)\\]|([A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*)\\.?)(?::(\\d{0,5}))?$', 'the same'],
 ])

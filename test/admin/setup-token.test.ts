@@ -46,7 +46,7 @@ test('is 128 bits, stands once in the log, as a warning, and is the only text th
   assert.equal(lines.length, 1)
   const written = /^WARN .*asks for this token: ([0-9a-f]{32})$/.exec(lines[0] ?? '')?.[1] ?? ''
   assert.equal(token.matches(written), true)
-  assert.equal(createSetupToken(port).matches(written), false)
+  assert.equal(createSetupToken(makePort().port).matches(written), false)
   for (const wrong of ['', written.slice(1), `${written}0`, written.toUpperCase() + '-']) assert.equal(token.matches(wrong), false)
 })
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import type { AdminCredentials } from '../../lib/admin/credentials.ts'
 import type { AdminPort } from '../../lib/admin/port.ts'
+import { makeSetupToken } from '../../lib/admin/setup-token.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { Command, CommandTable, CommandType } from '../../lib/control/commands.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
@@ -63,7 +64,7 @@ export function makePort(
         apply(command as unknown as Command, held) as Promise<CommandTable[T]['answers']>,
     },
     credentials: () => held.credentials,
-    setupToken: '0123456789abcdef0123456789abcdef',
+    setupToken: makeSetupToken(),
     routes: () => registry.list().map(({ record, system }) => ({ record, system })),
     match: (method, path) => {
       const match = registry.find(method, path)

@@ -31,6 +31,8 @@ const accepted: readonly [value: unknown, key: keyof typeof defaults, result: un
   [{ server: { port: undefined } }, 'server.port', 8080],
   [{ server: {} }, 'server.port', 8080],
   [{ server: { processes: 1 } }, 'server.processes', 1],
+  [{ server: { processes: 4 } }, 'server.processes', 4],
+  [{ server: { processes: 'auto' } }, 'server.processes', 'auto'],
   [{ server: { host: '::1' } }, 'server.host', '::1'],
   [{ server: { host: 'web-1.example.org' } }, 'server.host', 'web-1.example.org'],
   [{ app: { env: 'dev' } }, 'app.env', 'dev'],
@@ -109,8 +111,6 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
     { 'server.tls.key': 'k\n' },
     'server.tls.key must be a path, not empty and without control characters: it is "k\\n"',
   ],
-  [{ server: { processes: 4 } }, 'server.processes must be 1, since this version runs one process: it is 4'],
-  [{ server: { processes: 'auto' } }, 'server.processes must be 1, since this version runs one process: it is "auto"'],
   [{ server: { processes: 0 } }, 'server.processes must be 1 to 1024 or auto: it is 0'],
   [{ server: { processes: '1' } }, 'server.processes must be 1 to 1024 or auto: it is "1" (write 1, without quotes)'],
   [
