@@ -53,5 +53,5 @@ export async function runWorker(number: number, createApp: (options: AppOptions)
     logFatal(app, 'server', message, isFileError(error) ? undefined : error)
     await app.stop()
   }
-  process.exit(status)
+  setImmediate(() => process.exit(status)) // What was told last goes at the end of this turn.
 }

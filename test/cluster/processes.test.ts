@@ -296,11 +296,16 @@ describe('the life of several processes', () => {
   it('SIGTERM to one of them stops that one gracefully, and another takes its place', async (t) => {
     const server = await startSeveral(t, count)
     const clients = await server.clients()
-    const [pid] = [...clients.keys()] as [number]
+    const [pid, one] = [...clients][0] as [number, ProcessClient]
+    for (let asked = 0; asked < 50; asked += 1) await one.ask('/nowhere')
     process.kill(pid, 'SIGTERM')
     await until(() => /process \d has stopped: another takes its place/.test(server.stdout()))
     const after = await server.clients()
     assert.equal(after.has(pid), false)
+    const [other] = [...after.values()] as [ProcessClient]
+    const { requests, processes_ended: ended } = (await other.json('/svc-status')) as Status
+    assert.equal(ended?.count, 1)
+    assert.ok(requests.by_class['4xx'] >= 50, 'what the ended one counted is counted')
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
   })
