@@ -5,8 +5,7 @@
  * Surprise: `enter()` starts the item before it returns when a worker is free. An item that takes the processor's time
  * and not a worker's (it ends before `start` returns) would always find one free. With `turnMs` such items wait in the
  * queue too, once the event loop has been at it for that long in one turn: elsewhere nobody would count them, limit them
- * or notice that their clients have left. What waits gets a piece of each turn that grows with the rest of the turn: a
- * flood of refusals would else leave it nothing.
+ * or notice that their clients have left.
  *
  * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
  */
@@ -57,11 +56,8 @@ export class QueuePlaces {
   }
 }
 
-/** The least that a turn works off what waits, in milliseconds: short, since Node accepts one connection in a turn. */
+/** How long a turn works off what waited for it, in milliseconds: short, since Node accepts one connection in a turn. */
 const pieceMs = 1
-
-/** What waits is worked off in a turn for half as long as the rest of the turn took: see `docs/decisions/overload.md`. */
-const pieceShare = 0.5
 
 /** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */
 export class Pool<T> implements PoolCounts {
@@ -76,8 +72,6 @@ export class Pool<T> implements PoolCounts {
   #turnEndsAt: number
   /** Whether the turn is not over in which `#turnEndsAt` was set. */
   #isInTurn = false
-  /** Since when the event loop is at other things while an item waits for it alone; Infinity while none does. */
-  #restSince = Infinity
   /** The items that wait, and since when. */
   readonly #queue = new Map<T, number>()
   #busy = 0
@@ -184,12 +178,7 @@ export class Pool<T> implements PoolCounts {
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false
-    if (this.#queue.size === 0) {
-      this.#beginTurn(this.#turnMs)
-    } else {
-      this.#restSince = Math.min(this.#restSince, nowMs)
-      this.#beginTurn(pieceMs)
-    }
+    this.#beginTurn(this.#turnMs)
     return true
   }
 
@@ -202,17 +191,10 @@ export class Pool<T> implements PoolCounts {
   /** The turn is over in which `#beginTurn` was called: what waits gets a piece of this one. */
   #workOff(): void {
     this.#isInTurn = false
-    if (this.#waitsForTurn) {
-      const restMs = performance.now() - this.#restSince
-      this.#beginTurn(Math.min(this.#turnMs, Math.max(pieceMs, pieceShare * restMs)))
-      this.#handOver()
-      if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
-    }
-    this.#restSince = this.#waitsForTurn ? performance.now() : Infinity
-  }
-
-  get #waitsForTurn(): boolean {
-    return this.#queue.size > 0 && this.#busy < this.workers
+    if (this.#queue.size === 0 || this.#busy === this.workers) return
+    this.#beginTurn(pieceMs)
+    this.#handOver()
+    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
   }
 
   /** Takes a waiting item out of the queue. Returns false when it was not waiting. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Pool, QueuePlaces } from '../../lib/pool/pool.ts'
 import { Seeded } from '../support/seeded.ts'
@@ -12,25 +12,6 @@ interface Alerts {
 function makePool(workers: number, queueSize: number, options: Alerts = {}) {
   const started: string[] = []
   return { started, pool: new Pool<string>({ workers, queueSize, start: (item) => started.push(item), ...options }) }
-}
-
-/** A pool whose items take a millisecond of a clock that stands still otherwise, and no time of a worker but for `held`. */
-function makeTimedPool(t: TestContext, workers: number, held?: string) {
-  const clock = { nowMs: 0 }
-  t.mock.method(performance, 'now', () => clock.nowMs)
-  const started: (number | string)[] = []
-  const pool: Pool<number | string> = new Pool<number | string>({
-    workers,
-    queueSize: 300,
-    turnMs: 50,
-    start: (item) => {
-      started.push(item)
-      if (item === held) return
-      clock.nowMs += 1
-      pool.leave()
-    },
-  })
-  return { clock, pool, started }
 }
 
 describe('a pool', () => {
@@ -109,35 +90,6 @@ describe('a pool', () => {
     assert.ok(waits.length === 40 - first && (waits.at(-1) as number) > 100)
     await turn()
     assert.equal(pool.enter(100), 'started')
-  })
-
-  it('works off what waits for half as long as the rest of the turn took, a millisecond at least and a turn at most', async (t) => {
-    const { clock, pool, started } = makeTimedPool(t, 2)
-    for (let item = 0; item < 300; item += 1) pool.enter(item)
-    assert.equal(started.length, 50)
-    await turn()
-    const counts = []
-    for (const restMs of [0, 1, 6, 20, 1000, 0]) {
-      const before = started.length
-      clock.nowMs += restMs
-      await turn()
-      counts.push(started.length - before)
-    }
-    assert.deepEqual(counts, [1, 1, 3, 10, 50, 1])
-    for (let item = 0; item < 300; item += 1) pool.forget(item)
-  })
-
-  it('gives what waits no whole turn where a worker comes free between two', async (t) => {
-    const { clock, pool, started } = makeTimedPool(t, 1, 'held')
-    for (const item of ['held', 1, 2, 3, 4, 5, 6, 7, 8]) pool.enter(item)
-    for (let count = 0; count < 3; count += 1) await turn()
-    clock.nowMs += 1000
-    pool.leave()
-    assert.deepEqual(started, ['held', 1])
-    clock.nowMs += 5
-    await turn()
-    assert.deepEqual(started, ['held', 1, 2, 3, 4], 'the rest of this turn took six milliseconds')
-    while (pool.waiting > 0) await turn()
   })
 
   it('takes a burst beyond its queue, and refuses once the first of it has waited for the length of a turn', async () => {
