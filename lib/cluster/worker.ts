@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import type { AppOptions } from '../app.ts'
 import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
-import { openLogs, type Logs } from '../log/logs.ts'
+import { openLogs } from '../log/logs.ts'
 import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
 import { createClusterProcesses } from './figures.ts'
@@ -20,7 +20,6 @@ import { createClusterThrottle } from './throttle.ts'
 /** What this worker is made of. */
 export interface WorkerParts {
   readonly options: AppOptions
-  readonly logs: Logs
   readonly peer: Peer
 }
 
@@ -75,5 +74,5 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       beforeListening: async () => void (await peer.call('process.begins')),
     },
   }
-  return { options, logs, peer }
+  return { options, peer }
 }
