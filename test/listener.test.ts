@@ -146,7 +146,7 @@ describe('HTTPS', () => {
     const { status, headers } = parseAnswer(await text)
     assert.deepEqual([status, headers['connection']], [200, 'close'])
     await Promise.all([stopped, ...closed])
-    assert.ok(performance.now() - before < 1500)
+    assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
   })
 
   it('answers what runs when the stop closes what is idle', async (t) => {

@@ -61,7 +61,7 @@ for (const [words, jumpMs] of [['back', -hourMs], ['ahead', hourMs]] as const) {
     offsetMs = jumpMs
     assert.deepEqual((await empty).json(), { ok: true, event: null })
     const waitedMs = performance.now() - startedAt
-    assert.ok(waitedMs > 900 && waitedMs < 3000, `a poll of one second took ${waitedMs} ms`)
+    assert.ok(waitedMs > 900 && waitedMs < 30_000, `a poll of one second took ${waitedMs} ms`)
     const woken = request(`${url}/poll`)
     await request(`${url}/push`)
     assert.deepEqual((await woken).json(), { ok: true, event: 'event' })
