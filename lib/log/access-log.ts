@@ -13,6 +13,7 @@ import { nodeFileSystem } from './file-system.ts'
 import type { FileSystem } from './file-system.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile, type LogTarget } from './log-file.ts'
+import type { WrittenLog } from './written-log.ts'
 
 /** What the access log asks of a request. The request's context implements it, so that nothing is made for a line. */
 export interface AccessEntry {
@@ -59,23 +60,9 @@ export interface AccessLogOptions {
 }
 
 /** The access log. Everything is synchronous, and nothing throws. */
-export interface AccessLog {
+export interface AccessLog extends WrittenLog {
   /** Takes the line of a request whose response has ended or whose client left. */
   write(entry: AccessEntry): void
-  /** Takes lines that another process of this server put together, each with its end. */
-  take(lines: string): void
-  /** Goes on with the file that is at the path now, after logrotate moved the old one away. */
-  reopen(): void
-  /** Writes now what is held for the end of this turn. Call it before the process exits. */
-  flush(): void
-  /** Flushes and closes. What is written afterwards is counted as lost. */
-  close(): void
-  /** The lines that are on disk. */
-  readonly written: number
-  /** The lines that could not be written. */
-  readonly lost: number
-  /** Why the file cannot be written now, or undefined when it can. */
-  readonly problem: string | undefined
 }
 
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/

@@ -15,6 +15,7 @@ import { createJsonClock, createTextClock, escapeControls, jsonString } from './
 import { RotatingFile } from './rotating-file.ts'
 import { isError, stackLines, textOf } from './stack.ts'
 import { Trace } from './trace.ts'
+import type { WrittenLog } from './written-log.ts'
 
 /** The levels; a level's number is its place, 1 to 5. */
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -65,24 +66,10 @@ export interface LoggerOptions {
 }
 
 /** The general log. Everything is synchronous. */
-export interface Logger {
+export interface Logger extends WrittenLog {
   /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger
   readonly trace: Trace
-  /** Takes lines that another process of this server put together, each with its end. */
-  take(lines: string): void
-  /** Goes on with the file that is at the path now, after logrotate moved the old one away. */
-  reopen(): void
-  /** Writes now what is held for the end of this turn. Call it before the process exits. */
-  flush(): void
-  /** Flushes and closes. What is logged afterwards is counted as lost. */
-  close(): void
-  /** The lines that are on disk. */
-  readonly written: number
-  /** The lines that could not be written. */
-  readonly lost: number
-  /** Why the file cannot be written now, or undefined when it can. */
-  readonly problem: string | undefined
 }
 
 const megabyte = 2 ** 20
