@@ -15,7 +15,7 @@ type OwnCommand = 'routes.reload' | 'routes.add' | 'routes.delete' | 'cache.clea
 
 export interface ServerCommandsOptions {
   readonly application: { start(): Promise<Inspection>; reload(): Promise<ReloadResult> }
-  readonly runTimeRoutes: Pick<RunTimeRoutes, 'add' | 'take' | 'remove'>
+  readonly runTimeRoutes: Pick<RunTimeRoutes, 'add' | 'take' | 'remove' | 'drop'>
   readonly views: Pick<Views, 'clear'>
   /** Uses the certificate files as they are now. Returns false where there are none. Throws ConfigError. */
   readonly renewCertificates: () => boolean
@@ -63,7 +63,7 @@ export function createServerCommands(options: ServerCommandsOptions): ServerComm
     followers: {
       'routes.reload': reload,
       'routes.add': ({ command }) => runTimeRoutes.take(command.record),
-      'routes.delete': ({ command }) => runTimeRoutes.remove(command.name),
+      'routes.delete': ({ command }) => runTimeRoutes.drop(command.name),
       'cache.clear': () => views.clear(),
       'certificates.reload': renewCertificates,
     },

@@ -10,6 +10,7 @@ import type { Command } from '../control/commands.ts'
 import type { AdminState, Change, WholeCommandType } from '../control/relay.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { TimedTrace } from '../log/timed-trace.ts'
+import { withChange } from './missed-changes.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 
 /** A worker as control sees it. */
@@ -53,14 +54,19 @@ export interface ControlHost {
 interface Turn {
   readonly member: Member
   readonly begin: () => void
+  /** The change that was made in it, once it is on its way to all. */
+  shared?: Promise<unknown>
 }
+
+/** What is loading takes a change up when it has loaded, which may take long: as good as for ever. */
+const bootMs = 2 ** 31 - 1
 
 /** Makes the primary's part. */
 export function createControlHost(options: ControlHostOptions): ControlHost {
   const { log, trace, patienceMs = 10_000 } = options
   const members = new Set<Member>()
   const turns: Turn[] = []
-  let changes: Change[] = []
+  let changes: readonly Change[] = []
   let admin: AdminState | undefined
 
   /** The first of the list has the turn. */
@@ -70,33 +76,32 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
     turns[0]?.begin()
   }
 
-  function leave(member: Member): void {
+  async function leave(member: Member): Promise<void> {
     members.delete(member)
-    if (turns[0]?.member === member) {
+    const turn = turns[0]
+    for (let at = turns.length - 1; at > 0; at -= 1) if (turns[at]?.member === member) turns.splice(at, 1)
+    if (turn?.member !== member) return
+    if (turn.shared === undefined) {
       log.warn(`process ${member.number} ended in the middle of a change: reload the routes to be sure that all processes agree`)
     }
-    const wasFirst = turns[0]?.member === member
-    for (let at = turns.length - 1; at >= 0; at -= 1) if (turns[at]?.member === member) turns.splice(at, 1)
-    if (wasFirst) turns[0]?.begin()
+    await turn.shared?.catch(() => undefined) // Who shared it is gone.
+    endTurn(member)
   }
 
   function keep(change: Change): void {
     const { command } = change
     if (change.admin !== undefined) admin = change.admin
-    if (command.type === 'routes.reload') changes = []
-    if (command.type === 'routes.delete') changes.push(change)
-    // One that is to last is found in its file.
-    if (command.type === 'routes.add' && !(command as Command<'routes.add'>).persist) changes.push(change)
+    changes = withChange(changes, change)
     if (command.type === 'trace.set') {
       const { module, enabled, ttlSeconds } = command as Command<'trace.set'>
       trace.set(module, enabled, ttlSeconds)
     }
   }
 
-  async function takeUp(member: Member, change: Change): Promise<string | undefined> {
+  async function takeUp(member: Member, change: Change, withinMs: number): Promise<string | undefined> {
     const patience = new AbortController()
-    const late = delay(patienceMs, undefined, { signal: patience.signal }).then(
-      () => Promise.reject(new Error(`it did not answer within ${patienceMs / 1000} s`)),
+    const late = delay(withinMs, undefined, { signal: patience.signal }).then(
+      () => Promise.reject(new Error(`it did not answer within ${withinMs / 1000} s`)),
       () => undefined,
     )
     try {
@@ -118,8 +123,8 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
     options.onChange(change, from)
     const others = [...members].filter((member) => member !== from)
     const waited = others.filter((member) => member.serving)
-    for (const member of others) if (!member.serving) void takeUp(member, change)
-    const lines = await Promise.all(waited.map((member) => takeUp(member, change)))
+    for (const member of others) if (!member.serving) void takeUp(member, change, bootMs)
+    const lines = await Promise.all(waited.map((member) => takeUp(member, change, patienceMs)))
     return lines.filter((line) => line !== undefined)
   }
 
@@ -135,9 +140,13 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
         })
       })
       peer.on('control.end', () => endTurn(member))
-      peer.on('control.share', (change) => shareFrom(member, change as Change))
+      peer.on('control.share', (change) => {
+        const shared = shareFrom(member, change as Change)
+        if (turns[0]?.member === member) turns[0].shared = shared
+        return shared
+      })
       peer.on('control.ask', (command) => options.ask(command as Command<WholeCommandType>))
-      return { changes: [...changes], ...(admin !== undefined && { admin }) }
+      return { changes, ...(admin !== undefined && { admin }) }
     },
     spread: (change) => shareFrom(undefined, change),
   }

@@ -78,6 +78,11 @@ export class RunTimeRoutes {
     return registry.remove(name) || forgotten
   }
 
+  /** Removes a route that another process of the server has removed, from `admin.json` as well. */
+  drop(name: string): void {
+    this.#options.registry.remove(name)
+  }
+
   #rules(middleware: MiddlewareSet): RecordRules {
     return {
       root: this.#options.root,

@@ -99,6 +99,29 @@ describe('control over processes', () => {
     assert.deepEqual(lines, ['process 1 ended in the middle of a change: reload the routes to be sure that all processes agree'])
   })
 
+  it('has nothing to say of one that ends when its change is on its way, and then goes on with the next turn', async () => {
+    const { join, lines } = makeHost()
+    let free: () => void = () => {}
+    const held = new Promise<void>((resolve) => (free = resolve))
+    let asked = false
+    const [one, two] = [join(1), join(2, () => ((asked = true), held))]
+    await one.relay.turn()
+    const lost = one.relay.share(added('a')).catch((error: Error) => error.name)
+    let begun = false
+    const next = two.relay.turn().then((end) => {
+      begun = true
+      end()
+    })
+    while (!asked) await new Promise((resolve) => setImmediate(resolve))
+    one.close()
+    assert.equal(await lost, 'DisconnectedError')
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(begun, false)
+    free()
+    await next
+    assert.deepEqual([two.taken, lines], [[added('a')], []])
+  })
+
   it('names a process that cannot take up a change, and gives it up', async () => {
     const { join, lines, diverged } = makeHost()
     const [one, , three] = [
@@ -143,6 +166,19 @@ describe('control over processes', () => {
     assert.deepEqual(two.taken, [added('a')])
   })
 
+  it('lets one that is still loading take as long for a change as it takes to load', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { join, diverged } = makeHost()
+    let free: () => void = () => {}
+    const loaded = new Promise<void>((resolve) => (free = resolve))
+    const [one, two] = [join(1), join(2, () => loaded, false)]
+    assert.deepEqual(await one.relay.share(added('a')), [])
+    t.mock.timers.tick(3_600_000)
+    free()
+    while (two.taken.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(diverged, [])
+  })
+
   it('keeps for those that come later what the files do not hold', async () => {
     const { join } = makeHost()
     const admin = { user: 'root', password: 'hash', secret: 's', keySaved: true }
@@ -150,6 +186,10 @@ describe('control over processes', () => {
       [[added('a'), deleted('b'), added('kept', true)], [added('a'), deleted('b')]],
       [[{ command: { type: 'cache.clear' } }, { command: { type: 'bench.start' } }], [added('a'), deleted('b')]],
       [[reloaded], []],
+      [[deleted('a'), added('a')], [deleted('a'), added('a')]],
+      [[deleted('a'), added('a')], [deleted('a'), added('a')]],
+      [[added('b'), deleted('b')], [deleted('a'), added('a')]],
+      [[deleted('a'), added('a', true)], []],
       [[deleted('a'), added('a')], [deleted('a'), added('a')]],
       [[{ command: { type: 'admin.secret' }, admin }], [deleted('a'), added('a')]],
     ]

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
@@ -216,6 +216,22 @@ describe('several processes', () => {
     assert.ok(lines.some((line) => line.endsWith('[app] the last line')))
     assert.ok(lines.some((line) => line.includes('[FATAL] [error] uncaughtException: on purpose')))
     assert.equal(lines.filter((line) => /\[ERROR\] \[server\] process \d ended: with status 1; another takes its place/.test(line)).length, 1)
+  })
+
+  it('keep a route that was deleted and then added to last, when one of them is replaced', async (t) => {
+    const server = await startSeveral(t, count, changing)
+    const before = await server.clients()
+    const [one] = [...before.values()] as [ProcessClient]
+    const kept = { body: JSON.stringify({ ...(JSON.parse(route('kept')) as object), persist: true }) }
+    const name = { body: JSON.stringify({ name: 'kept' }) }
+    for (const [path, asked] of [['add', kept], ['delete', name], ['add', kept]] as const) {
+      assert.equal((await one.ask(`/svc-routes/${path}`, asked)).status, 200)
+    }
+    process.kill([...before.keys()][1] as number, 'SIGKILL')
+    await until(() => server.stdout().includes('another takes its place'))
+    const after = await server.clients()
+    assert.deepEqual(await agreed(after, '/kept'), ['200 same'])
+    assert.match(readFileSync(join(server.folder, 'routes', 'admin.json'), 'utf8'), /"kept"/)
   })
 
   it('write every line of theirs once into one file, also over a rotation from outside', async (t) => {

@@ -128,6 +128,14 @@ test('removes a route from the table and from admin.json, and says whether there
   assert.equal(routes.remove('a'), true, 'one that was left out at the start, say')
 })
 
+test('what another process has removed goes from the table alone: the file may have it anew by now', async () => {
+  const { routes, registry, file } = make()
+  await routes.add(a, true)
+  routes.drop('a')
+  assert.equal(registry.size, 1)
+  assert.equal((JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length, 1)
+})
+
 test('what cannot be removed from admin.json stays in the table', async () => {
   const { routes, registry, file } = make()
   await routes.add(a, true)
