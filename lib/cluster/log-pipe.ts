@@ -14,8 +14,8 @@ import type { LogTarget } from '../log/log-file.ts'
 export const logFds = { general: 4, access: 5 } as const
 
 const lengthBytes = 4
-/** More than an appender ever writes at once, so what claims more is no batch. */
-const maxBatchBytes = 2 ** 24
+/** More than any text has, so what claims more is no batch: something else has been written into the pipe. */
+const maxBatchBytes = 2 ** 31
 
 /** The end of the worker. */
 export class PipeTarget implements LogTarget {
@@ -55,10 +55,11 @@ export class PipeTarget implements LogTarget {
 /**
  * The end of the primary: gives each batch as text.
  * @param take is given whole lines
+ * @param onGarbage called when something else than batches comes, at most once: nothing is read any more
  * @returns resolves when the pipe has ended; with the bytes of a batch that its writer, being killed, did not end: its
  *   whole lines have been given
  */
-export function readLogPipe(pipe: Readable, take: (lines: string) => void): Promise<number> {
+export function readLogPipe(pipe: Readable, take: (lines: string) => void, onGarbage: () => void): Promise<number> {
   let chunks: Buffer[] = []
   let held = 0
   let wanted = lengthBytes
@@ -70,7 +71,6 @@ export function readLogPipe(pipe: Readable, take: (lines: string) => void): Prom
       wanted = lengthBytes
     } else {
       wanted = bytes.readUInt32BE()
-      if (wanted > maxBatchBytes) throw new RangeError(`A log pipe has a batch of ${wanted} bytes`)
     }
     inBatch = !inBatch
   }
@@ -84,6 +84,10 @@ export function readLogPipe(pipe: Readable, take: (lines: string) => void): Prom
       const [part, rest] = [bytes.subarray(0, wanted), bytes.subarray(wanted)]
       bytes = rest
       handOver(part)
+    }
+    if (wanted > maxBatchBytes) {
+      onGarbage()
+      pipe.destroy()
     }
     chunks = [bytes]
     held = bytes.length

@@ -25,7 +25,7 @@ function written(batches: readonly string[]): Buffer {
 async function read(chunks: readonly Buffer[]): Promise<{ readonly taken: string[]; readonly torn: number }> {
   const pipe = new PassThrough()
   const taken: string[] = []
-  const ended = readLogPipe(pipe, (lines) => taken.push(lines))
+  const ended = readLogPipe(pipe, (lines) => taken.push(lines), assert.fail)
   for (const chunk of chunks) {
     if (!pipe.write(chunk)) await once(pipe, 'drain')
   }
@@ -64,6 +64,22 @@ describe('a log pipe', () => {
     for (const [cut, taken, torn] of rows) {
       assert.deepEqual(await read([bytes.subarray(0, bytes.length - cut)]), { taken, torn }, `cut ${cut}`)
     }
+  })
+
+  it('takes a line of 20 MB', async () => {
+    const line = `${'x'.repeat(20 * 2 ** 20)}\n`
+    const { taken } = await read([written([line, 'short\n'])])
+    assert.ok(taken.length === 2 && taken[0] === line)
+  })
+
+  it('reads no further than to what is no batch, and says so once', async () => {
+    const pipe = new PassThrough()
+    const taken: string[] = []
+    let garbage = 0
+    const ended = readLogPipe(pipe, (lines) => taken.push(lines), () => (garbage += 1))
+    pipe.write(Buffer.concat([written(['first\n']), Buffer.alloc(100, 0xff)]))
+    await ended
+    assert.deepEqual([taken, garbage], [['first\n'], 1])
   })
 
   it('takes what an appender writes', async () => {
