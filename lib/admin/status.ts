@@ -81,7 +81,7 @@ export interface RequestCounts {
 
 /** One of several processes: what it adds to the sums. */
 export type ProcessStatus =
-  | { readonly id: string; readonly pid: number; readonly responding: false }
+  | { readonly id: string; readonly pid: number; readonly responding: false; readonly starting?: true }
   | {
       readonly id: string
       readonly pid: number
@@ -157,8 +157,8 @@ function partsOf(processes: readonly ProcessFigures[]): Pick<Status, 'processes'
   }
 }
 
-function partOf({ id, pid, responding, requests, now, eventLoop }: ProcessFigures): ProcessStatus {
-  if (!responding) return { id, pid, responding }
+function partOf({ id, pid, responding, starting, requests, now, eventLoop }: ProcessFigures): ProcessStatus {
+  if (!responding) return { id, pid, responding, ...(starting === true && { starting }) }
   const { http, ws, sse, longpoll } = now.pools
   return {
     id,

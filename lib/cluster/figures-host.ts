@@ -30,8 +30,11 @@ export interface FiguresHostOptions {
 }
 
 export interface FiguresHost {
-  /** Counts a worker in until its channel closes. To be called before anything comes from it. */
-  attach(peer: Peer, identity: WorkerIdentity): void
+  /**
+   * Counts a worker in until its channel closes. To be called before anything comes from it.
+   * @returns to be called when it can be asked: until then it is shown as one that is starting
+   */
+  attach(peer: Peer, identity: WorkerIdentity): () => void
   /**
    * Begins a new bench window for the primary and for the ended. To be called before the workers are told to.
    * @param begun the worker that has begun its own already
@@ -46,6 +49,7 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
   const history = createHistory({ sample, everyMs: sampleEveryMs })
+  const begun = (): KnownProcess[] => [...workers].filter(({ starting }) => !starting)
 
   function question<Answer>(name: string, take: (worker: KnownProcess, answered: unknown) => Answer): Ask<KnownProcess, Answer> {
     const reportOf = (worker: KnownProcess, error: unknown): void => report(`Cannot read the figures of ${worker.name}`, error)
@@ -59,14 +63,14 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
   const askRequests = question(askWorker.requests, (_, answered) => answered as readonly RecentRequest[])
 
   async function figures(): Promise<readonly ProcessFigures[]> {
-    const answered = await askFigures(workers)
+    const answered = await askFigures(begun())
     const primary: ProcessFigures = { ...own.figures(), id: 'primary', role: 'primary', pid: process.pid, responding: true }
     const byId = [...workers].sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true }))
     return [primary, ...byId.map((worker) => worker.figuresOf(answered.has(worker))), ...ended.figures()]
   }
 
   async function sample(): Promise<Sample> {
-    await askChanges(workers)
+    await askChanges(begun())
     const intervals = [...workers, ended].flatMap((each) => each.giveIntervals())
     const { seconds } = own.takeInterval().requests
     const gauges = sumOf([own.gauges(), ...Array.from(workers, ({ gauges }) => gauges)])
@@ -79,11 +83,11 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
       workers.add(worker)
       peer.on(askPrimary.figures, figures)
       peer.on(askPrimary.lines, async () => {
-        const answers = await askLines(workers)
+        const answers = await askLines(begun())
         return [own.lines(), ended.lines, ...answers.values()]
       })
       peer.on(askPrimary.requests, async () => {
-        const answers = await askRequests(workers)
+        const answers = await askRequests(begun())
         return [ended.requests, ...answers.values()]
       })
       peer.on(askPrimary.history, () => history.snapshot())
@@ -93,6 +97,9 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
         workers.delete(worker)
         ended.add(worker)
       })
+      return () => {
+        worker.starting = false
+      }
     },
     resetWindow(begun) {
       own.resetWindow()

@@ -20,6 +20,8 @@ export interface WorkerIdentity {
 export class KnownProcess {
   /** This side of its channel. */
   readonly peer: Peer
+  /** Whether it cannot be asked yet. */
+  starting = true
   readonly #identity: WorkerIdentity
   readonly #routes = new Map<string, RouteFigures>()
   #figures: Figures = noFigures
@@ -98,6 +100,6 @@ export class KnownProcess {
 
   /** The same, and which worker it is. */
   figuresOf(responding: boolean): ProcessFigures {
-    return { ...this.figures, ...this.#identity, role: 'worker', responding }
+    return { ...this.figures, ...this.#identity, role: 'worker', responding, starting: this.starting }
   }
 }

@@ -37,6 +37,8 @@ export interface ProcessFigures extends Figures {
   readonly pid: number
   /** False: it did not answer in time, and these are its last known figures. */
   readonly responding: boolean
+  /** True: it has not been asked, since it is loading the application. */
+  readonly starting?: boolean
 }
 
 /** What happened in a process since it was last asked. */

@@ -139,6 +139,7 @@ describe('the monitor', { concurrency: 3 }, () => {
         makeProcess('primary', 4242),
         { ...busy, requests: { total: 12_345, errors: 2, active: 3 }, pool_http: { busy: 64, queue: 9, alert: true } },
         { id: '2', pid: 4244, responding: false },
+        { id: '3', pid: 4245, responding: false, starting: true },
       ],
       processes_ended: { count: 2, requests: { total: 678, errors: 1 } },
     }
@@ -147,12 +148,13 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual((await rowsOf(page, 'processes')).slice(1), [
       '1|4243|1 d 02 h|12,345|2|22.0|64|9|6|5|2|7|11.0|25 %|80',
       '2|4244|no answer|–|–|–|–|–|–|–|–|–|–|–|–',
+      '3|4245|starting|–|–|–|–|–|–|–|–|–|–|–|–',
     ])
     const states = "[...document.querySelectorAll('#processes [data-state]:not([data-state=\"\"])')]"
     const outstanding = await page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
-    assert.deepEqual(outstanding, [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad']])
+    assert.deepEqual(outstanding, [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd']])
     assert.equal(await page.text('#processes-ended'), '2 ended, with 678 requests')
-    assert.match(await page.text('#facts'), /process 4242 and 2 workers/)
+    assert.match(await page.text('#facts'), /process 4242 and 3 workers/)
     await page.look({ width: 360, height: 740, dark: false })
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
     figures.status = alone

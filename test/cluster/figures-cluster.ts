@@ -89,8 +89,9 @@ function startWorker(t: Pick<TestContext, 'after'>, host: FiguresHost, id: strin
   const lines: LogLine[] = []
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
   const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), () => lines)
-  host.attach(createPeer(here), { id, pid: 100 + Number(id) })
+  const begun = host.attach(createPeer(here), { id, pid: 100 + Number(id) })
   const processes = createClusterProcesses(createPeer(gated.port), own)
+  begun()
   return {
     processes,
     metrics,
@@ -120,7 +121,7 @@ function gate(port: MemoryPort): { port: PeerPort; hang: () => void; resume: () 
   let listener: (message: unknown) => void = () => {}
   port.onMessage((message) => (isHanging ? void kept.push(message) : listener(message)))
   const gated: PeerPort = {
-    send: (message) => port.send(message),
+    send: (message, written) => port.send(message, written),
     onMessage: (given) => {
       listener = given
     },

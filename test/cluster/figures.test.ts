@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { statusOf, type Status } from '../../lib/admin/status.ts'
+import { createPeer } from '../../lib/cluster/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { totalsOf } from '../../lib/metrics/totals.ts'
 import { primaryLine, startCluster, turns, type Worker } from './figures-cluster.ts'
+import { memoryPorts } from './memory-ports.ts'
 
 async function statusBy(worker: Worker): Promise<Status> {
   return statusOf('prod', await worker.processes.figures())
@@ -257,6 +259,17 @@ describe('the figures of several processes', () => {
     assert.equal(requests.length, 100)
     const times = requests.map(({ time }) => time)
     assert.deepEqual(times, [...times].sort((a, b) => a - b))
+  })
+
+  it('a worker that is starting is not asked, so nobody waits for it, and is shown as one', async (t) => {
+    const { host, workers, problems } = startCluster(t, 1)
+    const [first] = workers as [Worker]
+    host.attach(createPeer(memoryPorts()[0]), { id: '2', pid: 102 })
+    const { processes = [] } = await statusBy(first)
+    assert.deepEqual(processes[2], { id: '2', pid: 102, responding: false, starting: true })
+    await first.processes.lines()
+    await first.processes.requests()
+    assert.deepEqual(problems, [])
   })
 
   it('a worker whose figures cannot be read is reported, and counts as one that does not answer', async (t) => {
