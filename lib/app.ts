@@ -78,8 +78,11 @@ export interface App extends SetupApp {
   start(): Promise<Address>
   /** Takes up what another process of this server has carried out. Rejects when this one cannot. */
   follow(change: Change): Promise<void>
-  /** Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed. */
-  stop(): Promise<void>
+  /**
+   * Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed.
+   * @param drains whether it serves on for `server.drain_delay_s` first; true unless given
+   */
+  stop(drains?: boolean): Promise<void>
   /** Whether a stop has begun, whoever asked for it. */
   readonly stopping: boolean
   /** Resolves when a stop is done. */
@@ -312,7 +315,7 @@ export function createApp(options: AppOptions = {}): App {
     control,
     follow: takeUp,
     start,
-    stop: () => stop.begin(),
+    stop: (drains) => stop.begin(drains),
     get stopping() {
       return stop.begun
     },

@@ -32,8 +32,11 @@ export interface StopOptions {
 }
 
 export interface Stop {
-  /** Begins the stop, or joins the one that is under way. Resolves when it is done; never rejects. */
-  begin(): Promise<void>
+  /**
+   * Begins the stop, or joins the one that is under way. Resolves when it is done; never rejects.
+   * @param drains whether the drain delay is waited for; true unless given
+   */
+  begin(drains?: boolean): Promise<void>
   /** Resolves when a stop is done. */
   readonly done: Promise<void>
   /** Whether a stop has begun. */
@@ -52,11 +55,11 @@ export function createStop(options: StopOptions): Stop {
     resolveDone = resolve
   })
 
-  async function run(): Promise<void> {
+  async function run(drains: boolean): Promise<void> {
     const deadline = performance.now() + timeoutMs
     const answerMs = timeoutMs * 0.9
     const cutAt = performance.now() + answerMs
-    if (listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
+    if (drains && listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     options.onDrain()
     listener.closeIdle() // From now on each is given its time.
@@ -79,11 +82,11 @@ export function createStop(options: StopOptions): Stop {
   }
 
   return {
-    begin: () => {
+    begin: (drains = true) => {
       if (!begun) {
         begun = true
         options.onBegin()
-        void run()
+        void run(drains)
       }
       return done
     },

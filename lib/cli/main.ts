@@ -7,7 +7,7 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
-import { processCount } from '../cluster/process-count.ts'
+import { numberVariable, processCount, takeProcessNumber } from '../cluster/process-count.ts'
 import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
 import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
@@ -17,9 +17,6 @@ import { version } from '../version.ts'
 import { isFileError, textOfFileError } from './failure.ts'
 import { handleUncaught, logFatal } from './uncaught.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
-
-/** Tells a worker its number; its primary sets it. */
-const workerNumber = 'SVC_PROCESS'
 
 /** A line for the log of a module. */
 interface Note {
@@ -69,9 +66,8 @@ export async function main(args: readonly string[]): Promise<void> {
       return
     }
     case 'start': {
-      const number = process.env[workerNumber]
-      delete process.env[workerNumber]
-      await (number === undefined ? start(options) : startWorker(Number(number)))
+      const number = takeProcessNumber(process.env)
+      await (number === undefined ? start(options) : startWorker(number))
     }
   }
 }
@@ -139,7 +135,7 @@ async function start(options: CommandOptions): Promise<void> {
 /** Runs one of several processes. */
 async function startWorker(number: number): Promise<void> {
   if (process.send === undefined) {
-    process.stderr.write(`${workerNumber} is set, which the first of several processes sets for the others: unset it\n`)
+    process.stderr.write(`${numberVariable} is set, which the first of several processes sets for the others: unset it\n`)
     process.exitCode = exitStatus.usage
     return
   }

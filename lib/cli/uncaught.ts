@@ -13,7 +13,7 @@ export function handleUncaught(app: App, status: number): void {
 }
 
 /** Says on standard error too why the server ends, when its log does not go to the console. */
-export function logFatal(app: App, module: string, message: string, thrown: unknown): void {
+export function logFatal(app: Pick<App, 'logger' | 'config'>, module: string, message: string, thrown: unknown): void {
   app.logger(module).fatal(message, thrown)
   if (!app.config['log.console']) process.stderr.write(`${message}\n`)
 }

@@ -5,7 +5,9 @@
  * to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
  */
 import type { App, AppOptions } from '../app.ts'
+import type { Peer } from '../cluster/peer.ts'
 import { joinPrimary } from '../cluster/worker.ts'
+import { withGroups } from '../config/groups.ts'
 import { isFileError } from './failure.ts'
 import { handleUncaught, logFatal } from './uncaught.ts'
 
@@ -22,36 +24,47 @@ export interface Statuses {
  * @param createApp given, so that it is the one that the command line has loaded
  */
 export async function runWorker(number: number, createApp: (options: AppOptions) => App, statuses: Statuses): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   let resolveApp: (app: App) => void = () => {}
   const made = new Promise<App>((resolve) => {
     resolveApp = resolve
   })
-  const { options, peer } = await joinPrimary(number, {
+  const joining = joinPrimary(number, {
     follow: async (change) => (await made).follow(change),
     apply: async (command) => void (await (await made).control.apply(command)),
-    stop: () => void made.then((app) => app.stop()),
+    stop: (drains) => void made.then((app) => app.stop(drains)),
   })
-  const app = createApp(options)
-  resolveApp(app)
-  handleUncaught(app, statuses.failed)
-  for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
-  process.on('SIGTERM', () => {
-    peer.tell('process.ends')
-    void app.stop()
-  })
-  void peer.closed.then(() => {
-    if (!app.stopping) app.logger('server').fatal('the primary process is gone: stopping')
-    void app.stop()
-  })
+  // There is nothing to lose yet, and nobody to say it to.
+  const { options, peer, logs } = await joining.catch(() => process.exit(statuses.failed))
+  let app: App | undefined
   let status = statuses.ok
   try {
+    app = createApp(options)
+    resolveApp(app)
+    handleEnds(app, peer, statuses)
     await Promise.race([app.start().then((address) => peer.tell('process.serves', address)), app.stopped])
     await app.stopped
   } catch (error) {
     status = isFileError(error) ? statuses.config : statuses.failed
     const message = error instanceof Error ? error.message : String(error)
-    logFatal(app, 'server', message, isFileError(error) ? undefined : error)
-    await app.stop()
+    const speaker = app ?? { logger: logs.module, config: withGroups(options.loaded.config) }
+    logFatal(speaker, 'server', message, isFileError(error) ? undefined : error)
+    if (app === undefined) logs.close()
+    else await app.stop()
   }
   setImmediate(() => process.exit(status)) // What was told last goes at the end of this turn.
+}
+
+/** Neither a SIGTERM for this process alone nor the end of the primary is a reason to serve on: others do, or none can. */
+function handleEnds(app: App, peer: Peer, statuses: Statuses): void {
+  handleUncaught(app, statuses.failed)
+  process.on('SIGTERM', () => {
+    peer.tell('process.ends')
+    void app.stop(false)
+  })
+  void peer.closed.then(() => {
+    // Nobody writes the log any more.
+    if (!app.stopping) process.stderr.write('the primary process is gone: stopping\n')
+    void app.stop(false)
+  })
 }

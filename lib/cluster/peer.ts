@@ -23,14 +23,22 @@ export interface Peer {
    * @throws Error for a name that has a handler
    */
   on(name: string, handler: (taken: unknown) => unknown): void
+  /**
+   * About how many characters of text wait here for the other side to read them. They are few, unless it hangs or is told
+   * more than it can read.
+   */
+  readonly backlog: number
   /** Resolves when the channel has closed. */
   readonly closed: Promise<void>
 }
 
 /** What carries the messages of a peer, in order, each whole or not at all. */
 export interface PeerPort {
-  /** @throws TypeError for what cannot be sent: nothing was */
-  send(message: unknown): void
+  /**
+   * @param written called when the system has taken the message, so that it is no longer kept here
+   * @throws TypeError for what cannot be sent: nothing was
+   */
+  send(message: unknown, written: () => void): void
   /** Sets who is called with each message; set once. */
   onMessage(listener: (message: unknown) => void): void
   /** Sets who is called when no message comes or goes any more; set once. */
@@ -94,7 +102,7 @@ export function workerPort(): PeerPort {
     ...port,
     onMessage: (listener) => {
       ipc.on('message', listener)
-      port.send(greeting)
+      port.send(greeting, () => {})
     },
   }
 }
@@ -118,11 +126,12 @@ export function portOf(child: IpcProcess | { readonly process: IpcProcess }): Pe
 function openPort(ipc: IpcProcess): Pick<PeerPort, 'send' | 'onClose'> {
   const send = ipc.send?.bind(ipc)
   if (send === undefined) throw new Error('Cannot open a port: the process has no IPC channel')
-  const written = (error: Error | null): void => {
-    if (error !== null && ipc.connected) ipc.disconnect()
-  }
   return {
-    send: (message) => void send(message, undefined, undefined, written),
+    send: (message, written) =>
+      void send(message, undefined, undefined, (error) => {
+        if (error !== null && ipc.connected) ipc.disconnect()
+        written()
+      }),
     onClose: (listener) => void (ipc.connected ? ipc.on('disconnect', listener) : setImmediate(listener)),
   }
 }
@@ -134,6 +143,7 @@ class ChannelPeer implements Peer {
   readonly #handlers = new Map<string, (taken: unknown) => unknown>()
   readonly #waiting = new Map<number, Waiting>()
   #entries: Entry[] = []
+  #backlog = 0
   #calls = 0
   #isOpen = true
   #isReady: boolean
@@ -173,6 +183,10 @@ class ChannelPeer implements Peer {
     this.#handlers.set(name, handler)
   }
 
+  get backlog(): number {
+    return this.#backlog
+  }
+
   #add(entry: Entry): void {
     if (!this.#isOpen) return
     this.#entries.push(entry)
@@ -184,7 +198,7 @@ class ChannelPeer implements Peer {
     this.#entries = []
     if (!this.#isOpen) return
     try {
-      this.#port.send([tag, ...entries])
+      this.#send(entries)
     } catch (error) {
       // One of them cannot be sent, and must not keep back the others.
       for (const entry of entries) this.#sendAlone(entry)
@@ -193,13 +207,19 @@ class ChannelPeer implements Peer {
 
   #sendAlone(entry: Entry): void {
     try {
-      this.#port.send([tag, entry])
+      this.#send([entry])
     } catch (error) {
       const [id] = entry
       if (id > 0) this.#settle(id)?.reject(error as Error) // JSON throws Errors, unless a toJSON does not.
       else if (id < 0) this.#add(failure(id, error))
       else this.#onError(error)
     }
+  }
+
+  #send(entries: readonly Entry[]): void {
+    const length = textLength(entries)
+    this.#port.send([tag, ...entries], () => (this.#backlog -= length))
+    this.#backlog += length
   }
 
   #receive(message: unknown): void {
@@ -248,6 +268,12 @@ class ChannelPeer implements Peer {
     for (const { reject } of this.#waiting.values()) reject(disconnected())
     this.#waiting.clear()
   }
+}
+
+/** The texts in lists, and in lists in them. What an answer has in its objects is not counted: who hangs asks nothing. */
+function textLength(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  return Array.isArray(value) ? value.reduce((sum: number, part) => sum + textLength(part), 0) : 0
 }
 
 function failure(id: number, error: unknown): Entry {

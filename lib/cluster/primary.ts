@@ -17,10 +17,12 @@ import { hostBroker } from './broker-host.ts'
 import { createControlHost, type Member } from './control-host.ts'
 import { createFiguresHost } from './figures-host.ts'
 import type { Joining } from './joining.ts'
+import { DisconnectedError } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
 import { hostSessions } from './session-host.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 import { hostThrottle } from './throttle.ts'
+import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
 export interface PrimaryOptions {
@@ -45,7 +47,10 @@ export interface Primary {
   stop(): void
   /** Ends all workers at once. */
   kill(): void
-  /** Lets the workers carry out a command that a signal asks for. Rejects with what went wrong. */
+  /**
+   * Lets the workers carry out a command that a signal asks for, as soon as one of them serves. Rejects with what went
+   * wrong.
+   */
   apply(command: Command<'routes.reload' | 'certificates.reload'>): Promise<void>
   /** Opens the log files anew. */
   reopenLogs(): void
@@ -89,21 +94,29 @@ export function startPrimary(options: PrimaryOptions): Primary {
     () => logs.recent.list(),
   )
   const figures = createFiguresHost({ own, report: (message, error) => log.error(message, error) })
+  const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   let address: Address | undefined
+  let someServes: () => void
+  const served = new Promise<void>((resolve) => {
+    someServes = resolve
+  })
 
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)
     const { peer } = worker
     const member = { number, peer, serving: false }
     for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
-    figures.attach(peer, { id: String(number), pid: worker.pid })
+    const canBeAsked = figures.attach(peer, { id: String(number), pid: worker.pid })
+    watch.attach({ number, peer, kill: worker.kill })
     peer.on('process.join', () => joining(member))
     peer.on('process.begins', () => {
       member.serving = true
+      canBeAsked()
     })
     peer.on('process.serves', (at) => {
       address ??= at as Address // As the listener of the worker gives it.
       supervisor.serves(number)
+      someServes()
     })
     peer.on('process.ends', () => supervisor.ends(number))
     return worker
@@ -157,13 +170,17 @@ export function startPrimary(options: PrimaryOptions): Primary {
     stop,
     kill: () => supervisor.kill(),
     apply: async (command) => {
-      const first = supervisor.places.find(({ serving }) => serving)?.worker
+      await served
+      const first = supervisor.places.find((place) => place.serving && !place.ending && watch.answers(place.number))?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
-      await first.peer.call('process.apply', command)
+      await first.peer.call('process.apply', command).catch((error: Error) => {
+        if (!(error instanceof DisconnectedError)) throw error
+        throw new Error(`Cannot carry out ${command.type}: the process that began it has ended`, { cause: error })
+      })
     },
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then((status) => {
-      for (const part of [trace, events, sessions, figures, eventLoop]) part.close()
+      for (const part of [trace, events, sessions, figures, watch, eventLoop]) part.close()
       return status
     }),
   }

@@ -30,6 +30,8 @@ export interface Place {
   readonly worker: WorkerProcess | undefined
   /** Whether it answers requests. */
   readonly serving: boolean
+  /** Whether its end was asked for. */
+  readonly ending: boolean
 }
 
 export interface Supervisor {
@@ -93,12 +95,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     slot.worker = undefined
     slot.serving = false
     if (stopping) return endIfEmpty()
-    const how = describe(ending)
-    if (!wasReady) return giveUp(`process ${slot.number} ended before it served: ${how}`, ending.status ?? 1)
     if (slot.ending) {
       log.info(`process ${slot.number} has stopped: another takes its place`)
       return start(slot)
     }
+    const how = describe(ending)
+    // A status of 0 would say that the server was asked to stop.
+    if (!wasReady) return giveUp(`process ${slot.number} ended before all served: ${how}`, ending.status || 1)
     slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
     const what = `process ${slot.number} ended: ${how}`
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
@@ -118,27 +121,29 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     log.fatal(`${message}: the server is stopped`)
     status = withStatus
     options.onGivenUp()
-    void stop()
+    void stop(false)
   }
 
   function endIfEmpty(): void {
     if (slots.every(({ worker }) => worker === undefined)) resolveDone(status)
   }
 
-  function stop(): Promise<number> {
+  /** @param isAskedFor false: there is little left to serve, so no load balancer is given the time to take note */
+  function stop(isAskedFor = true): Promise<number> {
     if (stopping) return done
     stopping = true
     for (const slot of slots) {
       clearTimeout(slot.restart)
-      if (slot.worker !== undefined) endGracefully(slot, slot.worker)
+      if (slot.worker !== undefined) endGracefully(slot, slot.worker, isAskedFor)
     }
     endIfEmpty()
     return done
   }
 
-  function endGracefully(slot: Slot, worker: WorkerProcess): void {
+  /** @param drains whether it serves on for `server.drain_delay_s`; where others serve nobody has to take note */
+  function endGracefully(slot: Slot, worker: WorkerProcess, drains: boolean): void {
     slot.ending = true
-    worker.peer.tell('process.stop')
+    worker.peer.tell('process.stop', drains)
     const timer = setTimeout(() => {
       log.warn(`process ${slot.number} did not stop in time: it is killed`)
       worker.kill('SIGKILL')
@@ -163,9 +168,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     },
     replace: (number) => {
       const slot = slots[number - 1]
-      if (slot?.worker !== undefined && !slot.ending) endGracefully(slot, slot.worker)
+      if (slot?.worker !== undefined && !slot.ending) endGracefully(slot, slot.worker, false)
     },
-    stop,
+    stop: () => stop(),
     kill: () => {
       stopping = true
       for (const { worker } of slots) worker?.kill('SIGKILL')
@@ -174,6 +179,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 }
 
-function describe({ status, signal }: Ending): string {
+function describe({ status, signal, error }: Ending): string {
+  if (error !== undefined) return `it could not be started: ${error.message}`
   return signal === null ? `with status ${status}` : `by ${signal}`
 }

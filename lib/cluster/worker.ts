@@ -2,11 +2,13 @@
  * The parts of an app that is one worker of several: what they share is reached by the channel to the primary, and log
  * lines go through the pipes.
  */
+import cluster from 'node:cluster'
 import { resolve } from 'node:path'
 import type { AppOptions } from '../app.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
-import { openLogs } from '../log/logs.ts'
+import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
 import { createClusterProcesses } from './figures.ts'
@@ -19,8 +21,9 @@ import { createClusterThrottle } from './throttle.ts'
 
 /** What this worker is made of. */
 export interface WorkerParts {
-  readonly options: AppOptions
+  readonly options: AppOptions & { readonly loaded: LoadedConfig }
   readonly peer: Peer
+  readonly logs: Logs
 }
 
 /** What the primary may ask of this worker from the moment it has joined, so before there is an app. */
@@ -29,8 +32,8 @@ export interface WorkerDuties {
   readonly follow: (change: Change) => Promise<void>
   /** Carries out a command that a signal asks for. */
   readonly apply: (command: Command) => Promise<void>
-  /** Stops gracefully. */
-  readonly stop: () => void
+  /** Stops gracefully; `drains`: serves on for `server.drain_delay_s` first. */
+  readonly stop: (drains: boolean) => void
 }
 
 /**
@@ -40,9 +43,12 @@ export interface WorkerDuties {
  */
 export async function joinPrimary(number: number, duties: WorkerDuties): Promise<WorkerParts> {
   const peer = createPeer(workerPort())
+  // Node ends a worker at once when its primary is gone, unless it is told that this was meant. Requests may be running.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   peer.on('control.follow', (change) => duties.follow(change as Change))
   peer.on('process.apply', (command) => duties.apply(command as Command))
-  peer.on('process.stop', () => duties.stop())
+  peer.on('process.stop', (drains) => duties.stop(drains as boolean))
+  peer.on('process.alive', () => {})
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
   const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, missed } = joining
   const { config } = loaded
@@ -51,7 +57,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
     general: new PipeTarget(logFds.general, resolve(logFolder, config['log.file'])),
     access: new PipeTarget(logFds.access, resolve(logFolder, config['access_log.file'])),
   })
-  const options: AppOptions = {
+  const options: WorkerParts['options'] = {
     loaded: { ...loaded, document: undefined },
     configFile,
     ...(sharedPassword !== undefined && { sharedPassword }),
@@ -74,5 +80,5 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       beforeListening: async () => void (await peer.call('process.begins')),
     },
   }
-  return { options, peer }
+  return { options, peer, logs }
 }

@@ -88,6 +88,11 @@ export const configTable = {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
     meaning: 'Processes that share the port; `auto` is one a core. See [scaling](scaling.md).',
   },
+  'server.hang_timeout_s': {
+    kind: 'integer', min: 0, max: 86_400, default: 60,
+    meaning: 'With several processes: one that has not answered the first one for so many seconds is killed, and another takes '
+      + 'its place. 0: none is.',
+  },
 
   'shared.url': {
     kind: 'string', default: '', secret: true,

@@ -40,10 +40,11 @@ class End implements MemoryPort {
     this.#isOpen = isOpen
   }
 
-  send(message: unknown): void {
+  send(message: unknown, written: () => void): void {
     const text = JSON.stringify(message)
     this.sent.push(text)
     setImmediate(() => {
+      written()
       if (this.#isOpen()) this.other?.receive(JSON.parse(text))
     })
   }

@@ -326,11 +326,68 @@ describe('the life of several processes', () => {
     assert.equal(await server.ended, 0)
   })
 
-  it('ends when the primary is killed', async (t) => {
-    const server = await startSeveral(t, count)
-    const pids = [...(await server.clients()).keys()]
+  it('ends when the primary is killed: what runs is answered', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/orphan.json': [{ name: 'orphan', url: '/orphan', action: 'orphan.mjs' }],
+      'orphan.mjs': `export default ({ log }) => {
+        log('held')
+        return new Promise((resolve) => process.once('disconnect', () => setImmediate(resolve, 'answered')))
+      }`,
+    })
+    const clients = await server.clients()
+    const [one] = [...clients.values()] as [ProcessClient]
+    const answer = one.ask('/orphan')
+    await until(() => server.lines().some((line) => line.endsWith('held')))
     server.child.kill('SIGKILL')
-    await until(() => pids.every((pid) => !isAlive(pid)))
+    assert.equal((await answer).text, 'answered')
+    await until(() => [...clients.keys()].every((pid) => !isAlive(pid)))
+  })
+
+  it('goes on without one that hangs: it is said so, killed and replaced', async (t) => {
+    const server = await startSeveral(t, count, changing, { 'server.hang_timeout_s': 2 })
+    const clients = await server.clients()
+    const [pid, other] = [...clients.keys()] as [number, number]
+    process.kill(pid, 'SIGSTOP')
+    t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'))
+    const one = clients.get(other) as ProcessClient
+    const { processes = [] } = (await one.json('/svc-status')) as Status
+    assert.equal(processes.find((each) => each.pid === pid)?.responding, false)
+    await until(() => /process \d has not answered for 2 s: it is killed\n/.test(server.stdout()))
+    await until(() => /process \d ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+    assert.ok(after.has(other))
+  })
+
+  it('is not harmed by what one of them writes into its log: a line of 20 MB, or what is no line', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/write.json': ['long', 'stray'].map((name) => ({ name, url: `/${name}`, action: `write.mjs@${name}` })),
+      'write.mjs': `import { writeSync } from 'node:fs'
+        export const long = ({ log }) => { log('x'.repeat(20_000_000)); return 'long' }
+        export const stray = () => { writeSync(4, Buffer.alloc(100, 0xff)); return 'stray' }`,
+    })
+    const clients = await server.clients()
+    const [one] = [...clients.values()] as [ProcessClient]
+    assert.equal((await one.ask('/long')).text, 'long')
+    await until(() => server.lines().some((line) => line.length > 20_000_000))
+    await one.ask('/stray').catch(() => 'killed before it could answer')
+    await until(() => /wrote into the pipe of its log what is no line: it is killed\n/.test(server.stdout()))
+    await until(() => /ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
+    assert.equal((await server.clients()).size, count)
+  })
+
+  it('a SIGHUP that comes during the start is carried out when one serves', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export const setup = (app) => {
+        if (app.process.number === 1 && globalThis.asked !== true) {
+          globalThis.asked = true
+          process.kill(process.ppid, 'SIGHUP')
+        }
+      }`,
+    })
+    await until(() => server.stdout().includes('routes reloaded'))
+    assert.doesNotMatch(server.stdout(), /ERROR/)
   })
 })
 
@@ -348,13 +405,14 @@ test('what keeps one process from starting ends all with its status', async (t) 
   const rows: readonly (readonly [files: Record<string, unknown>, config: Record<string, unknown>, status: number, said: RegExp])[] = [
     [{ 'routes/a.json': '{' }, {}, 78, /a\.json/],
     [{ 'routes/a.json': [] }, { 'server.port': port }, 1, /EADDRINUSE/],
+    [{}, { 'server.tls.cert': 'no.pem', 'server.tls.key': 'no.pem' }, 78, /FATAL\] \[server\] Cannot load .* server\.tls\.cert/],
   ]
   for (const [files, config, status, said] of rows) {
     writeFiles(folder, { 'svc.json': { app_key: 'test', 'server.processes': 2, 'server.port': 0, ...config }, ...files })
     const ended = await runLauncher(t, ['start'], { cwd: folder })
     assert.equal(ended.status, status, ended.stdout)
     assert.match(ended.stdout, said)
-    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before it served: with status ${status}: the server is stopped`))
+    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before all served: with status ${status}: the server is stopped`))
   }
 })
 

@@ -21,7 +21,7 @@ export function splitPort(
 
   function open(name: string): PeerPort {
     return {
-      send: (message) => port.send({ name, message }),
+      send: (message, written) => port.send({ name, message }, written),
       onMessage: (listener) => void listeners.set(name, listener),
       onClose: (listener) => void closeListeners.push(listener),
       ready: port.ready,

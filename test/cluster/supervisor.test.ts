@@ -36,7 +36,7 @@ function makeSupervisor(t: TestContext, count: number) {
     start: (number) => {
       const [here, there] = memoryPorts()
       const heard: string[] = []
-      createPeer(there).on('process.stop', () => heard.push('stop'))
+      createPeer(there).on('process.stop', (drains) => heard.push(drains === true ? 'stop' : 'stop at once'))
       let resolveEnded: (ending: Ending) => void
       const ended = new Promise<Ending>((resolve) => (resolveEnded = resolve))
       const worker: FakeWorker = {
@@ -46,8 +46,8 @@ function makeSupervisor(t: TestContext, count: number) {
         peer: createPeer(here),
         ended,
         kill: (signal) => heard.push(signal),
-        end: async ({ status = null, signal = null }) => {
-          resolveEnded({ status, signal })
+        end: async ({ status = null, signal = null, ...error }) => {
+          resolveEnded({ status, signal, ...error })
           await settled()
         },
       }
@@ -145,11 +145,37 @@ describe('the supervisor', () => {
     const { supervisor, started, lines, seen } = makeSupervisor(t, 2)
     supervisor.serves(1)
     await started[1]?.end({ status: 78 })
-    assert.deepEqual(started[0]?.heard, ['stop'])
+    assert.deepEqual(started[0]?.heard, ['stop at once'])
     await started[0]?.end({ status: 0 })
     assert.equal(await supervisor.done, 78)
     assert.deepEqual([started.length, seen.ready, seen.givenUp], [2, 0, 1])
-    assert.deepEqual(lines, ['FATAL process 2 ended before it served: with status 78: the server is stopped'])
+    assert.deepEqual(lines, ['FATAL process 2 ended before all served: with status 78: the server is stopped'])
+  })
+
+  it('ends with a status that is not 0 when one ends itself at the first start, as if all were well', async (t) => {
+    const { supervisor, started } = makeSupervisor(t, 1)
+    await started[0]?.end({ status: 0 })
+    assert.equal(await supervisor.done, 1)
+  })
+
+  it('replaces one that was asked to stop before all served', async (t) => {
+    const { supervisor, started, seen, serveAll } = makeSupervisor(t, 2)
+    supervisor.ends(1)
+    await started[0]?.end({ status: 0 })
+    assert.deepEqual([started.map(({ number }) => number), seen.givenUp], [[1, 2, 1], 0])
+    serveAll()
+    assert.equal(seen.ready, 1)
+  })
+
+  it('tries again later when a process cannot be started, and says why', async (t) => {
+    const { started, lines, serveAll, pass, last } = makeSupervisor(t, 2)
+    serveAll()
+    await pass(20_000)
+    await started[1]?.end({ signal: 'SIGKILL' })
+    await last().end({ error: new Error('spawn node EAGAIN') })
+    assert.equal(lines.at(-1), 'ERROR process 2 ended: it could not be started: spawn node EAGAIN; another takes its place in 100 ms')
+    await pass(100)
+    assert.equal(started.length, 4)
   })
 
   it('stops all, replaces none, and is done when the last has ended', async (t) => {
@@ -181,7 +207,7 @@ describe('the supervisor', () => {
     supervisor.replace(1)
     supervisor.replace(1)
     await settled()
-    assert.deepEqual(started[0]?.heard, ['stop'])
+    assert.deepEqual(started[0]?.heard, ['stop at once'])
     await started[0]?.end({ status: 0 })
     assert.deepEqual(started.map(({ number }) => number), [1, 2, 1])
     await pass(60_000)
