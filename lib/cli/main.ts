@@ -15,8 +15,9 @@ import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
 import { createNotifier, type Notifier } from '../systemd/notify.ts'
 import { version } from '../version.ts'
 import { isFileError, textOfFileError } from './failure.ts'
-import { handleUncaught, logFatal } from './uncaught.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
+import { handleSignals } from './signals.ts'
+import { handleUncaught, logFatal } from './uncaught.ts'
 
 /** A line for the log of a module. */
 interface Note {
@@ -113,7 +114,7 @@ async function start(options: CommandOptions): Promise<void> {
       ...(passed.fd !== undefined && { listenFd: passed.fd }),
       onStop: () => notifier.stopping(),
     })
-    handleSignals(app, notifier)
+    takeSignals(app, notifier)
     handleUncaught(app, exitStatus.failed)
     for (const { module, level, message } of notesOf(given, password, passed)) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for what the start waits for.
@@ -154,45 +155,19 @@ function notesOf(given: GivenSecret | undefined, password: GivenSecret | undefin
   return notes
 }
 
-function handleSignals(app: App, notifier: Notifier): void {
+function takeSignals(app: App, notifier: Notifier): void {
   const log = app.logger('server')
-  let stopping = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stopping) {
-        log.warn(`${signal} again: exiting at once`)
-        process.exit(exitStatus.failed)
-      }
-      stopping = true
-      log.info(`${signal}: stopping`)
-      void applyEach(app, signal, ['stop'])
-    })
-  }
-  process.on('SIGHUP', () => void reload(app, notifier))
-  process.on('SIGUSR2', () => void applyEach(app, 'SIGUSR2', ['logs.reopen']))
-}
-
-async function reload(app: App, notifier: Notifier): Promise<void> {
-  notifier.reloading()
-  const failed = await applyEach(app, 'SIGHUP', ['logs.reopen', 'certificates.reload', 'routes.reload'])
-  notifier.reloaded(failed === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
-}
-
-/**
- * What a signal asks for: each is done, whatever becomes of the others, and each failure is logged.
- * @returns how many failed
- */
-async function applyEach(app: App, signal: NodeJS.Signals, types: readonly CommandType[]): Promise<number> {
-  let failed = 0
-  for (const type of types) {
-    try {
-      await app.control.apply({ type })
-    } catch (error) {
-      failed += 1
-      app.logger('server').error(`${signal}: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error)
-    }
-  }
-  return failed
+  const apply = (type: CommandType) => () => app.control.apply({ type })
+  handleSignals({
+    log,
+    notifier,
+    stop: apply('stop'),
+    exit: () => process.exit(exitStatus.failed),
+    reload: [apply('logs.reopen'), apply('certificates.reload'), apply('routes.reload')],
+    reopenLogs: apply('logs.reopen'),
+    failed: (signal, error) =>
+      log.error(`${signal}: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error),
+  })
 }
 
 /** Ends the process once what was printed is on its way. */

@@ -3,12 +3,13 @@
  */
 import { resolve } from 'node:path'
 import { chooseAppKey } from '../app-key.ts'
-import { startPrimary, type Primary } from '../cluster/primary.ts'
+import { startPrimary } from '../cluster/primary.ts'
 import { prepareWorkers } from '../cluster/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { openLogs, type Logs } from '../log/logs.ts'
+import { openLogs } from '../log/logs.ts'
 import type { Notifier } from '../systemd/notify.ts'
 import { serverName } from '../version.ts'
+import { handleSignals } from './signals.ts'
 
 export interface RunPrimaryOptions {
   readonly loaded: LoadedConfig
@@ -53,43 +54,21 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
     },
     onStop: () => notifier.stopping(),
   })
-  handleSignals(primary, logs, notifier, options.failed)
+  const apply = (type: 'certificates.reload' | 'routes.reload') => () => primary.apply({ type })
+  handleSignals({
+    log,
+    notifier,
+    stop: primary.stop,
+    exit: () => {
+      primary.kill()
+      process.exit(options.failed)
+    },
+    reload: [primary.reopenLogs, apply('certificates.reload'), apply('routes.reload')],
+    reopenLogs: primary.reopenLogs,
+    failed: (signal, error) => log.error(`${signal}: ${(error as Error).message}`),
+  })
   const status = await primary.done
   log.info('all processes have stopped')
   await notifier.told()
   return status
-}
-
-function handleSignals(primary: Primary, logs: Logs, notifier: Notifier, failed: number): void {
-  const log = logs.module('server')
-  let stopping = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stopping) {
-        log.warn(`${signal} again: exiting at once`)
-        primary.kill()
-        process.exit(failed)
-      }
-      stopping = true
-      log.info(`${signal}: stopping`)
-      primary.stop()
-    })
-  }
-  process.on('SIGHUP', () => void reload(primary, logs, notifier))
-  process.on('SIGUSR2', () => primary.reopenLogs())
-}
-
-async function reload(primary: Primary, logs: Logs, notifier: Notifier): Promise<void> {
-  notifier.reloading()
-  primary.reopenLogs()
-  let failures = 0
-  for (const type of ['certificates.reload', 'routes.reload'] as const) {
-    try {
-      await primary.apply({ type })
-    } catch (error) {
-      failures += 1
-      logs.module('server').error(`SIGHUP: ${(error as Error).message}`)
-    }
-  }
-  notifier.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
 }
