@@ -5,7 +5,7 @@
  * the call that caused it, and who waits for that answer goes on in a microtask: it is before the listeners.
  */
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import type { Peer } from './peer.ts'
+import { DisconnectedError, type Peer } from './peer.ts'
 
 interface ChannelListener {
   readonly hear: (event: ChannelEvent) => void
@@ -87,8 +87,16 @@ class ClusterBroker implements Broker {
     this.#count(await this.#call('events.putBack', [queue, event]))
   }
 
+  /** The primary keeps nothing of what was taken. */
+  handedOut(): void {}
+
   onAvailable(queue: string, listener: () => void): Promise<Unsubscribe> {
     return this.#queues.add(queue, () => ({ hear: listener }))
+  }
+
+  /** For good: a worker without its primary stops. */
+  onCutOff(listener: (reason: Error | undefined) => void): void {
+    void this.#peer.closed.then(() => listener(new DisconnectedError('The channel to the primary has closed')))
   }
 
   /** The host does it for all. */

@@ -15,16 +15,20 @@
  * 3. `read` gives the events after `since` without a hole, the oldest first, or says that there is one: `gap`. It is
  *    true where an event after `since` may have been dropped, and where `since` is ahead of the newest id.
  * 4. A listener of a channel hears each event that was published after `subscribe` answered, once, in the order of ids.
- *    A broker that was cut off from its other processes reads what it missed before it goes on.
- * 5. `take` gives an event to one taker alone, in the order of `push`. What was taken and put back is the next to be
- *    taken. What a process took when it died is lost: it may have been sent.
+ *    A broker that was cut off from its other processes reads what it missed before it goes on; where that is no longer
+ *    all there, the next event has `gap`.
+ * 5. `take` gives an event to one taker alone, in the order of `push`. What was taken is either put back, and is the next
+ *    to be taken then, or `handedOut`. What a process had taken when it died is lost: it may have been sent.
  * 6. A listener of a queue hears of every `push` and `putBack`, of whichever process, some time after it. It may hear
  *    of several at once, and in vain: another may have taken the event.
  * 7. Not more than `maxEvents` events of a source are kept, and none for longer than `maxAgeMs`; the oldest go first.
  *    Those that fall out of a queue are counted, since nobody has had them.
  * 8. Listeners are not called before the function that caused it has answered, or are called within it; they do not
  *    throw. Once `unsubscribe` was called nothing more is heard.
- * 9. What fails rejects or throws, and leaves what was there before.
+ * 9. What fails rejects or throws, and leaves what was there before. Nothing is done twice: where nobody knows whether a
+ *    `publish` or `push` was done, it has failed and was done or not. A `take` that failed has taken nothing in the end.
+ * 10. A broker that cannot reach its other processes says so (`onCutOff`), and again when it can. In between its calls
+ *    fail and nothing is heard; subscriptions stay.
  */
 import type { MaybePromise } from '../maybe-promise.ts'
 
@@ -33,12 +37,16 @@ export interface ChannelEvent {
   readonly id: number
   /** Its content, on one line. */
   readonly text: string
+  /** As it is heard: events before it may have been missed. */
+  readonly gap?: true
 }
 
 /** An event of a queue, as the broker made it: what is put back must be what was taken. */
 export interface QueueEvent {
   /** Its content, on one line. */
   readonly text: string
+  /** How many events there were behind it when it was taken. */
+  readonly left: number
 }
 
 /** What a channel has after an id. */
@@ -77,8 +85,16 @@ export interface Broker {
   take(queue: string): MaybePromise<QueueEvent | undefined>
   /** Gives back what was taken and could not be handed out. Its age is still that from its `push`. */
   putBack(queue: string, event: QueueEvent): MaybePromise<void>
+  /** What was taken will not be put back. */
+  handedOut(queue: string, event: QueueEvent): void
   /** Calls the listener when there may be something to take. */
   onAvailable(queue: string, listener: () => void): MaybePromise<Unsubscribe>
+
+  /**
+   * Calls the listener with the reason when the broker is cut off, with undefined when it no longer is. The reason is what
+   * a request that needs it is to be answered with.
+   */
+  onCutOff(listener: (reason: Error | undefined) => void): void
 
   /** Events that fell out of queues before anybody took them, as far as this process knows. */
   readonly dropped: number

@@ -9,36 +9,26 @@ import { ParkedReply } from '../pool/parked.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from './broker.ts'
 import { EventForms } from './event-forms.ts'
-import { textOf, type SourceParts } from './source.ts'
+import { Listeners, type HeardEvent } from './listeners.ts'
+import { retryMs, textOf, type SourceParts } from './source.ts'
 import { WaitList } from './wait-list.ts'
-
-/** An event as a function of the server hears it. */
-export interface HeardEvent {
-  readonly id: number
-  /** The published value, read back from JSON. All listeners share it: do not change it. */
-  readonly data: unknown
-}
 
 /** What waits for events of a channel. */
 export abstract class ChannelWaiter extends ParkedReply {
   /** The id of the last event that its client has. */
   abstract readonly cursor: number
-  /** Gives it events, the oldest first; the first ones may be known to it. */
+  /** Gives it events, the oldest first; the first ones may be known to it, unless there is a gap before them. */
   abstract wake(read: ChannelRead): void
   /** The broker failed. */
   abstract broken(error: unknown): void
+  /** The broker is cut off: its wait ends, as at the end of its time. */
+  abstract cutOff(): void
 }
 
 /** A stream of a client. */
 export interface ChannelStream extends ChannelWaiter {
   /** Sends a comment. */
   beat(): void
-}
-
-interface Listener {
-  readonly hear: (event: HeardEvent) => void
-  /** The newest id when it came; it hears what is newer. */
-  readonly since: number
 }
 
 export class Channel {
@@ -49,7 +39,7 @@ export class Channel {
   readonly limits: SourceLimits
   readonly #polls = new WaitList<ChannelWaiter>()
   readonly #streams = new WaitList<ChannelStream>()
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners: Listeners
   #heard: ChannelEvent[] = []
   /** Whether the broker's subscription stands, or the promise of it. */
   #listening: boolean | Promise<void> = false
@@ -57,25 +47,30 @@ export class Channel {
   #tip = 0
   /** Polls that are about to wait. */
   #arriving = 0
+  /** Set while listeners wait for another attempt to subscribe. */
+  #retry: NodeJS.Timeout | undefined = undefined
 
   /** Made by `events.ts`. */
   constructor(name: string, limits: SourceLimits, parts: SourceParts) {
     this.name = name
     this.limits = limits
     this.parts = parts
+    this.#listeners = new Listeners((error) => parts.report(`channel "${name}": a listener failed`, error))
   }
 
   /**
    * Publishes a JSON value to everybody.
-   * @returns the event's id: a number with the local broker, a promise of it with one elsewhere
+   * @returns the event's id: a number with the local broker, a promise of it with one elsewhere. That it rejects is
+   *   logged, so nobody has to wait for it
    * @throws TypeError for what JSON cannot hold
    */
   publish(value: unknown): MaybePromise<number> {
     const text = textOf(`channel "${this.name}"`, value)
-    return after(this.parts.broker.publish(this.name, text, this.limits), (id) => {
+    const published = after(this.parts.broker.publish(this.name, text, this.limits), (id) => {
       this.parts.counts.published += 1
       return id
     })
+    return this.parts.noting(`channel "${this.name}": an event was not published`, published)
   }
 
   /**
@@ -89,12 +84,9 @@ export class Channel {
       const what = `the listener must be a function: it is of type ${typeof listener}`
       throw new TypeError(`Cannot subscribe to channel "${this.name}": ${what}`)
     }
-    const own = { hear: listener, since: this.#tip }
-    this.#listeners.add(own)
-    this.listen().catch((error: unknown) => {
-      this.parts.report(`channel "${this.name}" could not be subscribed to`, error)
-    })
-    return () => void this.#listeners.delete(own)
+    const unsubscribe = this.#listeners.add(listener, this.#tip)
+    this.#listenOn()
+    return unsubscribe
   }
 
   /** The id of the newest event; before the first one, the id before it. */
@@ -107,6 +99,11 @@ export class Channel {
   /** The newest id that was heard of, once `listen` has resolved. */
   get tip(): number {
     return this.#tip
+  }
+
+  /** Throws why the broker is cut off, where it is. */
+  checkReach(): void {
+    if (this.parts.cutOff !== undefined) throw this.parts.cutOff
   }
 
   /** The events after an id. */
@@ -122,7 +119,8 @@ export class Channel {
 
   /** Lets a poll wait. */
   join(poll: ChannelWaiter): void {
-    if (this.#listening === true && this.#tip <= poll.cursor) this.#polls.add(poll)
+    if (this.parts.cutOff !== undefined) poll.cutOff()
+    else if (this.#listening === true && this.#tip <= poll.cursor) this.#polls.add(poll)
     else void this.#admit(poll)
   }
 
@@ -155,18 +153,42 @@ export class Channel {
     await this.#listening
   }
 
+  /** The broker is cut off: all waits end. Functions of the server go on listening. */
+  cutOff(): void {
+    for (const waiter of [...this.#polls.all(), ...this.#streams.all()]) waiter.cutOff()
+  }
+
   /** Whether nobody waits or listens. */
   get isIdle(): boolean {
-    return this.#polls.isEmpty && this.#streams.isEmpty && this.#listeners.size === 0 && this.#arriving === 0
+    return this.#polls.isEmpty && this.#streams.isEmpty && this.#listeners.isEmpty && this.#arriving === 0
   }
 
   /** Ends the broker's subscription; the next who waits begins it anew. */
   rest(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
     this.#unsubscribe?.()
     this.#unsubscribe = undefined
     this.#listening = false
     this.#tip = 0
     this.forms.clear()
+  }
+
+  /** Lets go of everything. */
+  close(): void {
+    this.#listeners.clear()
+    this.rest()
+  }
+
+  /** Sees to it that the listeners hear, now or when the broker can be reached. */
+  #listenOn(): void {
+    this.listen().catch((error: unknown) => {
+      this.parts.report(`channel "${this.name}" could not be subscribed to`, error)
+      this.#retry ??= setTimeout(() => {
+        this.#retry = undefined
+        if (!this.#listeners.isEmpty) this.#listenOn()
+      }, retryMs).unref()
+    })
   }
 
   async #subscribe(): Promise<void> {
@@ -192,7 +214,7 @@ export class Channel {
         if (poll.isOver) return
         if (read.gap || read.events.length > 0) return poll.wake(read)
       }
-      if (!poll.isOver) this.#polls.add(poll)
+      if (!poll.isOver) this.join(poll)
     } catch (error) {
       poll.broken(error)
     } finally {
@@ -208,37 +230,22 @@ export class Channel {
   }
 
   #wakeAll(): void {
-    const events = this.#heard
+    const heard = this.#heard
     this.#heard = []
-    const read = { events, lastId: (events[events.length - 1] as ChannelEvent).id, gap: false } // There is one.
+    const gapAt = heard.findLastIndex((event) => event.gap)
+    const events = heard.slice(Math.max(0, gapAt)) // Who has a gap needs nothing from before it.
+    const firstId = (events[0] as ChannelEvent).id // There is one.
+    const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
+    const plain = { events, lastId, gap: false }
+    const holed = { events, lastId, gap: true }
     for (const waiter of [...this.#polls.all(), ...this.#streams.all()]) {
       try {
-        waiter.wake(read)
+        // Who has read beyond the gap has been told of it, or had no need to be.
+        waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? holed : plain)
       } catch (error) {
         this.parts.report(`channel "${this.name}": an event could not be handed to one that waited`, error)
       }
     }
-    if (this.#listeners.size > 0) this.#tellListeners(events)
-  }
-
-  /** One listener; what it throws, now or later, is nobody else's business. */
-  #tell(hear: (event: HeardEvent) => unknown, event: HeardEvent): void {
-    const failed = (error: unknown): void => this.parts.report(`channel "${this.name}": a listener failed`, error)
-    try {
-      const outcome = hear(event)
-      if (outcome instanceof Promise) outcome.catch(failed)
-    } catch (error) {
-      failed(error)
-    }
-  }
-
-  #tellListeners(events: readonly ChannelEvent[]): void {
-    for (const { id, text } of events) {
-      const event = { id, data: JSON.parse(text) as unknown }
-      for (const listener of this.#listeners) {
-        if (id <= listener.since) continue
-        this.#tell(listener.hear, event)
-      }
-    }
+    this.#listeners.tell(heard)
   }
 }

@@ -5,6 +5,8 @@
  * so that names made of user ids do not fill the memory. Who still holds it can go on using it.
  */
 import { Heartbeat } from '../heartbeat.ts'
+import { HttpError } from '../http/errors.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'
@@ -70,17 +72,37 @@ export function createEvents(options: EventsOptions): Events {
   const broker = options.broker ?? createLocalBroker({ now })
   const counts: EventCounts = { published: 0, delivered: 0, slow: 0 }
   const slowStreams = new RateLimited(log('worker_otros').info, 1000)
+  const failures = new RateLimited((message) => log('error').error(message), 1000)
+  let cutOff: Error | undefined
   const parts: SourceParts = {
     broker,
     counts,
     heartbeat: new Heartbeat(options.heartbeatMs ?? defaultHeartbeatMs),
-    report: (message, error) => log('error').error(message, error),
+    get cutOff() {
+      return cutOff
+    },
+    report: (message, error) => {
+      if (!isAway(error)) log('error').error(message, error)
+    },
+    noting,
     onSlow: (message) => slowStreams.say(message),
     maxUnreadBytes,
   }
   const channels = new Map<string, Entry<Channel>>()
   const queues = new Map<string, Entry<Queue>>()
   const timer = setInterval(sweep, sweepEveryMs).unref()
+  broker.onCutOff((reason) => {
+    cutOff = reason
+    if (reason === undefined) return
+    for (const { source } of [...channels.values(), ...queues.values()]) source.cutOff()
+  })
+
+  function noting<T>(message: string, outcome: MaybePromise<T>): MaybePromise<T> {
+    if (outcome instanceof Promise) {
+      outcome.catch((error: unknown) => failures.say(`${message}: ${error instanceof Error ? error.message : String(error)}`))
+    }
+    return outcome
+  }
 
   function open<S extends Channel | Queue>(
     entries: Map<string, Entry<S>>,
@@ -124,10 +146,15 @@ export function createEvents(options: EventsOptions): Events {
     sweep,
     close: async () => {
       clearInterval(timer)
-      for (const { source } of [...channels.values(), ...queues.values()]) source.rest()
+      for (const { source } of [...channels.values(), ...queues.values()]) source.close()
       await broker.close()
     },
   }
+}
+
+/** What the broker's link to the others has logged. */
+function isAway(error: unknown): boolean {
+  return error instanceof HttpError && error.code === 'shared_away'
 }
 
 function forgetUnused(entries: Map<string, Entry<Channel | Queue>>, now: number): void {

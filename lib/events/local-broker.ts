@@ -33,6 +33,7 @@ interface KeptChannelEvent extends ChannelEvent {
 
 interface KeptQueueEvent extends QueueEvent {
   readonly at: number
+  left: number
 }
 
 /** What channels and queues have in common. */
@@ -113,7 +114,7 @@ class LocalBroker implements SynchronousBroker {
   push(name: string, text: string, limits: SourceLimits): void {
     const queue = this.#queue(name)
     queue.limits = limits
-    queue.events.push({ text, at: queue.usedAt })
+    queue.events.push({ text, at: queue.usedAt, left: 0 })
     this.#trim(queue)
     for (const listener of queue.listeners) listener()
   }
@@ -121,7 +122,9 @@ class LocalBroker implements SynchronousBroker {
   take(name: string): QueueEvent | undefined {
     const queue = this.#queue(name)
     this.#trim(queue)
-    return queue.events.shift()
+    const event = queue.events.shift()
+    if (event !== undefined) event.left = queue.events.length
+    return event
   }
 
   putBack(name: string, event: QueueEvent): void {
@@ -131,9 +134,15 @@ class LocalBroker implements SynchronousBroker {
     for (const listener of queue.listeners) listener()
   }
 
+  /** Nothing is kept of what was taken. */
+  handedOut(): void {}
+
   onAvailable(name: string, listener: () => void): Unsubscribe {
     return subscription(this.#queue(name).listeners, listener)
   }
+
+  /** Nothing comes between it and its process. */
+  onCutOff(): void {}
 
   sweep(): void {
     const now = this.#now()

@@ -81,6 +81,7 @@ class ChannelPoll extends ChannelWaiter {
   }
 
   ready(): MaybePromise<StreamReply | undefined> {
+    this.#channel.checkReach()
     return after(this.#channel.read(this.#cursor), (read) => {
       this.#cursor ??= read.lastId
       return read.gap || read.events.length > 0 ? this.#channel.answerWith(read) : undefined
@@ -102,6 +103,11 @@ class ChannelPoll extends ChannelWaiter {
 
   broken(error: unknown): void {
     this.fail(error)
+  }
+
+  cutOff(): void {
+    this.#channel.leave(this)
+    this.answer(this.#channel.answerWith({ events: [], lastId: this.cursor, gap: false }))
   }
 
   ended(reason: EndReason): MaybePromise<StreamReply | undefined> {
@@ -142,6 +148,11 @@ class QueuePoll extends QueueWaiter {
 
   deliver(event: QueueEvent): boolean {
     return this.answer(this.answerWith(event))
+  }
+
+  cutOff(): void {
+    this.#queue.leave(this)
+    this.answer(noEvent[this.#form])
   }
 
   ended(reason: EndReason): StreamReply | undefined {

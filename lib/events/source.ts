@@ -3,6 +3,7 @@
  * becomes the text of an event.
  */
 import type { Heartbeat } from '../heartbeat.ts'
+import type { MaybePromise } from '../maybe-promise.ts'
 import type { Broker, SourceLimits } from './broker.ts'
 
 /** How much a source keeps. Given at its first use; a later use gives the same or none. */
@@ -28,8 +29,12 @@ export interface SourceParts {
   readonly broker: Broker
   readonly counts: EventCounts
   readonly heartbeat: Heartbeat
-  /** Told of what failed while nobody waited for an answer. */
+  /** Why the broker is cut off; undefined: it is not. Whoever would wait is answered with it. */
+  readonly cutOff: Error | undefined
+  /** Told of what failed while nobody waited for an answer. That the broker is away is told elsewhere. */
   readonly report: (message: string, error: unknown) => void
+  /** Gives back what it is given, and logs a rejection: the application may wait for it or not. */
+  readonly noting: <T>(message: string, outcome: MaybePromise<T>) => MaybePromise<T>
   /** Told of a stream that was cut. */
   readonly onSlow: (message: string) => void
   /** How many bytes may lie unread for one stream before it is cut. */
@@ -37,6 +42,9 @@ export interface SourceParts {
 }
 
 export const defaultLimits: SourceLimits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
+
+/** Milliseconds until what failed while somebody waits is tried again. */
+export const retryMs = 1000
 
 const mostEvents = 1_000_000
 

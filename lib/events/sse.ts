@@ -82,6 +82,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   }
 
   ready(): MaybePromise<undefined> {
+    this.#channel.checkReach()
     if (this.#cursor !== undefined) return undefined
     return after(this.#channel.last_id, (lastId) => {
       this.#cursor = lastId
@@ -93,11 +94,14 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   waiting(): void {}
 
   started(): StreamReply {
+    this.#channel.checkReach()
     return new StreamReply(200, headers, 0, () => this.#begin())
   }
 
-  wake({ events }: ChannelRead): void {
+  wake(read: ChannelRead): void {
     if (this.isOver) return
+    const { events, gap } = read
+    if (gap && !this.#behind) this.#tellGap(read) // One that is behind reads, and is told then.
     const newer = eventsAfter(events, this.cursor)
     if (newer.length === 0) return
     const frames = this.#channel.forms.frames(newer)
@@ -112,8 +116,13 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   }
 
   broken(error: unknown): void {
+    if (this.isOver) return
     const { name, parts } = this.#channel
     parts.report(`a stream of channel "${name}" was ended: its events could not be read`, error)
+    this.cutOff()
+  }
+
+  cutOff(): void {
     this.#channel.leaveStream(this)
     this.#response.end()
     this.answer(undefined)

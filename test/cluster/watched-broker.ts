@@ -24,10 +24,12 @@ export function watched(inner: SynchronousBroker): WatchedBroker {
     push: (queue, text, limits) => inner.push(queue, text, limits),
     take: (queue) => inner.take(queue),
     putBack: (queue, event) => inner.putBack(queue, event),
+    handedOut: (queue, event) => inner.handedOut(queue, event),
     onAvailable: (queue, listener) => listen(queue, inner.onAvailable(queue, listener)),
     get dropped() {
       return inner.dropped
     },
+    onCutOff: (listener) => inner.onCutOff(listener),
     sweep: () => inner.sweep(),
     close: () => inner.close(),
   }

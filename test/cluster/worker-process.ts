@@ -77,10 +77,12 @@ function remoteWorker(peer: Peer, control: Peer): RemoteWorker {
     push: ask('push'),
     take: ask('take'),
     putBack: ask('putBack'),
+    handedOut: () => {},
     onAvailable: (queue, listener) => subscribe('queue', queue, () => listener()),
     get dropped() {
       return dropped
     },
+    onCutOff: () => {},
     sweep: () => {},
     close: ask('close'),
   }

@@ -23,6 +23,7 @@ export interface Gate {
 export class DelayedBroker implements Broker {
   readonly #inner: SynchronousBroker
   readonly #gates = new Map<keyof Broker, { reach: () => void; opened: Promise<void> }>()
+  readonly #cutOffListeners = new Set<(reason: Error | undefined) => void>()
   broken = false
 
   constructor(inner: SynchronousBroker) {
@@ -75,6 +76,10 @@ export class DelayedBroker implements Broker {
     return this.#later('putBack', () => this.#inner.putBack(queue, event))
   }
 
+  handedOut(queue: string, event: QueueEvent): void {
+    this.#inner.handedOut(queue, event)
+  }
+
   onAvailable(queue: string, listener: () => void): Promise<Unsubscribe> {
     let ended = false
     const heard = (): void => void turns().then(() => ended || listener())
@@ -85,6 +90,15 @@ export class DelayedBroker implements Broker {
         unsubscribe()
       }
     })
+  }
+
+  onCutOff(listener: (reason: Error | undefined) => void): void {
+    this.#cutOffListeners.add(listener)
+  }
+
+  /** Says that it is cut off, or no longer. */
+  cutOff(reason: Error | undefined): void {
+    for (const listener of this.#cutOffListeners) listener(reason)
   }
 
   sweep(): void {
