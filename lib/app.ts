@@ -115,8 +115,11 @@ export function createApp(options: AppOptions = {}): App {
 
   const appKey = part?.appKey ?? chooseAppKey(config)
   const shared = openShared(config, options.sharedPassword, log('server'))
-  const openSharedStore = shared === undefined ? {} : { openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts) }
-  const built = buildApplication(loaded, appKey.key, log, { ...part, seams: { ...part?.seams, ...openSharedStore } })
+  const ofShared = shared === undefined ? {} : {
+    openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
+    broker: shared.openBroker(log('error')),
+  }
+  const built = buildApplication(loaded, appKey.key, log, { ...part, seams: { ...part?.seams, ...ofShared } })
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
@@ -295,8 +298,8 @@ export function createApp(options: AppOptions = {}): App {
 
   function warnings(): readonly string[] {
     const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    const ofShared = shared?.warnings() ?? []
-    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...ofShared, ...logs.problems()]
+    const ofEngine = shared?.warnings() ?? []
+    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...ofEngine, ...logs.problems()]
   }
 
   const followers = { ...commands.followers, ...panel.followers }

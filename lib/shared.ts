@@ -3,10 +3,13 @@
  * there.
  *
  * Surprise: a server that starts while the engine is away starts all the same. It is not ready (`/svc-ready`), requests
- * that need a session get 503, and everything else is served.
+ * that need a session or events get 503, and everything else is served.
  */
 import type { Config } from './config/table.ts'
+import type { Broker } from './events/broker.ts'
 import type { ModuleLogger } from './log/logger.ts'
+import { RateLimited } from './log/rate-limited.ts'
+import { createRedisBroker } from './redis/broker.ts'
 import { createRedis, type Redis } from './redis/client.ts'
 import { createRedisSessionStore } from './redis/session-store.ts'
 import { parseRedisUrl } from './redis/url.ts'
@@ -21,6 +24,8 @@ export interface SharedEngine {
   warnings(): readonly string[]
   /** Opens a store of sessions. */
   openSessionStore(options: SharedStoreOptions): SessionStore
+  /** Opens the broker of channels and queues. @param log of the module `error` */
+  openBroker(log: ModuleLogger): Broker
   /** Resolves when it is there, or when that has taken so long that the server starts without. */
   opened(): Promise<void>
   /** Lets what is under way end. Nothing is called afterwards. */
@@ -44,17 +49,19 @@ export function openShared(config: Config, password: string | undefined, log: Mo
   const away = (): string => `the shared engine ${target.label} is away: ${redis.problem?.message ?? 'it does not answer'}`
   redis.onState((state) => {
     if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
-    else if (state === 'away') log.warn(`${away()}; sessions are 503 until it is back`)
+    else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared(redis, away)
+  return new Shared(redis, target.database, away)
 }
 
 class Shared implements SharedEngine {
   readonly #redis: Redis
+  readonly #database: number
   readonly #away: () => string
 
-  constructor(redis: Redis, away: () => string) {
+  constructor(redis: Redis, database: number, away: () => string) {
     this.#redis = redis
+    this.#database = database
     this.#away = away
   }
 
@@ -68,6 +75,12 @@ class Shared implements SharedEngine {
 
   openSessionStore(options: SharedStoreOptions): SessionStore {
     return createRedisSessionStore({ ...options, redis: this.#redis, prefix })
+  }
+
+  openBroker(log: ModuleLogger): Broker {
+    const problems = new RateLimited(log.warn, 1000)
+    const onProblem = (message: string): void => problems.say(message)
+    return createRedisBroker({ redis: this.#redis, prefix, place: `${prefix}${this.#database}:`, onProblem })
   }
 
   opened(): Promise<void> {

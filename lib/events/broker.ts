@@ -98,8 +98,8 @@ export interface Broker {
 
   /** Events that fell out of queues before anybody took them, as far as this process knows. */
   readonly dropped: number
-  /** Called about once a minute: lets go of events that are too old, and of sources that nobody uses. */
-  sweep(): void
+  /** Called about once a minute: lets go of events that are too old, and of sources that nobody uses. Does not fail. */
+  sweep(): MaybePromise<void>
   /** Lets go of everything. */
   close(): MaybePromise<void>
 }

@@ -136,7 +136,7 @@ export function createEvents(options: EventsOptions): Events {
   function sweep(): void {
     forgetUnused(channels, now())
     forgetUnused(queues, now())
-    broker.sweep()
+    void broker.sweep()
   }
 
   return {

@@ -24,6 +24,7 @@ export interface SynchronousBroker extends Broker {
   take(queue: string): QueueEvent | undefined
   putBack(queue: string, event: QueueEvent): void
   onAvailable(queue: string, listener: () => void): Unsubscribe
+  sweep(): void
   close(): void
 }
 

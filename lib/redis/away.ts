@@ -2,7 +2,7 @@
  * What a request is answered when the server that it needs is away.
  */
 import { HttpError } from '../http/errors.ts'
-import { isTemporary } from './errors.ts'
+import { isTemporary, RedisAwayError } from './errors.ts'
 
 const headers = { 'Retry-After': '1' }
 
@@ -11,4 +11,20 @@ export function answerFor(error: unknown): unknown {
   if (!isTemporary(error)) return error
   const reason = error instanceof Error ? error.message : String(error)
   return new HttpError(503, 'shared_away', reason, { headers, cause: error })
+}
+
+/**
+ * What was asked for, or the error of a request as {@link answerFor} has it.
+ * @param what is asked for, in the words of a log line: `a session`
+ * @param onProblem told that a server which is there refuses it for now. That it is away shows in the client's state
+ */
+export async function answered<T>(what: string, reply: Promise<T>, onProblem: (message: string) => void): Promise<T> {
+  try {
+    return await reply
+  } catch (error) {
+    if (isTemporary(error) && !(error instanceof RedisAwayError)) {
+      onProblem(`the shared engine refuses ${what}: ${(error as Error).message}`) // isTemporary knows Errors alone.
+    }
+    throw answerFor(error)
+  }
 }

@@ -39,6 +39,10 @@ export interface Redis {
   readonly ready: Promise<void>
   /** Calls the listener at every change of the state, after it. Returns what ends that. */
   onState(listener: (state: RedisState) => void): () => void
+  /** That of the connection for subscriptions; `connecting` before the first of these. */
+  readonly hearing: RedisState
+  /** As `onState`, for that. */
+  onHearing(listener: (state: RedisState) => void): () => void
   /**
    * Sends a command. Those of one turn go in one write; replies come in their order, scripts included.
    * @returns a promise that rejects with RedisAwayError when it was not sent, RedisUnknownOutcomeError when it was and no
@@ -83,6 +87,7 @@ class Client implements Redis {
   readonly #link: Link
   readonly #subscriber: Subscriber
   readonly #listeners = new Set<(state: RedisState) => void>()
+  readonly #hearingListeners = new Set<(state: RedisState) => void>()
   /** Before the first connection, in order. */
   #waiting: Waiting[] = []
   readonly ready: Promise<void>
@@ -91,7 +96,12 @@ class Client implements Redis {
     const heartbeat = new Heartbeat(beatMsFor(commandTimeoutMs))
     const options = { target, name, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
-    this.#subscriber = new Subscriber(options)
+    this.#subscriber = new Subscriber({
+      ...options,
+      onState: (state) => {
+        for (const listener of this.#hearingListeners) listener(state)
+      },
+    })
     this.ready = new Promise((resolve, reject) => this.#whenConnected({ send: () => resolve(), reject }))
     this.ready.catch(() => {}) // Whoever wants to know asks.
   }
@@ -107,6 +117,15 @@ class Client implements Redis {
   onState(listener: (state: RedisState) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  get hearing(): RedisState {
+    return this.#subscriber.state
+  }
+
+  onHearing(listener: (state: RedisState) => void): () => void {
+    this.#hearingListeners.add(listener)
+    return () => void this.#hearingListeners.delete(listener)
   }
 
   command(...command: Command): Promise<Reply> {

@@ -9,11 +9,11 @@
  */
 import { createHash } from 'node:crypto'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
-import { answerFor } from './away.ts'
+import { answered } from './away.ts'
 import type { Redis } from './client.ts'
-import { isTemporary, RedisAwayError } from './errors.ts'
 import { integerIn, listIn, textIn, type Argument, type Reply } from './reply.ts'
 import { createSessionScripts, type SessionScripts } from './session-scripts.ts'
+import { decoded, encoded } from './text.ts'
 
 export interface RedisSessionStoreOptions {
   /** It stays open when the store is closed. */
@@ -28,8 +28,6 @@ export interface RedisSessionStoreOptions {
 
 const version = '1'
 const noChanges: FieldChanges = { set: new Map(), removed: new Set() }
-/** Begins a text that UTF-8 cannot hold, or that begins with this; the rest is the text as JSON. */
-const escaped = '\uffff'
 
 /** Makes a store. What fails because the server is away rejects with HttpError 503 `shared_away`. */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): SessionStore {
@@ -87,16 +85,8 @@ class RedisSessionStore implements SessionStore {
     return `${this.#options.prefix}session:${createHash('sha256').update(id).digest('base64url')}`
   }
 
-  /** That the server is away shows in the client's state. That it refuses shows here alone. */
-  async #telling(reply: Promise<Reply>): Promise<Reply> {
-    try {
-      return await reply
-    } catch (error) {
-      if (isTemporary(error) && !(error instanceof RedisAwayError)) {
-        this.#options.onProblem(`the shared engine refuses a session: ${(error as Error).message}`) // isTemporary knows Errors alone.
-      }
-      throw answerFor(error)
-    }
+  #telling(reply: Promise<Reply>): Promise<Reply> {
+    return answered('a session', reply, this.#options.onProblem)
   }
 
   #sessionIn(reply: Reply, key: string): StoredSession | undefined {
@@ -141,20 +131,4 @@ function fieldsIn(pairs: readonly Reply[]): Fields | string {
 
 function fieldOf(name: string): string {
   return `:${encoded(name)}`
-}
-
-/** A text that UTF-8 holds without loss. */
-function encoded(text: string): string {
-  return text.startsWith(escaped) || /\p{Surrogate}/u.test(text) ? escaped + JSON.stringify(text) : text
-}
-
-/** The text that was encoded; undefined for what no text becomes. */
-function decoded(text: string): string | undefined {
-  if (!text.startsWith(escaped)) return text
-  try {
-    const value: unknown = JSON.parse(text.slice(escaped.length))
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -36,14 +36,19 @@ interface Channel {
 }
 
 export class Subscriber {
-  readonly #options: Omit<LinkOptions, 'onState' | 'onMessage'>
+  readonly #options: Omit<LinkOptions, 'onMessage'>
   readonly #channels = new Map<string, Channel>()
   #link: Link | undefined = undefined
   #isClosed = false
 
   /** Nothing is connected before the first subscription. */
-  constructor(options: Omit<LinkOptions, 'onState' | 'onMessage'>) {
+  constructor(options: Omit<LinkOptions, 'onMessage'>) {
     this.#options = options
+  }
+
+  /** That of its connection; `connecting` before the first subscription. */
+  get state(): RedisState {
+    return this.#link?.state ?? 'connecting'
   }
 
   /** As `Redis.subscribe`. */
@@ -122,6 +127,7 @@ export class Subscriber {
       if (connection !== undefined) this.#ask(channel, connection)
       else this.#lose(channel, state)
     }
+    this.#options.onState(state)
   }
 
   #lose(channel: Channel, state: RedisState): void {

@@ -77,7 +77,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await textsSince(first), ['2'])
       assert.equal((await broker.read('c', first - 1)).gap, true)
       clock.time += 10_000
-      broker.sweep()
+      await broker.sweep()
       assert.deepEqual(await broker.read('c', second), { ...nothing, lastId: second })
       assert.deepEqual(await broker.read('c', first), { events: [], lastId: second, gap: true })
     })
@@ -143,7 +143,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.equal(broker.dropped, 1)
       await push('3')
       clock.time += 1000
-      broker.sweep()
+      await broker.sweep()
       assert.equal(broker.dropped, 2)
       assert.equal(await take(), undefined)
     })
@@ -188,7 +188,7 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       await publish('1')
       await push('1')
       clock.time += 7_200_000
-      broker.sweep()
+      await broker.sweep()
       await publish('2', 'heard')
       await until(() => heard.length === 1)
       assert.equal(await take(), undefined)

@@ -1,0 +1,216 @@
+/**
+ * The queues of a broker over Redis: one operation pushes, one takes. What was taken stays in Redis, under a token, until
+ * it was handed out, which the next `take` tells along; so an answer that was lost loses no event.
+ */
+import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import { answered } from './away.ts'
+import type { BrokerParts } from './broker.ts'
+import { RedisUnknownOutcomeError } from './errors.ts'
+import { eventText, limitArguments } from './event-limits.ts'
+import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
+import { integerIn, listIn, textIn, type Reply } from './reply.ts'
+import { decoded, encoded } from './text.ts'
+
+/** What was taken, by the tag of the call that took it. */
+interface TakenEvent extends QueueEvent {
+  readonly token: string
+}
+
+/** What this process has to do with a queue. */
+interface Own {
+  /** Tokens of what was handed out, which Redis has not been told yet. */
+  readonly handedOut: string[]
+  /** Tokens of what is to be put back when Redis can be asked, in the order of taking. */
+  readonly owed: Set<string>
+  /** Whether it may have events that this process has pushed. */
+  hasPushed: boolean
+}
+
+/** Tokens that one call takes along. */
+const mostTokens = 1000
+/** Milliseconds until what could not be put back is tried again. */
+const retryMs = 1000
+
+export class RedisQueues {
+  readonly #parts: BrokerParts
+  readonly #scripts: QueueScripts
+  readonly #own = new Map<string, Own>()
+  readonly #ends = new Set<Unsubscribe>()
+  readonly #stopWatching: () => void
+  #retry: NodeJS.Timeout | undefined = undefined
+  dropped = 0
+
+  constructor(parts: BrokerParts) {
+    this.#parts = parts
+    this.#scripts = createQueueScripts(parts.redis)
+    this.#stopWatching = parts.redis.onState((state) => {
+      if (state === 'ready') this.#restoreOwed()
+    })
+  }
+
+  /** As the broker's; the other functions too. */
+  push(name: string, text: string, limits: SourceLimits): Promise<void> {
+    return this.#run('an event', async (tag) => {
+      const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
+      this.dropped += integerIn(await this.#scripts.push.run(this.#keysOf(name), ...values))
+      this.#ownOf(name).hasPushed = true
+    })
+  }
+
+  take(name: string): Promise<QueueEvent | undefined> {
+    return this.#run('an event', (token) => this.#take(name, token))
+  }
+
+  /** Where it cannot be done now, it is done when Redis can be asked. */
+  putBack(name: string, event: QueueEvent): Promise<void> {
+    const { token } = event as TakenEvent // What is put back is what was taken here.
+    return this.#run('an event', (tag) => this.#restore(name, token, tag))
+  }
+
+  handedOut(name: string, event: QueueEvent): void {
+    this.#ownOf(name).handedOut.push((event as TakenEvent).token) // As above.
+  }
+
+  onAvailable(name: string, listener: () => void): Promise<Unsubscribe> {
+    return this.#run('a subscription', () => this.#listen(name, listener))
+  }
+
+  /** Drops what has got too old of what was pushed here, and tells what was handed out. */
+  async sweep(): Promise<void> {
+    const sweeps: Promise<void>[] = []
+    for (const [name, own] of this.#own) {
+      if (own.hasPushed || own.handedOut.length > 0) sweeps.push(this.#sweep(name, own))
+      else if (own.owed.size === 0) this.#own.delete(name)
+    }
+    await Promise.all(sweeps)
+  }
+
+  /** Nobody hears anything any more. */
+  endSubscriptions(): void {
+    for (const end of this.#ends) end()
+  }
+
+  /** Leaves nothing behind; where Redis is away, what is left there expires within a day. */
+  async close(): Promise<void> {
+    this.#stopWatching()
+    this.#restoreOwed()
+    await this.#parts.calls.settled()
+    clearTimeout(this.#retry)
+    const { redis, calls } = this.#parts
+    const kept = [...this.#own].filter(([, { owed }]) => owed.size === 0)
+    await Promise.allSettled(kept.map(([name]) => redis.command('DEL', this.#takenKeyOf(name, calls.process))))
+  }
+
+  async #take(name: string, token: string): Promise<TakenEvent | undefined> {
+    const own = this.#ownOf(name)
+    const handedOut = own.handedOut.splice(0, mostTokens)
+    try {
+      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
+      const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token, ...handedOut))
+      this.dropped += integerIn(dropped)
+      return event === undefined ? undefined : { text: textOf(event), left: integerIn(left), token }
+    } catch (error) {
+      own.handedOut.push(...handedOut)
+      if (error instanceof RedisUnknownOutcomeError) own.owed.add(token)
+      throw error
+    }
+  }
+
+  async #restore(name: string, token: string, tag: string): Promise<void> {
+    const own = this.#ownOf(name)
+    const process = token.slice(0, token.lastIndexOf('.'))
+    try {
+      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, process)]
+      this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#placeOf(name), tag, token))
+      own.owed.delete(token)
+    } catch (error) {
+      own.owed.add(token)
+      this.#retry ??= setTimeout(() => {
+        this.#retry = undefined
+        this.#restoreOwed()
+      }, retryMs).unref()
+      throw error
+    }
+  }
+
+  /** The newest first, so that the oldest is the next to be taken. */
+  #restoreOwed(): void {
+    if (this.#parts.redis.state !== 'ready') return
+    const goOn = (): void => {} // It is tried again.
+    for (const [name, { owed }] of this.#own) {
+      for (const token of [...owed].reverse()) this.#run('an event', (tag) => this.#restore(name, token, tag)).catch(goOn)
+    }
+  }
+
+  async #listen(name: string, listener: () => void): Promise<Unsubscribe> {
+    const { calls, redis } = this.#parts
+    let isScheduled = false
+    let isOver = false
+    const hear = (): void => {
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(() => {
+        isScheduled = false
+        if (!isOver) listener()
+      })
+    }
+    const onMessage = (tag: string): void => {
+      if (!calls.waitFor(tag, hear)) hear()
+    }
+    const unsubscribe = await redis.subscribe(this.#placeOf(name), { onMessage, onLost: () => {}, onReconnected: hear })
+    const end = (): void => {
+      isOver = true
+      this.#ends.delete(end)
+      unsubscribe()
+    }
+    this.#ends.add(end)
+    return end
+  }
+
+  async #sweep(name: string, own: Own): Promise<void> {
+    const handedOut = own.handedOut.splice(0, mostTokens)
+    try {
+      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
+      const [dropped, left] = listIn(await this.#run('a sweep', () => this.#scripts.sweep.run(keys, ...handedOut)))
+      this.dropped += integerIn(dropped)
+      own.hasPushed = integerIn(left) > 0
+    } catch {
+      own.handedOut.push(...handedOut) // The next sweep does it.
+    }
+  }
+
+  /** A call that is under way until it is answered. */
+  #run<T>(what: string, work: (tag: string) => Promise<T>): Promise<T> {
+    const { calls, onProblem } = this.#parts
+    return calls.run((tag) => answered(what, work(tag), onProblem))
+  }
+
+  #ownOf(name: string): Own {
+    let own = this.#own.get(name)
+    if (own === undefined) {
+      own = { handedOut: [], owed: new Set(), hasPushed: false }
+      this.#own.set(name, own)
+    }
+    return own
+  }
+
+  #keysOf(name: string): [events: string, limits: string] {
+    const { prefix } = this.#parts
+    return [`${prefix}queue:${encoded(name)}`, `${prefix}queue-limits:${encoded(name)}`]
+  }
+
+  #takenKeyOf(name: string, process: string): string {
+    return `${this.#parts.prefix}queue-taken:${process}:${encoded(name)}`
+  }
+
+  #placeOf(name: string): string {
+    return `${this.#parts.place}queue:${encoded(name)}`
+  }
+}
+
+/** Before it stands its time. */
+function textOf(event: Reply): string {
+  const sent = textIn(event)
+  const text = sent.slice(sent.indexOf(' ') + 1)
+  return decoded(text) ?? text
+}
