@@ -82,6 +82,56 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(await broker.read('c', first), { events: [], lastId: second, gap: true })
     })
 
+    it('keep the cursor of who came before the first event', async () => {
+      const { broker, clock, publish } = await begin()
+      const { lastId } = await broker.read('c', undefined)
+      clock.time += 5000
+      assert.deepEqual(await broker.read('c', lastId), { ...nothing, lastId })
+      const id = await publish('1')
+      const after = await broker.read('c', lastId)
+      assert.deepEqual([after.events.map((event) => event.id), after.lastId, after.gap], [[id], id, false])
+      const other = await broker.read('other', 1)
+      assert.deepEqual([other.events, other.gap], [[], true])
+      assert.deepEqual(await broker.read('other', other.lastId), { ...nothing, lastId: other.lastId })
+    })
+
+    it('keep as much as the last publisher said, for ever where no age is given', async () => {
+      const { broker, clock, textsSince } = await begin()
+      const publish = (text: string, maxEvents: number) => broker.publish('c', text, { maxEvents, maxAgeMs: Infinity })
+      const first = await publish('1', 10)
+      for (const text of ['2', '3', '4', '5']) await publish(text, 10)
+      clock.time += 1e10
+      assert.deepEqual(await textsSince(first - 1), ['1', '2', '3', '4', '5'])
+      await publish('6', 2)
+      assert.deepEqual(await textsSince(first - 1), ['5', '6'])
+      assert.equal((await broker.read('c', first)).gap, true)
+      assert.equal((await broker.read('c', first + 3)).gap, false)
+    })
+
+    it('have any name and take any text', async () => {
+      const { broker } = await begin()
+      const many = { maxEvents: 1000, maxAgeMs: 1000 }
+      for (const name of ['a b', ':', 'a\0\r\n', 'ä😀', '\ud800', '\udc00\ud800', '\uffff', '\uffff"a"', '{a}', '*']) {
+        const heard: string[] = []
+        const end = await broker.subscribe(name, ({ text }) => heard.push(text))
+        let available = 0
+        const endAvailable = await broker.onAvailable(name, () => (available += 1))
+        const { lastId } = await broker.read(name, undefined)
+        assert.deepEqual(await broker.read(name, 0), { events: [], lastId, gap: true }, name)
+        for (const text of ['1', '"ä 😀"', '\ud800', '\uffff', ' ', '  "a b" ']) {
+          await broker.publish(name, text, many)
+          await broker.push(name, text, many)
+          assert.equal((await broker.take(name))?.text, text)
+        }
+        const texts = (await broker.read(name, lastId)).events.map(({ text }) => text)
+        assert.deepEqual(texts, ['1', '"ä 😀"', '\ud800', '\uffff', ' ', '  "a b" '])
+        await until(() => heard.length === 6 && available > 0)
+        assert.deepEqual(heard, texts)
+        end()
+        endAvailable()
+      }
+    })
+
     it('tell a listener of each event from then on, once and in order, until it unsubscribes', async () => {
       const { broker, publish } = await begin()
       await publish('0')
@@ -109,6 +159,25 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       await push('x', 'other')
       assert.deepEqual([await take(), await take(), await take()], ['1', '2', undefined])
       assert.equal(await take('other'), 'x')
+    })
+
+    it('say how many are left, whoever takes', async () => {
+      const { broker, push } = await begin()
+      for (const text of ['1', '2', '3']) await push(text)
+      const taken = [await broker.take('q'), await broker.take('q'), await broker.take('q')]
+      assert.deepEqual(taken.map((event) => event?.left), [2, 1, 0])
+    })
+
+    it('do not give again what was handed out, and keep the rest', async () => {
+      const { broker, push, take } = await begin()
+      for (const text of ['1', '2', '3']) await push(text)
+      const [first, second] = [await broker.take('q'), await broker.take('q')]
+      assert.ok(first !== undefined && second !== undefined)
+      broker.handedOut('q', first)
+      assert.equal(await take(), '3')
+      await broker.putBack('q', second)
+      assert.deepEqual([await take(), await take()], ['2', undefined])
+      assert.equal(broker.dropped, 0)
     })
 
     it('give again what was put back, before the others', async () => {

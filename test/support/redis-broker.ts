@@ -43,9 +43,9 @@ function withClock(redis: Redis, prefix: string, { wallNow }: BrokerClocks): Red
     return {
       run: (keys, ...values) => {
         const ms = wallNow()
-        for (const command of [['DEL', key], ['RPUSH', key, Math.floor(ms / 1000), (ms % 1000) * 1000]] as const) {
-          redis.command(...command).catch(() => {}) // The script fails as well.
-        }
+        const ignore = (): void => {} // The script fails as well.
+        redis.command('DEL', key).catch(ignore)
+        redis.command('RPUSH', key, Math.floor(ms / 1000), (ms % 1000) * 1000).catch(ignore)
         return timed.run(keys, ...values)
       },
     }
