@@ -9,7 +9,11 @@
  */
 import type { Redis, RedisScript } from './client.ts'
 
-/** `drop` removes events up to the last of a list, and gives its id. Numbers become texts by `digits` alone: ids are long. */
+/**
+ * `drop` removes events up to the last of a list, and gives its id. `tooOld` gives the newest event that is: it asks for the
+ * oldest first, since XREVRANGE looks at every event where there is none. Numbers become texts by `digits` alone: ids are
+ * long.
+ */
 const begin = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -19,7 +23,12 @@ local function drop(events)
   redis.call('XTRIM', KEYS[1], 'MINID', id .. '-1')
   return tonumber(id)
 end
-local function tooOld(age) return redis.call('XREVRANGE', KEYS[1], digits(math.max(0, now - age)), '-', 'COUNT', 1) end
+local function tooOld(age)
+  local cut = digits(math.max(0, now - age))
+  local oldest = redis.call('XRANGE', KEYS[1], '-', cut, 'COUNT', 1)
+  if #oldest == 0 then return oldest end
+  return redis.call('XREVRANGE', KEYS[1], cut, '-', 'COUNT', 1)
+end
 local function live(life)
   redis.call('PEXPIRE', KEYS[1], life)
   redis.call('PEXPIRE', KEYS[2], life)
@@ -86,7 +95,7 @@ elseif gone < last and redis.call('XLEN', KEYS[1]) == 0 then
 end
 local gap = since < gone or since > last
 local answer = {digits(last), gap and 1 or 0, 0}
-local from, bytes, most, step = gap and '-' or digits(since + 1), 0, tonumber(ARGV[4]), 16
+local from, bytes, most, step = gap and '-' or digits(since + 1), 0, tonumber(ARGV[4]), 2
 while true do
   local found = redis.call('XRANGE', KEYS[1], from, '+', 'COUNT', step)
   for _, event in ipairs(found) do
@@ -100,8 +109,7 @@ while true do
   end
   if #found < step then return answer end
   from = '(' .. found[#found][1]
-  local average = bytes / (#answer - 3) * 2
-  step = math.max(16, math.min(most + 1, math.floor((ARGV[3] - bytes) / average)))
+  step = math.min(step * 4, math.max(2, math.floor((ARGV[3] - bytes) * (#answer - 3) / 2 / bytes)))
 end`
 
 /** The scripts of channels. */

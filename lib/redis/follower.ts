@@ -40,10 +40,12 @@ export class Follower implements ChannelListener {
   readonly #options: FollowerOptions
   /** The id up to which all was told; undefined before `begin`. */
   #position: number | undefined = undefined
-  #held: Message[] = []
+  /** What is to be told, without a hole. */
+  #due: Message[] = []
   #isHeard = true
-  /** Whether something may have been missed since `#position`. */
+  /** Whether something may have been missed behind what is due. What comes meanwhile is held back. */
   #isBehind = false
+  #held: Message[] = []
   /** How often something may have been missed. */
   #misses = 0
   /** Whether something was missed for good, which the next event tells. */
@@ -72,22 +74,27 @@ export class Follower implements ChannelListener {
 
   onMessage(message: string): void {
     const [id = '', tag = ''] = message.split(' ', 2)
-    this.#held.push({ id: Number(id), tag, text: decoded(message.slice(id.length + tag.length + 2)) ?? '' })
-    if (!this.#isBehind) return this.#schedule()
-    if (this.#held.length <= mostHeld) return
-    this.#held = []
-    this.#misses += 1
+    const one = { id: Number(id), tag, text: decoded(message.slice(id.length + tag.length + 2)) ?? '' }
+    if (!this.#isBehind) {
+      this.#due.push(one)
+      this.#schedule()
+    } else if (this.#held.push(one) > mostHeld) this.#miss()
   }
 
   onLost(): void {
     this.#isHeard = false
     this.#isBehind = true
-    this.#misses += 1
+    this.#miss()
   }
 
   onReconnected(): void {
     this.#isHeard = true
     this.#goOn()
+  }
+
+  #miss(): void {
+    this.#held = []
+    this.#misses += 1
   }
 
   #goOn(): void {
@@ -103,8 +110,9 @@ export class Follower implements ChannelListener {
     try {
       while (this.#isBehind && this.#isHeard && this.#position !== undefined && !this.#isClosed) {
         const misses = this.#misses
-        const read = await this.#options.read(this.#position)
-        if (misses === this.#misses) this.#take(read, this.#position)
+        const position = Math.max(this.#position, this.#due.at(-1)?.id ?? 0)
+        const read = await this.#options.read(position)
+        if (misses === this.#misses) this.#take(read, position)
       }
     } catch {
       // The engine is away, which is told by others, or refuses for now. Until it can be read, all is held back.
@@ -117,10 +125,11 @@ export class Follower implements ChannelListener {
   /** An engine that has lost its newest events comes back with ids below those that were told: nothing was missed then. */
   #take({ events, lastId, gap }: ChannelRead, position: number): void {
     if (gap && lastId > position) {
-      this.#hasHole = true
       this.#options.onHole()
+      this.#due.push({ id: position, text: '', tag: '', gap: true }) // It is known, so only its mark is told.
     }
-    this.#held = [...events.map(({ id, text }) => ({ id, text, tag: '' })), ...this.#held]
+    this.#due.push(...events.map(({ id, text }) => ({ id, text, tag: '' })), ...this.#held)
+    this.#held = []
     this.#isBehind = false
     this.#schedule()
   }
@@ -133,10 +142,11 @@ export class Follower implements ChannelListener {
 
   #flush(): void {
     this.#isScheduled = false
-    if (this.#isBehind || this.#position === undefined) return
+    if (this.#position === undefined) return
     let at = 0
-    for (; at < this.#held.length && !this.#isClosed; at++) {
-      const { id, tag, text } = this.#held[at] as Message // There are so many.
+    for (; at < this.#due.length && !this.#isClosed; at++) {
+      const { id, tag, text, gap = false } = this.#due[at] as Message // There are so many.
+      this.#hasHole ||= gap
       if (id <= this.#position) continue
       if (this.#options.calls.waitFor(tag, () => this.#flush())) {
         this.#isScheduled = true
@@ -146,7 +156,7 @@ export class Follower implements ChannelListener {
       this.#tell(this.#hasHole ? { id, text, gap: true } : { id, text })
       this.#hasHole = false
     }
-    this.#held.splice(0, at)
+    this.#due.splice(0, at)
   }
 
   #tell(event: ChannelEvent): void {

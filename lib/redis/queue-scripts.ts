@@ -51,7 +51,11 @@ const push = `${begin}
 local count = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. ARGV[6])
 redis.call('HSET', KEYS[2], 'most', ARGV[1], 'age', ARGV[2], 'life', ARGV[3])
 local dropped = trim(tonumber(ARGV[1]), tonumber(ARGV[2]))
-if count == 1 or redis.call('PTTL', KEYS[2]) < ARGV[3] / 2 then live(ARGV[3]) end
+if redis.call('PTTL', KEYS[2]) < ARGV[3] / 2 then
+  live(ARGV[3])
+elseif count == 1 then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
 redis.call('PUBLISH', ARGV[4], ARGV[5])
 return dropped`
 
