@@ -288,8 +288,10 @@ describe('a worker that dies', () => {
   it('is told that its primary is gone', async () => {
     const { a } = begin()
     const read = assert.rejects(Promise.resolve(a.broker.read('c', 1)), { name: 'DisconnectedError' })
+    const cutOff = new Promise<Error | undefined>((resolve) => a.broker.onCutOff(resolve))
     a.leave()
     await read
+    assert.equal((await cutOff)?.name, 'DisconnectedError')
     await assert.rejects(async () => a.broker.publish('c', '1', limits), { name: 'DisconnectedError' })
     await a.broker.close()
   })

@@ -63,9 +63,9 @@ export async function deliverByChannel(
       }
       assert.equal(gap, undefined, 'the publisher waits for the slowest')
       for (const { id, data } of list) {
-        since += 1
         // Not by `assert.equal`: there are 20 million.
-        if (id !== since || data !== next) assert.fail(`event ${data} with id ${id} came where ${next} was due`)
+        if (id <= since || data !== next) assert.fail(`event ${data} with id ${id} came where ${next} was due`)
+        since = id
         next += 1
       }
       assert.equal(last_id, since)

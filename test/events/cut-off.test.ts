@@ -1,0 +1,220 @@
+// What those who wait are told while the broker cannot reach the other processes, and what becomes of calls that fail.
+import assert from 'node:assert/strict'
+import { get as httpGet } from 'node:http'
+import { describe, it, type TestContext } from 'node:test'
+import type { ChannelEvent, QueueEvent } from '../../lib/events/broker.ts'
+import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { request } from '../support/request.ts'
+import { until } from '../support/until.ts'
+import { DelayedBroker, turns, type Gate } from './delayed-broker.ts'
+import { eventServer, type EventServerOptions } from './event-server.ts'
+
+const away = new HttpError(503, 'shared_away', 'the engine is away', { headers: { 'Retry-After': '1' } })
+
+/** A broker that says when it takes, and can tell of holes. */
+class WatchedBroker extends DelayedBroker {
+  takes = 0
+  hasHole = false
+  /** The answer to the take with this number is kept back. */
+  gateAt = 0
+  gate: Gate | undefined = undefined
+
+  override take(queue: string): Promise<QueueEvent | undefined> {
+    this.takes += 1
+    if (this.takes === this.gateAt) this.gate = this.hold('take')
+    return super.take(queue)
+  }
+
+  override subscribe(channel: string, listener: (event: ChannelEvent) => void) {
+    return super.subscribe(channel, (event) => {
+      listener(this.hasHole ? { ...event, gap: true } : event)
+      this.hasHole = false
+    })
+  }
+}
+
+async function begin(t: TestContext, options: EventServerOptions = {}) {
+  const broker = new WatchedBroker(createLocalBroker())
+  const server = await eventServer(
+    t,
+    {
+      '/poll': (ctx) => ctx.longPoll(ctx.channel('c')),
+      '/queue': (ctx) => ctx.longPoll(ctx.queue('q')),
+      '/typed': (ctx) => ctx.longPoll(ctx.queue('q'), { form: 'typed' }),
+      '/sse': (ctx) => ctx.sse(ctx.channel('c')),
+      '/careless': (ctx) => {
+        void ctx.channel('c').publish(1)
+        void ctx.queue('q').push(1)
+        return 'done'
+      },
+      '/careful': async (ctx) => {
+        await ctx.channel('c').publish(1)
+        return 'done'
+      },
+    },
+    { broker, ...options },
+  )
+  const { requests, url, events } = server
+  const held = (count: number) => until(() => requests.restPool.longpoll.busy === count)
+  const get = (path: string) => request(url + path)
+  const open = (path: string): Promise<{ text: string; ended: boolean; status: number | undefined }> =>
+    new Promise((resolve, reject) => {
+      const sent = httpGet(url + path, { agent: false }, (response) => {
+        const stream = { text: '', ended: false, status: response.statusCode }
+        response.setEncoding('utf8').on('data', (text: string) => (stream.text += text))
+        response.on('end', () => (stream.ended = true))
+        resolve(stream)
+      })
+      t.after(() => sent.destroy())
+      sent.on('error', reject)
+    })
+  return { ...server, broker, held, get, open, channel: events.channel('c'), queue: events.queue('q') }
+}
+
+describe('a broker that is cut off', () => {
+  it('ends every wait with its empty answer, and later ones are told why', async (t) => {
+    const { broker, get, open, held, channel, requests, logged } = await begin(t, { restPool: { workersLongPoll: 3, workersSse: 1 } })
+    const id = await channel.publish('before')
+    const stream = await open('/sse')
+    await until(() => stream.text !== '')
+    const waiting = ['/poll', `/poll?since=${id}`, '/queue'].map(get)
+    await held(3)
+    waiting.push(get('/typed'))
+    await until(() => requests.restPool.queue === 1)
+    const queued = open('/sse')
+    await until(() => requests.restPool.queue === 2)
+    broker.cutOff(away)
+    const texts = (await Promise.all(waiting)).map(({ status, text }) => `${status} ${text}`)
+    const empty = `200 {"events":[],"last_id":${id}}`
+    assert.deepEqual(texts, [empty, empty, '200 {"ok":true,"event":null}', '200 {"type":"idle"}'])
+    await until(() => stream.ended)
+    assert.equal((await queued).status, 503, 'it had no worker, so it had not begun')
+    for (const path of ['/poll', `/poll?since=${id}`, '/queue', '/typed', '/sse', `/sse?since=${id}`]) {
+      const { status, headers } = await get(path)
+      assert.deepEqual([path, status, headers['retry-after']], [path, 503, '1'])
+    }
+    assert.deepEqual(logged, [])
+    broker.cutOff(undefined)
+    const again = get(`/poll?since=${id}`)
+    await held(1)
+    const next = await channel.publish('after')
+    assert.deepEqual((await again).json(), { events: [{ id: next, data: 'after' }], last_id: next })
+    assert.equal(requests.restPool.queue, 0)
+  })
+
+  it('leaves functions of the server subscribed', async (t) => {
+    const { broker, channel } = await begin(t)
+    const heard: unknown[] = []
+    channel.subscribe(({ data }) => heard.push(data))
+    await channel.listen()
+    broker.cutOff(away)
+    broker.cutOff(undefined)
+    await channel.publish(1)
+    await until(() => heard.length === 1)
+  })
+
+  it('is not waited for by one that was about to wait', async (t) => {
+    const { broker, get } = await begin(t)
+    for (const [path, call] of [['/poll', 'read'], ['/poll', 'subscribe'], ['/queue', 'take']] as const) {
+      const gate = broker.hold(call)
+      const waiting = get(path)
+      await gate.reached
+      broker.cutOff(away)
+      gate.open()
+      assert.equal((await waiting).status, 200, call)
+      broker.cutOff(undefined)
+      await turns()
+    }
+  })
+})
+
+describe('a listener', () => {
+  it('is subscribed when the broker can do it again', async (t) => {
+    const { broker, channel, logged } = await begin(t)
+    const heard: unknown[] = []
+    broker.broken = true
+    channel.subscribe(({ data }) => heard.push(data))
+    await until(() => logged.length > 0)
+    broker.broken = false
+    await until(async () => {
+      await channel.publish('x')
+      return heard.length > 0
+    })
+    assert.deepEqual(logged, ['error: channel "c" could not be subscribed to: the broker is not there'])
+  })
+
+  it('of a poll or stream is told of a hole in what was heard', async (t) => {
+    const { broker, get, open, held, channel } = await begin(t)
+    const heard: unknown[] = []
+    channel.subscribe(({ data }) => heard.push(data))
+    const stream = await open('/sse')
+    await until(() => stream.text !== '')
+    const waiting = get('/poll')
+    await held(1)
+    await channel.listen()
+    await turns()
+    broker.hasHole = true
+    const id = await channel.publish('after')
+    assert.deepEqual((await waiting).json(), { events: [{ id, data: 'after' }], last_id: id, gap: true })
+    await until(() => stream.text.endsWith(`id: ${id}\ndata: "after"\n\n`))
+    assert.match(stream.text, new RegExp(`id: ${id - 1}\nevent: gap\ndata: {"last_id":${id}}\n\nid: ${id}\n`))
+    const next = await channel.publish('next')
+    await until(() => stream.text.endsWith(`id: ${next}\ndata: "next"\n\n`))
+    assert.equal(stream.text.split('event: gap').length, 2)
+    assert.deepEqual(heard, ['after', 'next'])
+  })
+})
+
+describe('a publish and a push that fail', () => {
+  it('are logged, not too often, and end no process that does not wait for them', async (t) => {
+    const { broker, get, logged } = await begin(t)
+    broker.broken = true
+    for (let count = 0; count < 5; count++) assert.equal((await get('/careless')).text, 'done')
+    await until(() => logged.length > 0)
+    await turns()
+    assert.equal(logged[0], 'error: channel "c": an event was not published: the broker is not there')
+    assert.ok(logged.length <= 2, logged.join('\n'))
+    assert.equal((await get('/careful')).status, 500)
+  })
+})
+
+describe('events of a queue that many wait for', () => {
+  it('are taken many at once, and one at a time where there is one', async (t) => {
+    const { broker, get, held, queue } = await begin(t)
+    const waiting = Array.from({ length: 50 }, () => get('/queue'))
+    await held(50)
+    await turns()
+    broker.takes = 0
+    await queue.push('first')
+    await held(49)
+    await turns()
+    assert.equal(broker.takes, 1)
+    await Promise.all(Array.from({ length: 49 }, (_, at) => queue.push(at)))
+    const events = (await Promise.all(waiting)).map((answer) => (answer.json() as { event: unknown }).event)
+    assert.deepEqual(new Set(events), new Set(['first', ...Array.from({ length: 49 }, (_, at) => at)]))
+    assert.ok(broker.takes <= 52, `${broker.takes} takes for 50 events`)
+  })
+
+  it('go back in their order when all who waited have left', async (t) => {
+    const { broker, queue, get, held, requests, url } = await begin(t)
+    const staying = get('/queue')
+    await held(1)
+    const leaving = Array.from({ length: 3 }, () => httpGet(`${url}/queue`, { agent: false }).on('error', () => {}))
+    await held(4)
+    await turns()
+    Object.assign(broker, { takes: 0, gateAt: 2 })
+    await Promise.all([1, 2, 3, 4, 5].map((value) => queue.push(value)))
+    assert.equal((await staying).text, '{"ok":true,"event":1}')
+    await until(() => broker.gate !== undefined)
+    await broker.gate?.reached
+    assert.equal(broker.takes, 4, 'one for each who waits')
+    for (const sent of leaving) sent.destroy()
+    await until(() => requests.active === 0)
+    broker.gate?.open()
+    await until(() => queue.isIdle)
+    const events: unknown[] = []
+    for (let count = 0; count < 4; count++) events.push(((await get('/queue')).json() as { event: unknown }).event)
+    assert.deepEqual(events, [2, 3, 4, 5])
+  })
+})
