@@ -4,46 +4,38 @@
  */
 import { resolve } from 'node:path'
 import { createPanel } from './admin/panel.ts'
+import { createAppControl } from './app-control.ts'
 import { chooseAppKey } from './app-key.ts'
 import { buildApplication, type SetupApp } from './application.ts'
 import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
+import { processCount } from './config/process-count.ts'
+import type { Config } from './config/table.ts'
 import type { Control } from './control/commands.ts'
-import { createLocalControl } from './control/local.ts'
 import type { Change } from './control/relay.ts'
-import { createSharedControl, follow } from './control/shared.ts'
 import { createAddressLimit, type AddressLimit } from './http/address-limit.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
-import { maxConnections } from './http/file-descriptors.ts'
-import { createHostGuard } from './http/host-guard.ts'
 import { createRequestIds } from './http/request-id.ts'
-import { createListener, type Address } from './listener.ts'
+import type { Address } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
-import { RateLimited } from './log/rate-limited.ts'
 import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
-import { Histogram } from './metrics/histogram.ts'
 import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
+import type { NodesView } from './nodes/nodes.ts'
 import type { ProcessPart } from './process-part.ts'
 import { publicFiles } from './public-files.ts'
 import { createServerCommands } from './server-commands.ts'
-import { createRequestServer } from './server.ts'
+import { createServing } from './serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
 import { openShared } from './shared.ts'
 import { createStop } from './stop.ts'
 import { serverName } from './version.ts'
 import { viewFeature } from './views/feature.ts'
-
-/**
- * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds: longer makes
- * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the queue.
- */
-const longTurnMs = 100
 
 /** What an app is made from. Without `loaded`, `config` counts. */
 export interface AppOptions {
@@ -114,6 +106,7 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = part?.appKey ?? chooseAppKey(config)
+  const ofProcesses = part === undefined ? processWarnings(config) : []
   const shared = openShared(config, options.sharedPassword, log('server'))
   const ofShared = shared === undefined ? {} : {
     openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
@@ -123,53 +116,21 @@ export function createApp(options: AppOptions = {}): App {
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
-  const queueWaits = new Histogram()
-  const restQueueWaits = new Histogram()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
     { bodyLimitBytes: config['server.body_limit_kb'] * 1024, clientAddress, makeRequestId: createRequestIds() },
   )
-  const alertOn = new RateLimited(log('pool_detector').warn, 1000)
-  const alertOff = new RateLimited(log('pool_detector').info, 1000)
-  const requests = createRequestServer({
+  const { requests, listener, queueWaits, restQueueWaits } = createServing(config, {
     registry,
     ContextClass,
-    pool: {
-      workers: config['pool_http.workers'],
-      queueSize: config['pool_http.queue_size'],
-      alertPercent: config['pool_http.alert_pct'],
-      turnMs: longTurnMs,
-      onWaited: (waitedMs) => queueWaits.record(waitedMs),
-      onAlert: (on) => (on ? alertOn : alertOff).say(`pool_http: alert ${on ? 'on' : 'off'}`),
-    },
-    restPool: {
-      workersSse: config['pool_rest.workers_sse'],
-      workersLongPoll: config['pool_rest.workers_longpoll'],
-      queueSize: config['pool_rest.queue_size'],
-      streamTimeoutMs: config['pool_rest.stream_timeout_s'] * 1000,
-      onWaited: (waitedMs) => restQueueWaits.record(waitedMs),
-    },
-    checkHost: createHostGuard(config['server.allowed_hosts']),
     staticFiles,
     accessLog: logs.access,
     metrics,
     log,
-    reveal: config['app.env'] === 'dev',
-  })
-
-  const listener = createListener(requests, {
-    headerTimeoutMs: config['server.header_timeout_s'] * 1000,
-    requestTimeoutMs: config['server.request_timeout_s'] * 1000,
-    keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
     certificates,
-    log: log('socket'),
-    connections: {
-      maxOpen: maxConnections(),
-      addressLimit: addressLimit(),
-      isTrusted: clientAddress.trusts,
-      log: log('socket'),
-    },
+    addressLimit: addressLimit(),
+    isTrusted: clientAddress.trusts,
   })
 
   const panel = createPanel({
@@ -198,16 +159,16 @@ export function createApp(options: AppOptions = {}): App {
     logger: logs.general,
     recentLines: logs.recent,
     control: () => control,
-    ready: () => started && !stop.begun && (shared?.isThere ?? true),
+    readiness: () => {
+      if (stop.begun) return 'stopping'
+      return started && (shared?.isThere ?? true) && (ofNodes()?.isReady ?? true) ? 'ready' : 'not ready'
+    },
+    nodes: ofNodes,
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
   })
   const commands = createServerCommands({ application, runTimeRoutes, views, renewCertificates, log })
   let started = false
-  let resolveLoaded: () => void
-  let taken = new Promise<void>((resolve) => {
-    resolveLoaded = resolve
-  })
 
   async function start(): Promise<Address> {
     if (started) throw new Error('Cannot start: the server has been started before')
@@ -223,12 +184,14 @@ export function createApp(options: AppOptions = {}): App {
 
   async function loadAndListen(): Promise<Address> {
     if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
-    for (const warning of announces ? [...loaded.warnings, ...appKey.warnings] : []) log('config').warn(warning)
+    for (const warning of announces ? [...loaded.warnings, ...appKey.warnings, ...ofProcesses] : []) log('config').warn(warning)
     panel.open(announces)
     await shared?.opened()
+    await nodes?.open()
     await commands.load(announces)
-    if (part !== undefined) await catchUp(part)
+    await control.catchUp()
     const address = await listen()
+    nodes?.listens(address.port)
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
       throw new Error('Cannot start: the server is being stopped')
@@ -236,22 +199,6 @@ export function createApp(options: AppOptions = {}): App {
     if (part === undefined) log('server').info(`listening on ${address.url}`)
     else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
     return address
-  }
-
-  /** Takes up what other processes have carried out before this one was there, or while it loaded. */
-  async function catchUp(part: ProcessPart): Promise<void> {
-    if (part.missed.admin !== undefined) panel.takeAdminState(part.missed.admin)
-    for (const change of part.missed.changes) await follow(followers, change)
-    resolveLoaded()
-    await part.beforeListening()
-    await taken
-  }
-
-  /** In the order in which they come, and not before the files are loaded. */
-  function takeUp(change: Change): Promise<void> {
-    const done = taken.then(() => follow(followers, change))
-    taken = done.catch(() => undefined) // Who sent the change is told; the next one is not held up by it.
-    return done
   }
 
   function listen(): Promise<Address> {
@@ -282,7 +229,10 @@ export function createApp(options: AppOptions = {}): App {
     timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
-    onBegin: options.onStop ?? (() => {}),
+    onBegin: () => {
+      nodes?.stops()
+      options.onStop?.()
+    },
     onDrain: () => {
       webSocketsClosed = webSockets.stop()
     },
@@ -292,22 +242,38 @@ export function createApp(options: AppOptions = {}): App {
       eventLoop.close()
       await application.stop()
       await Promise.all([sessions.close(), events.close()])
+      await nodes?.leave()
       await shared?.close()
     },
   })
 
   function warnings(): readonly string[] {
     const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    const ofEngine = shared?.warnings() ?? []
-    return [...loaded.warnings, ...ofKeys, ...commands.warnings, ...ofEngine, ...logs.problems()]
+    const ofEngine = [...(shared?.warnings() ?? []), ...(ofNodes()?.warnings() ?? [])]
+    return [...loaded.warnings, ...ofKeys, ...ofProcesses, ...commands.warnings, ...ofEngine, ...logs.problems()]
   }
 
-  const followers = { ...commands.followers, ...panel.followers }
-  const handlers = { ...commands.handlers, ...panel.handlers }
-  const control =
-    part === undefined
-      ? createLocalControl({ ...handlers, 'logs.reopen': () => logs.reopen(), stop: () => void stop.begin() })
-      : createSharedControl({ handlers, relay: part.relay, adminState: panel.adminState })
+  /** The nodes, as this process knows them: where there are several processes, the primary is one. */
+  function ofNodes(): NodesView | undefined {
+    return part?.nodes ?? nodes
+  }
+
+  const nodes = part === undefined ? shared?.openNodes({
+    config,
+    takeUp: async (change) => {
+      await control.follow(change)
+      return []
+    },
+    summary: async () => panel.summary(),
+  }) : undefined
+  const control = createAppControl({
+    handlers: { ...commands.handlers, ...panel.handlers, 'logs.reopen': () => logs.reopen(), stop: () => void stop.begin() },
+    followers: { ...commands.followers, ...panel.followers },
+    adminState: panel.adminState,
+    takeAdminState: panel.takeAdminState,
+    part,
+    nodes,
+  })
 
   return {
     config: withGroups(config),
@@ -316,7 +282,7 @@ export function createApp(options: AppOptions = {}): App {
     channel: events.channel,
     queue: events.queue,
     control,
-    follow: takeUp,
+    follow: (change) => control.follow(change),
     start,
     stop: (drains) => stop.begin(drains),
     get stopping() {
@@ -327,6 +293,13 @@ export function createApp(options: AppOptions = {}): App {
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
   }
+}
+
+/** Who embeds the server has one process: the others are started by the command line. */
+function processWarnings(config: Config): readonly string[] {
+  if (processCount(config) === 1) return []
+  const asked = config['server.processes']
+  return [`server.processes is ${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
 }
 
 function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {

@@ -146,6 +146,7 @@ export function buildApplication(
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })
+  const kept = new Map<string, unknown>()
   const application = new Application<SetupApp>({
     root,
     routesFolder,
@@ -154,7 +155,8 @@ export function buildApplication(
     builder,
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
+    kept,
   })
-  const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current })
+  const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current, kept })
   return { registry, views, application, runTimeRoutes, sessions, webSockets, events, features }
 }

@@ -9,6 +9,7 @@ import type { AdminState, Change, Relay } from './control/relay.ts'
 import type { AddressLimit } from './http/address-limit.ts'
 import type { Logs } from './log/logs.ts'
 import type { JoinProcesses } from './metrics/processes.ts'
+import type { NodesView } from './nodes/nodes.ts'
 
 export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */
@@ -16,6 +17,8 @@ export interface ProcessPart extends ProcessPlace {
   readonly logs: Logs
   readonly seams: Seams
   readonly relay: Relay
+  /** The nodes, where servers share an engine; the primary is one of them. */
+  readonly nodes: NodesView | undefined
   /** Joins the figures of this process with those of the others. */
   readonly joinProcesses: JoinProcesses
   /** What a setup from afar must show. */

@@ -62,8 +62,8 @@ export function createServerCommands(options: ServerCommandsOptions): ServerComm
     },
     followers: {
       'routes.reload': reload,
-      'routes.add': ({ command }) => runTimeRoutes.take(command.record),
-      'routes.delete': ({ command }) => runTimeRoutes.drop(command.name),
+      'routes.add': ({ command, lasts }) => runTimeRoutes.take(command.record, lasts),
+      'routes.delete': ({ command, inFiles = false }) => runTimeRoutes.drop(command.name, inFiles),
       'cache.clear': () => views.clear(),
       'certificates.reload': renewCertificates,
     },

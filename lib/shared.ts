@@ -5,10 +5,12 @@
  * Surprise: a server that starts while the engine is away starts all the same. It is not ready (`/svc-ready`), requests
  * that need a session or events get 503, and everything else is served.
  */
+import { hostname } from 'node:os'
 import type { Config } from './config/table.ts'
 import type { Broker } from './events/broker.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
+import { createNodes, type Nodes, type NodesOptions } from './nodes/nodes.ts'
 import { createRedisBroker } from './redis/broker.ts'
 import { createRedis, type Redis } from './redis/client.ts'
 import { createRedisSessionStore } from './redis/session-store.ts'
@@ -26,10 +28,19 @@ export interface SharedEngine {
   openSessionStore(options: SharedStoreOptions): SessionStore
   /** Opens the broker of channels and queues. @param log of the module `error` */
   openBroker(log: ModuleLogger): Broker
+  /** Makes this server a node among those that share the engine. */
+  openNodes(options: OpenNodesOptions): Nodes
   /** Resolves when it is there, or when that has taken so long that the server starts without. */
   opened(): Promise<void>
   /** Lets what is under way end. Nothing is called afterwards. */
   close(): Promise<void>
+}
+
+/** What the nodes must know of this server. */
+export interface OpenNodesOptions extends Pick<NodesOptions, 'takeUp' | 'onHealth'> {
+  readonly config: Config
+  /** What it tells of itself. */
+  readonly summary: NodesOptions['summary']
 }
 
 /** What every key begins with. */
@@ -51,18 +62,20 @@ export function openShared(config: Config, password: string | undefined, log: Mo
     if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared(redis, target.database, away)
+  return new Shared(redis, target.database, away, log)
 }
 
 class Shared implements SharedEngine {
   readonly #redis: Redis
   readonly #database: number
   readonly #away: () => string
+  readonly #log: ModuleLogger
 
-  constructor(redis: Redis, database: number, away: () => string) {
+  constructor(redis: Redis, database: number, away: () => string, log: ModuleLogger) {
     this.#redis = redis
     this.#database = database
     this.#away = away
+    this.#log = log
   }
 
   get isThere(): boolean {
@@ -81,6 +94,12 @@ class Shared implements SharedEngine {
     const problems = new RateLimited(log.warn, 1000)
     const onProblem = (message: string): void => problems.say(message)
     return createRedisBroker({ redis: this.#redis, prefix, place: `${prefix}${this.#database}:`, onProblem })
+  }
+
+  openNodes({ config, ...options }: OpenNodesOptions): Nodes {
+    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret, trace } = config
+    const own = { redis: this.#redis, prefix, log: this.#log, hostName: hostname(), trace, ownAdmin: { user, password, secret } }
+    return createNodes({ ...own, ...options })
   }
 
   opened(): Promise<void> {

@@ -22,7 +22,10 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
 
-    ready: (ctx: Context): Reply => (port.ready() ? ctx.json({ status: 'ready' }) : ctx.json({ status: 'stopping' }, 503)),
+    ready(ctx: Context): Reply {
+      const status = port.readiness()
+      return ctx.json({ status }, status === 'ready' ? 200 : 503)
+    },
 
     /** The status; with `?monitor=1` also what the monitor page draws. */
     async status(ctx: Context): Promise<Reply> {

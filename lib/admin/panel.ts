@@ -13,8 +13,10 @@ import { createOwnProcess, createSingleProcess } from '../metrics/own-process.ts
 import type { JoinProcesses } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
 import type { StatusSources } from '../metrics/sources.ts'
+import type { Summary } from '../metrics/summary.ts'
 import { totalsOf } from '../metrics/totals.ts'
 import type { Chain } from '../middleware/compose.ts'
+import type { NodesView } from '../nodes/nodes.ts'
 import type { Registry } from '../routing/registry.ts'
 import { version } from '../version.ts'
 import { createViews } from '../views/cache.ts'
@@ -41,7 +43,9 @@ export interface PanelOptions {
   readonly recentLines: RecentLines
   /** Given late, since its handlers are the panel's in part. */
   readonly control: () => Control
-  readonly ready: () => boolean
+  readonly readiness: AdminPort['readiness']
+  /** The nodes, where servers share an engine. */
+  readonly nodes: () => NodesView | undefined
   /** What a setup from afar must show: 128 random bits of this server's own unless given. */
   readonly setupToken: string | undefined
   /** Counts the failed logins; a throttle of this process unless given. */
@@ -59,6 +63,8 @@ export interface Panel {
   adminState(): AdminState
   /** Takes over what the panel of another process knows. */
   takeAdminState(state: AdminState): void
+  /** What this process says of itself at a glance. */
+  summary(): Summary
   /** Whether the `app_key` in use is in the configuration file. */
   readonly keySaved: boolean
   /**
@@ -78,7 +84,8 @@ export function createPanel(options: PanelOptions): Panel {
   const { config, registry, logger } = options
   const sources = { ...options.sources, sessions: createSessionTotals(options.sources.sessions) }
   const join = options.processes ?? createSingleProcess
-  const processes = join(createOwnProcess(sources, () => options.recentLines.list()))
+  const own = createOwnProcess(sources, () => options.recentLines.list())
+  const processes = join(own)
   const log = logger.module('server')
   const store = new CredentialStore({ config, file: options.configFile, appKey: options.appKey })
   const trace = new TimedTrace(logger.trace, (module, enabled) =>
@@ -99,22 +106,28 @@ export function createPanel(options: PanelOptions): Panel {
     credentials: () => store.current,
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
-    status: async () => statusOf(config['app.env'], await processes.figures('window')),
-    prometheus: async () => renderPrometheus(totalsOf(await processes.figures('totals'))),
+    status: async () => {
+      const [figures, nodes] = await Promise.all([processes.figures('window'), options.nodes()?.list()])
+      return statusOf(config['app.env'], figures, nodes)
+    },
+    prometheus: async () => {
+      const [figures, nodes] = await Promise.all([processes.figures('totals'), options.nodes()?.list()])
+      return renderPrometheus(totalsOf(figures, nodes))
+    },
     history: () => processes.history(),
     recentRequests: () => processes.requests(),
     recentLines: () => processes.lines(),
     traceState: () => logger.trace.state(),
     routes: () => registry.list(),
     match: (method, path) => dryMatch(registry, method, path),
-    ready: options.ready,
+    readiness: options.readiness,
     pages,
     log,
   }
   const { routes, announceSetup } = createSystemRoutes(port)
 
   function takeAdminState(state: AdminState): void {
-    const { keySaved, ...credentials } = state
+    const { keySaved = store.keySaved, ...credentials } = state
     store.take(credentials, keySaved)
   }
 
@@ -137,6 +150,7 @@ export function createPanel(options: PanelOptions): Panel {
     },
     adminState: () => ({ ...store.current, keySaved: store.keySaved }),
     takeAdminState,
+    summary: () => own.summary(),
     get keySaved() {
       return store.keySaved
     },

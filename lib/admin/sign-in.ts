@@ -5,6 +5,7 @@
  * tried is not logged: it may be a password that was typed into the wrong field.
  */
 import type { Context } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Action } from '../middleware/compose.ts'
 import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
@@ -98,6 +99,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
 
   /** The answer when the credentials could not be saved: the form, which says why. */
   function unsaved(error: unknown, form: (message: string) => Reply): Reply {
+    if (error instanceof HttpError) throw error // What is shared is away: that is answered as everywhere.
     port.log.error('the admin credentials could not be saved', error)
     return form(error instanceof Error ? error.message : String(error))
   }

@@ -12,6 +12,7 @@ import { mergeFigures } from '../metrics/merge.ts'
 import { countsOf, latencyOf, requestWindow, type MetricsSnapshot } from '../metrics/request-figures.ts'
 import { round3 } from '../metrics/round.ts'
 import { megabytes } from '../metrics/sample.ts'
+import type { ListedNode } from '../nodes/registry.ts'
 import { serverName } from '../version.ts'
 
 /** How many waited in a queue, and for how long, in milliseconds. */
@@ -67,10 +68,35 @@ export interface Status extends Omit<MetricsSnapshot, 'requests'> {
   readonly log: LineCounts
   readonly access_log: LineCounts
   readonly warnings: readonly string[]
+  /** Each node for itself; absent where servers share no engine. */
+  readonly nodes?: readonly NodeStatus[]
   /** Each process for itself; absent where there is only one. */
   readonly processes?: readonly ProcessStatus[]
   /** The processes that ended, and what they count for in the sums; absent where there is only one. */
   readonly processes_ended?: { readonly count: number; readonly requests: RequestCounts }
+}
+
+/** One of the servers that share an engine, as it told the others of itself. */
+export interface NodeStatus {
+  /** `HOSTNAME:PORT` */
+  readonly name: string
+  /** Whether it is the one that answers. */
+  readonly self: boolean
+  readonly state: ListedNode['state']
+  /** Why it is `behind`; else empty. */
+  readonly problem: string
+  /** The number of the last change that it has taken up. */
+  readonly change: number
+  /** Seconds since it was heard of. */
+  readonly seen_s: number
+  readonly version: string
+  readonly pid: number
+  readonly processes: number
+  readonly uptime_s: number
+  /** Since its start. */
+  readonly requests: RequestCounts & { readonly per_second: number; readonly active: number }
+  readonly memory: { readonly rss_mb: number }
+  readonly event_loop: { readonly p99_ms: number }
 }
 
 /** How many requests were answered in the window, and how many of them with 400 and above. */
@@ -101,8 +127,9 @@ export type ProcessStatus =
  * Puts the document together.
  * @param env `app.env`
  * @param processes at least one; the first is the one whose `pid` stands at the top
+ * @param nodes where servers share an engine
  */
-export function statusOf(env: string, processes: readonly ProcessFigures[]): Status {
+export function statusOf(env: string, processes: readonly ProcessFigures[], nodes?: readonly ListedNode[]): Status {
   const figures = mergeFigures(processes)
   const { now, counters } = figures
   const { http, ws, sse, longpoll } = now.pools
@@ -143,6 +170,7 @@ export function statusOf(env: string, processes: readonly ProcessFigures[]): Sta
     log: counters.window.log,
     access_log: counters.window.access_log,
     warnings: figures.warnings,
+    ...(nodes !== undefined && { nodes: nodes.map(nodeOf) }),
     ...partsOf(processes),
   }
 }
@@ -154,6 +182,24 @@ function partsOf(processes: readonly ProcessFigures[]): Pick<Status, 'processes'
   return {
     processes: processes.filter(({ role }) => role !== 'ended').map(partOf),
     processes_ended: { count: ended.ended, requests: countsOf(ended.requests.requests.byClass) },
+  }
+}
+
+function nodeOf({ requests, errors, active, per_second, rss_mb, loop_p99_ms, seq, ...node }: ListedNode): NodeStatus {
+  return {
+    name: node.name,
+    self: node.self,
+    state: node.state,
+    problem: node.problem,
+    change: seq,
+    seen_s: node.seen_s,
+    version: node.version,
+    pid: node.pid,
+    processes: node.processes,
+    uptime_s: node.uptime_s,
+    requests: { total: requests, errors, per_second, active },
+    memory: { rss_mb },
+    event_loop: { p99_ms: loop_p99_ms },
   }
 }
 

@@ -1,17 +1,20 @@
 /**
- * The primary's part of control: gives the turns, carries changes from the worker that made them to the others, and
- * keeps what a worker that comes later lacks.
+ * The primary's part of control: gives the turns, carries changes from the worker that made them to the others and to the
+ * other nodes, and those of other nodes to the workers.
  *
  * Surprise: a worker that has not taken up a change is not waited for and not asked again: it is given up, and one that
  * takes its place begins with everything.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from '../control/commands.ts'
-import type { AdminState, Change, WholeCommandType } from '../control/relay.ts'
+import type { Change, WholeCommandType } from '../control/relay.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { TimedTrace } from '../log/timed-trace.ts'
-import { withChange } from './missed-changes.ts'
-import { DisconnectedError, type Peer } from './peer.ts'
+import { isOfAllNodes } from '../nodes/edits.ts'
+import type { Nodes, NodesTurn } from '../nodes/nodes.ts'
+import { KeptChanges, type Missed } from './kept-changes.ts'
+import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
+import { outcomeOf } from './relay.ts'
 
 /** A worker as control sees it. */
 export interface Member {
@@ -20,14 +23,6 @@ export interface Member {
   readonly peer: Peer
   /** Whether it answers requests: one that is still loading takes up changes before it does. */
   readonly serving: boolean
-}
-
-/** What a worker that comes later takes up after it has loaded its files. */
-export interface Missed {
-  /** The routes that were added and removed one by one since the last reload, in order. */
-  readonly changes: readonly Change[]
-  /** The admin's credentials, where they were made since the start. */
-  readonly admin?: AdminState
 }
 
 export interface ControlHostOptions {
@@ -40,6 +35,8 @@ export interface ControlHostOptions {
   readonly ask: (command: Command<WholeCommandType>) => void
   /** Called with a worker that is no longer as the others are. */
   readonly onDiverged: (member: Member) => void
+  /** The other nodes, where servers share an engine. */
+  readonly nodes?: Pick<Nodes, 'turn'> | undefined
   /** How long a worker may take for a change, in milliseconds; 10,000 unless given. */
   readonly patienceMs?: number
 }
@@ -49,11 +46,19 @@ export interface ControlHost {
   join(member: Member): Missed
   /** Lets every worker take up a change that nobody made: a trace switch that went back by itself. */
   spread(change: Change): Promise<readonly string[]>
+  /**
+   * Lets every worker take up a change of another node, one before the others: what is wrong with it shows before it can
+   * do harm. Resolves with a line for each that has not taken it up and is given up; rejects when the first could not.
+   */
+  takeUp(change: Change): Promise<readonly string[]>
 }
 
 interface Turn {
   readonly member: Member
   readonly begin: () => void
+  readonly fail: (error: unknown) => void
+  /** The turn of all nodes, once it is had. */
+  ofNodes?: NodesTurn
   /** The change that was made in it, once it is on its way to all. */
   shared?: Promise<unknown>
 }
@@ -63,42 +68,60 @@ const bootMs = 2 ** 31 - 1
 
 /** Makes the primary's part. */
 export function createControlHost(options: ControlHostOptions): ControlHost {
-  const { log, trace, patienceMs = 10_000 } = options
+  const { log, nodes, trace, patienceMs = 10_000 } = options
   const members = new Set<Member>()
   const turns: Turn[] = []
-  let changes: readonly Change[] = []
-  let admin: AdminState | undefined
+  const kept = new KeptChanges()
 
   /** The first of the list has the turn. */
-  function endTurn(of: Member): void {
-    if (turns[0]?.member !== of) return
+  function beginFirst(): void {
+    const [first] = turns
+    if (first === undefined) return
+    if (nodes === undefined) return first.begin()
+    nodes.turn().then(
+      (ofNodes) => {
+        if (turns[0] !== first) return ofNodes.end() // It has left.
+        first.ofNodes = ofNodes
+        first.begin()
+      },
+      (error: unknown) => {
+        first.fail(error)
+        endTurn(first)
+      },
+    )
+  }
+
+  function endTurn(turn: Turn | undefined): void {
+    if (turn === undefined || turns[0] !== turn) return
     turns.shift()
-    turns[0]?.begin()
+    turn.ofNodes?.end()
+    beginFirst()
   }
 
   async function leave(member: Member): Promise<void> {
     members.delete(member)
-    const turn = turns[0]
+    const [first] = turns
     for (let at = turns.length - 1; at > 0; at -= 1) if (turns[at]?.member === member) turns.splice(at, 1)
-    if (turn?.member !== member) return
-    if (turn.shared === undefined) {
+    if (first?.member !== member) return
+    if (first.shared === undefined) {
       log.warn(`process ${member.number} ended in the middle of a change: reload the routes to be sure that all processes agree`)
     }
-    await turn.shared?.catch(() => undefined) // Who shared it is gone.
-    endTurn(member)
+    await first.shared?.catch(() => undefined) // Who shared it is gone.
+    endTurn(first)
   }
 
-  function keep(change: Change): void {
+  function keep(change: Change, from?: Member): void {
     const { command } = change
-    if (change.admin !== undefined) admin = change.admin
-    changes = withChange(changes, change)
+    kept.add(change)
     if (command.type === 'trace.set') {
       const { module, enabled, ttlSeconds } = command as Command<'trace.set'>
-      trace.set(module, enabled, ttlSeconds)
+      trace.set(module, enabled, nodes === undefined ? ttlSeconds : undefined) // Each node sets it back by itself.
     }
+    options.onChange(change, from)
   }
 
-  async function takeUp(member: Member, change: Change, withinMs: number): Promise<string | undefined> {
+  /** Rejects with what the worker says, or that it is gone or does not answer. */
+  async function tell(member: Member, change: Change, withinMs: number): Promise<void> {
     const patience = new AbortController()
     const late = delay(withinMs, undefined, { signal: patience.signal }).then(
       () => Promise.reject(new Error(`it did not answer within ${withinMs / 1000} s`)),
@@ -106,25 +129,56 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
     )
     try {
       await Promise.race([member.peer.call('control.follow', change), late])
-      return undefined
-    } catch (error) {
-      if (error instanceof DisconnectedError) return undefined // It is gone: who takes its place begins with this change.
-      const line = `process ${member.number}: ${(error as Error).message}`
-      log.error(`${change.command.type} was not taken up by ${line}`)
-      options.onDiverged(member)
-      return line
     } finally {
       patience.abort()
     }
   }
 
+  /** The line of a worker that has not taken up a change, which is given up; undefined: who takes its place begins with it. */
+  function giveUp(member: Member, { command }: Change, error: unknown): string | undefined {
+    if (error instanceof DisconnectedError) return undefined
+    const line = `process ${member.number}: ${(error as Error).message}`
+    log.error(`${command.type} was not taken up by ${line}`)
+    options.onDiverged(member)
+    return line
+  }
+
+  async function tellAll(others: readonly Member[], change: Change): Promise<readonly string[]> {
+    const told = others.map((member) =>
+      tell(member, change, member.serving ? patienceMs : bootMs).then(
+        () => undefined,
+        (error: unknown) => giveUp(member, change, error),
+      ),
+    )
+    const lines = await Promise.all(told.filter((_, at) => others[at]?.serving)) // The others take it up before they serve.
+    return lines.filter((line) => line !== undefined)
+  }
+
   async function shareFrom(from: Member | undefined, change: Change): Promise<readonly string[]> {
-    keep(change)
-    options.onChange(change, from)
+    const turn = turns[0]?.member === from ? turns[0]?.ofNodes : undefined
+    const recorded = turn !== undefined && isOfAllNodes(change) ? await turn.record(change) : undefined
+    keep(change, from)
     const others = [...members].filter((member) => member !== from)
-    const waited = others.filter((member) => member.serving)
-    for (const member of others) if (!member.serving) void takeUp(member, change, bootMs)
-    const lines = await Promise.all(waited.map((member) => takeUp(member, change, patienceMs)))
+    const lines = await Promise.all([tellAll(others, change), recorded?.missing ?? []])
+    return lines.flat()
+  }
+
+  async function takeUp(change: Change): Promise<readonly string[]> {
+    const lines: (string | undefined)[] = []
+    let first: Member | undefined
+    for (const member of members) {
+      if (!member.serving || first !== undefined) continue
+      try {
+        await tell(member, change, patienceMs)
+        first = member
+      } catch (error) {
+        if (error instanceof RemoteError) throw error
+        lines.push(giveUp(member, change, error))
+      }
+    }
+    const rest = first === undefined ? change : withoutFiles(change)
+    keep(rest)
+    lines.push(...(await tellAll([...members].filter((member) => member !== first), rest)))
     return lines.filter((line) => line !== undefined)
   }
 
@@ -134,20 +188,27 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
       members.add(member)
       void peer.closed.then(() => leave(member))
       peer.on('control.turn', () => {
-        return new Promise<void>((begin) => {
-          turns.push({ member, begin })
-          if (turns.length === 1) begin()
+        const given = new Promise<boolean>((resolve, reject) => {
+          turns.push({ member, begin: () => resolve(true), fail: reject })
+          if (turns.length === 1) beginFirst()
         })
+        return outcomeOf(given)
       })
-      peer.on('control.end', () => endTurn(member))
+      peer.on('control.end', () => endTurn(turns[0]?.member === member ? turns[0] : undefined))
       peer.on('control.share', (change) => {
-        const shared = shareFrom(member, change as Change)
+        const shared = outcomeOf(shareFrom(member, change as Change))
         if (turns[0]?.member === member) turns[0].shared = shared
         return shared
       })
       peer.on('control.ask', (command) => options.ask(command as Command<WholeCommandType>))
-      return { changes, ...(admin !== undefined && { admin }) }
+      return kept.missed
     },
     spread: (change) => shareFrom(undefined, change),
+    takeUp,
   }
+}
+
+/** One worker has changed the files of this machine; the others must not do so again. */
+function withoutFiles({ inFiles: _, ...change }: Change): Change {
+  return change
 }

@@ -12,6 +12,8 @@ import { mergeIntervals, sumOf } from '../metrics/merge.ts'
 import type { OwnProcess } from '../metrics/processes.ts'
 import type { RecentRequest } from '../metrics/recent-requests.ts'
 import { sampleOf } from '../metrics/sample.ts'
+import { sumSummaries, type EndedRequests, type Summary } from '../metrics/summary.ts'
+import { totalOf } from '../metrics/totals.ts'
 import { createAsk, type Ask } from './ask.ts'
 import { EndedProcesses } from './ended-processes.ts'
 import { askPrimary, askWorker, type Changes, type LastFigures } from './figures.ts'
@@ -40,6 +42,11 @@ export interface FiguresHost {
    * @param begun the worker that has begun its own already
    */
   resetWindow(begun?: Peer): void
+  /**
+   * The sum of all processes in a few numbers.
+   * @param serving the channels of the workers that can be asked: one that is still loading does not answer
+   */
+  summary(serving: ReadonlySet<Peer>): Promise<Summary>
   close(): void
 }
 
@@ -48,6 +55,8 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
   const { own, report, answerWithinMs = 1000, sampleEveryMs = 5000 } = options
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
+  const summaries = new WeakMap<KnownProcess, Summary>()
+  let endedRequests: EndedRequests = { requests: 0, errors: 0 }
   const history = createHistory({ sample, everyMs: sampleEveryMs })
   const begun = (): KnownProcess[] => [...workers].filter(({ starting }) => !starting)
 
@@ -61,6 +70,8 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
   const askChanges = question(askWorker.changes, (worker, answered) => worker.takeChanges(answered as Changes))
   const askLines = question(askWorker.lines, (_, answered) => answered as readonly LogLine[])
   const askRequests = question(askWorker.requests, (_, answered) => answered as readonly RecentRequest[])
+
+  const askSummary = question(askWorker.summary, (_, answered) => answered as Summary)
 
   async function figures(): Promise<readonly ProcessFigures[]> {
     const answered = await askFigures(begun())
@@ -96,6 +107,8 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
       void peer.closed.then(() => {
         workers.delete(worker)
         ended.add(worker)
+        const { requests, errors } = totalOf(worker.figures.requests.routes)
+        endedRequests = { requests: endedRequests.requests + requests, errors: endedRequests.errors + errors }
       })
       return () => {
         worker.starting = false
@@ -108,6 +121,12 @@ export function createFiguresHost(options: FiguresHostOptions): FiguresHost {
         worker.endWindow()
         if (worker.peer === begun) worker.beginWindow()
       }
+    },
+    summary: async (serving) => {
+      const asked = [...workers].filter(({ peer }) => serving.has(peer))
+      for (const [worker, summary] of await askSummary(asked)) summaries.set(worker, summary)
+      const known = [...workers].flatMap((worker) => summaries.get(worker) ?? [])
+      return sumSummaries(own.summary(), known, endedRequests)
     },
     close: () => history.close(),
   }

@@ -16,6 +16,8 @@ export const askWorker = {
   figures: 'figures.own',
   /** Answers `Changes`. */
   changes: 'figures.changes',
+  /** Answers `Summary`. */
+  summary: 'figures.own-summary',
   /** Answers a list of `LogLine`. */
   lines: 'figures.own-lines',
   /** Answers a list of `RecentRequest`. */
@@ -58,6 +60,7 @@ export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
   const takeChanges = (): Changes => ({ interval: own.takeInterval(), figures: own.takeChanges() })
   peer.on(askWorker.figures, () => own.figures())
   peer.on(askWorker.changes, takeChanges)
+  peer.on(askWorker.summary, () => own.summary())
   peer.on(askWorker.lines, () => own.lines())
   peer.on(askWorker.requests, () => own.requests())
   // The primary is of the same program: what it answers is what `figures-host.ts` says.

@@ -4,7 +4,8 @@
  */
 import type { AppKey } from '../app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Missed } from './control-host.ts'
+import type { Missed } from './kept-changes.ts'
+import type { NodesHealth } from './nodes.ts'
 
 export interface Joining {
   /** The configuration as the primary read it; `trace` is as it is by now. */
@@ -18,4 +19,6 @@ export interface Joining {
   readonly listenFd?: number
   readonly setupToken: string
   readonly missed: Missed
+  /** What is known of the nodes, where servers share an engine. */
+  readonly nodes?: NodesHealth
 }

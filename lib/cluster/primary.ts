@@ -12,13 +12,15 @@ import type { Address } from '../listener.ts'
 import type { Logs } from '../log/logs.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
+import { openShared } from '../shared.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
 import { createControlHost, type Member } from './control-host.ts'
 import { createFiguresHost } from './figures-host.ts'
 import type { Joining } from './joining.ts'
-import { DisconnectedError } from './peer.ts'
+import { DisconnectedError, type Peer } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
+import { hostNodes } from './nodes.ts'
 import { hostSessions } from './session-host.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 import { hostThrottle } from './throttle.ts'
@@ -68,6 +70,17 @@ export function startPrimary(options: PrimaryOptions): Primary {
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`)
     void control.spread({ command: { type: 'trace.set', module, enabled } })
   })
+  const serving = new Set<Peer>()
+  const shared = openShared(config, options.sharedPassword, log)
+  const nodes = shared?.openNodes({
+    config,
+    takeUp: (change) => control.takeUp(change),
+    summary: () => figures.summary(serving),
+    onHealth: () => nodesHost?.look(),
+  })
+  const nodesHost = nodes && hostNodes(nodes)
+  const opened = shared?.opened().then(() => nodes?.open())
+  let joined: Promise<void> | undefined
   const control = createControlHost({
     log,
     trace,
@@ -76,6 +89,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     ask,
     onDiverged: (member) => supervisor.replace(member.number),
+    nodes,
   })
   const throttle = hostThrottle()
   const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
@@ -108,12 +122,21 @@ export function startPrimary(options: PrimaryOptions): Primary {
     for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
     const canBeAsked = figures.attach(peer, { id: String(number), pid: worker.pid })
     watch.attach({ number, peer, kill: worker.kill })
-    peer.on('process.join', () => joining(member))
+    peer.on('process.join', async () => {
+      await opened
+      nodesHost?.attach(peer)
+      return joining(member)
+    })
     peer.on('process.begins', () => {
       member.serving = true
       canBeAsked()
+      serving.add(peer)
+      void peer.closed.then(() => serving.delete(peer))
+      joined ??= nodes?.join()
+      return joined
     })
     peer.on('process.serves', (at) => {
+      if (address === undefined) nodes?.listens((at as Address).port)
       address ??= at as Address // As the listener of the worker gives it.
       supervisor.serves(number)
       someServes()
@@ -138,6 +161,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(listenFd !== undefined && { listenFd }),
       setupToken,
       missed: control.join(member),
+      ...(nodesHost !== undefined && { nodes: nodesHost.health }),
     }
   }
 
@@ -150,6 +174,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   function stop(): void {
     if (stopping) return
     stopping = true
+    nodes?.stops()
     options.onStop()
     void supervisor.stop()
   }
@@ -179,8 +204,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
       })
     },
     reopenLogs: () => logs.reopen(),
-    done: supervisor.done.then((status) => {
+    done: supervisor.done.then(async (status) => {
       for (const part of [trace, events, sessions, figures, watch, eventLoop]) part.close()
+      await nodes?.leave()
+      await shared?.close()
       return status
     }),
   }

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import type { Logs } from '../log/logs.ts'
 import { logFds, readLogPipe } from './log-pipe.ts'
 import { createPeer, portOf, type Peer, type PeerPort } from './peer.ts'
-import { numberVariable } from './process-count.ts'
+import { numberVariable } from './process-number.ts'
 
 /** How a process ended: with a status, or by a signal; or why it never began. */
 export interface Ending {

@@ -14,6 +14,7 @@ import { createClusterBroker } from './broker.ts'
 import { createClusterProcesses } from './figures.ts'
 import type { Joining } from './joining.ts'
 import { logFds, PipeTarget } from './log-pipe.ts'
+import { listenForNodes } from './nodes.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
 import { createClusterRelay } from './relay.ts'
 import { createClusterSessionStore } from './session-store.ts'
@@ -49,8 +50,9 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   peer.on('process.apply', (command) => duties.apply(command as Command))
   peer.on('process.stop', (drains) => duties.stop(drains as boolean))
   peer.on('process.alive', () => {})
+  const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
-  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, missed } = joining
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, missed, nodes } = joining
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
   const logs = openLogs(config, logFolder, {
@@ -72,6 +74,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
         openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
       },
       relay: createClusterRelay(peer),
+      nodes: nodes === undefined ? undefined : nodesOf(nodes),
       joinProcesses: (own) => createClusterProcesses(peer, own),
       setupToken,
       loginThrottle: createClusterThrottle(peer),

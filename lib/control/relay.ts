@@ -18,8 +18,8 @@ export interface AdminState {
   /** The hash of the password. */
   readonly password: string
   readonly secret: string
-  /** Whether the `app_key` in use is in the configuration file. */
-  readonly keySaved: boolean
+  /** Whether the `app_key` in use is in the configuration file; absent: it is another machine's, which says nothing of this one. */
+  readonly keySaved?: boolean
 }
 
 /** A command that has taken effect in one process, for the others. */
@@ -27,6 +27,12 @@ export interface Change<T extends SharedCommandType = SharedCommandType> {
   readonly command: Command<T>
   /** The admin's credentials afterwards, with the commands that make them. */
   readonly admin?: AdminState
+  /** The names of the routes that came with a reload. */
+  readonly added?: readonly string[]
+  /** With a route that was added: another machine keeps it, so that it outlasts a reload though no file here has it. */
+  readonly lasts?: true
+  /** With a route that was deleted on another machine: it is to go from the files of this one as well. */
+  readonly inFiles?: true
 }
 
 /** What takes up a change in another process. What fails rejects or throws. */

@@ -12,6 +12,7 @@ import {
   type CommandTable,
   type CommandType,
   type Control,
+  type ReloadResult,
 } from './commands.ts'
 import type { AdminState, Change, CommandFollowers, Relay, SharedCommandType } from './relay.ts'
 
@@ -33,7 +34,8 @@ export function createSharedControl({ handlers, relay, adminState }: SharedContr
     try {
       const answer = await call(handlers, withoutTtl(command))
       const admin = type.startsWith('admin.') ? { admin: adminState() } : {}
-      const missing = await relay.share({ command, ...admin })
+      const added = type === 'routes.reload' ? { added: (answer as ReloadResult).added } : {} // That is what it answers.
+      const missing = await relay.share({ command, ...admin, ...added })
       if (missing.length > 0) throw new NotEverywhereError(type, missing)
       return answer
     } finally {

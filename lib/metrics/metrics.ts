@@ -112,6 +112,12 @@ export class Metrics {
     }
   }
 
+  /** How many requests were answered since the start, and how many of them with 400 and above. */
+  answered(): { readonly requests: number; readonly errors: number; readonly uptimeSeconds: number } {
+    const { total: requests, errors } = this.#counts
+    return { requests, errors, uptimeSeconds: this.#secondsSince(this.#startedAt) }
+  }
+
   /** The last 100 requests, the oldest first. */
   recent(): readonly RecentRequest[] {
     return this.#recent.list()

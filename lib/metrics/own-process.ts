@@ -7,6 +7,7 @@ import { createHistory } from './history.ts'
 import type { OwnProcess, Processes } from './processes.ts'
 import { sampleOf } from './sample.ts'
 import { readCounters, readFigures, readGauges, type StatusSources } from './sources.ts'
+import { summaryOf } from './summary.ts'
 
 /**
  * Knows a process by the parts of its server.
@@ -23,6 +24,8 @@ export function createOwnProcess(sources: StatusSources, lines: () => readonly L
       return { requests: metrics.takeCounts(), eventLoop: eventLoop.takeCounts() }
     },
     gauges: () => readGauges(sources),
+    summary: () =>
+      summaryOf(metrics.answered(), { active: sources.activeRequests(), loopP99Ms: eventLoop.snapshot().p99_ms }),
     lines,
     requests: () => metrics.recent(),
     resetWindow: () => {

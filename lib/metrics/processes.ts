@@ -8,6 +8,7 @@ import type { Figures, Gauges, Interval, ProcessFigures } from './figures.ts'
 import type { HistorySnapshot } from './history.ts'
 import type { RecentRequest } from './recent-requests.ts'
 import type { RouteTimings } from './route-metrics.ts'
+import type { Summary } from './summary.ts'
 
 /** The processes of a server on one machine, this one among them. */
 export interface Processes {
@@ -36,6 +37,7 @@ export interface OwnProcess {
   /** What happened since this was last called. It has one caller. */
   takeInterval(): Interval
   gauges(): Gauges
+  summary(): Summary
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
   /** Begins a new bench window. */

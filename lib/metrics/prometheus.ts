@@ -48,6 +48,8 @@ export interface PrometheusInput {
   readonly viewCache: { readonly hits: number; readonly misses: number }
   /** How many warnings `/svc-status` shows now. */
   readonly warnings: number
+  /** How many nodes are there; absent where servers share no engine. */
+  readonly liveNodes?: number
   /** Absent where the server has one process. */
   readonly processes?: { readonly living: readonly ProcessState[]; readonly ended: number }
 }
@@ -150,7 +152,7 @@ function eventFamilies({ events, slowStreams, sessions }: PrometheusInput): stri
   ].join('')
 }
 
-function otherFamilies({ logs, viewCache, warnings }: PrometheusInput): string {
+function otherFamilies({ logs, viewCache, warnings, liveNodes }: PrometheusInput): string {
   const named = logs.map((log) => [labels({ log: log.name }), log] as const)
   const rows = (value: (log: LogState) => number): Row[] => named.map(([log, state]) => [log, value(state)])
   return [
@@ -159,6 +161,7 @@ function otherFamilies({ logs, viewCache, warnings }: PrometheusInput): string {
     single('counter', 'svc_view_cache_hits_total', 'Views found compiled.', viewCache.hits),
     single('counter', 'svc_view_cache_misses_total', 'Views that had to be compiled.', viewCache.misses),
     single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings),
+    liveNodes === undefined ? '' : single('gauge', 'svc_nodes_live', 'Nodes that are there, this one among them.', liveNodes),
   ].join('')
 }
 

@@ -7,8 +7,14 @@ import { mergeFigures } from './merge.ts'
 import type { PoolState, ProcessState, PrometheusInput } from './prometheus.ts'
 import { countsOf } from './request-figures.ts'
 
-/** The input of `renderPrometheus`, from the figures of one process or several. */
-export function totalsOf(processes: readonly ProcessFigures[]): PrometheusInput {
+/** What is said of nodes that are not known to be there. */
+const notLive: readonly string[] = ['gone', 'unknown']
+
+/**
+ * The input of `renderPrometheus`, from the figures of one process or several.
+ * @param nodes where servers share an engine
+ */
+export function totalsOf(processes: readonly ProcessFigures[], nodes?: readonly { readonly state: string }[]): PrometheusInput {
   const { requests, now, eventLoop, counters, refused, ended, warnings } = mergeFigures(processes)
   const { events, pool_ws: ws, pool_http: http, log, access_log: accessLog, sessions, views } = counters.totals
   const refusedBy = { http: http.refused, ws: ws.refused, ...refused }
@@ -31,6 +37,7 @@ export function totalsOf(processes: readonly ProcessFigures[]): PrometheusInput 
     sessions,
     viewCache: views,
     warnings: warnings.length,
+    ...(nodes !== undefined && { liveNodes: nodes.filter(({ state }) => !notLive.includes(state)).length }),
     ...(processes.every(({ role }) => role === 'alone') ? {} : { processes: { ended, living: livingOf(processes) } }),
   }
 }
@@ -50,7 +57,8 @@ function livingOf(processes: readonly ProcessFigures[]): ProcessState[] {
     }))
 }
 
-function totalOf(routes: ProcessFigures['requests']['routes']): { readonly requests: number; readonly errors: number } {
+/** The requests of all routes, and those that were answered with 400 and above. */
+export function totalOf(routes: ProcessFigures['requests']['routes']): { readonly requests: number; readonly errors: number } {
   const counts = routes.map(({ byClass }) => countsOf(byClass))
   return {
     requests: counts.reduce((sum, { total }) => sum + total, 0),

@@ -9,8 +9,12 @@ const headers = { 'Retry-After': '1' }
 /** The error of a request for what a client failed with: 503 `shared_away` where it may work in a while, else the same. */
 export function answerFor(error: unknown): unknown {
   if (!isTemporary(error)) return error
-  const reason = error instanceof Error ? error.message : String(error)
-  return new HttpError(503, 'shared_away', reason, { headers, cause: error })
+  return awayError(error instanceof Error ? error.message : String(error), error)
+}
+
+/** The error of a request that what is shared does not take now: 503 `shared_away`. */
+export function awayError(reason: string, cause?: unknown): HttpError {
+  return new HttpError(503, 'shared_away', reason, { headers, cause })
 }
 
 /**

@@ -25,6 +25,8 @@ export interface ApplicationOptions<SetupApp> {
   readonly middleware: MiddlewareHost<SetupApp>
   /** Reads the middleware configuration. Throws MiddlewareError. */
   readonly readMiddlewareConfig: () => MiddlewareConfig
+  /** The records that other machines keep, by name; they are loaded with the files. */
+  readonly kept: ReadonlyMap<string, unknown>
 }
 
 /** What the files hold, good and bad side by side. */
@@ -168,12 +170,13 @@ export class Application<SetupApp> {
 
   /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
   async #inspect(middleware: PreparedMiddleware | undefined, config: MiddlewareConfig | undefined): Promise<Inspection> {
-    const { root, routesFolder, builder } = this.#options
-    const found = readRouteFiles(routesFolder, {
+    const { root, routesFolder, builder, kept } = this.#options
+    const rules = {
       root,
-      middlewareKnown: (name) => middleware?.byName.has(name) ?? true,
+      middlewareKnown: (name: string) => middleware?.byName.has(name) ?? true,
       middlewareNames: () => middleware?.byName.keys() ?? [],
-    })
+    }
+    const found = readRouteFiles(routesFolder, rules, [...kept.values()])
     const routes: Route<Chain>[] = []
     const broken: ReloadProblem[] = []
     const incomplete: ReloadProblem[] = []

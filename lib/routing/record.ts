@@ -70,6 +70,12 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   return { record: { name, url: pattern.text, action, method, middleware, scope }, pattern, warnings }
 }
 
+/** Whether two records are the same in every field. */
+export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
+  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same.
+  return fields.every((field) => a[field] === b[field])
+}
+
 function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {
   const name = readRequired(fields, 'name', problems)
   if (name.startsWith('svc.')) {

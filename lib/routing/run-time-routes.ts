@@ -7,9 +7,8 @@ import { RouteRefusedError, type AddResult } from '../control/commands.ts'
 import type { Chain } from '../middleware/compose.ts'
 import type { MiddlewareSet } from '../middleware/host.ts'
 import { forgetRoute, persistedFile, persistRoute } from './persisted-routes.ts'
-import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
+import { isSameRecord, parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type Registry } from './registry.ts'
-import type { RouteRecord } from './route.ts'
 import type { RouteBuilder } from './route-builder.ts'
 import { readRouteFiles } from './route-files.ts'
 
@@ -22,6 +21,8 @@ export interface RunTimeRoutesOptions {
   readonly builder: RouteBuilder
   /** The middleware in use. */
   readonly middleware: () => MiddlewareSet
+  /** The records that other machines keep, by name: no file here has them, and a reload loads them all the same. */
+  readonly kept: Map<string, unknown>
 }
 
 /** Adds and removes single routes. */
@@ -59,12 +60,14 @@ export class RunTimeRoutes {
 
   /**
    * Registers a route that another process of the server has registered. One that has come with the files by now is there.
+   * @param lasts whether another machine keeps it: it is one of `kept` from now on
    * @throws RouteRefusedError as `add` does
    */
-  async take(record: unknown): Promise<void> {
+  async take(record: unknown, lasts = false): Promise<void> {
     const parsed = this.#parse(record, this.#rules(this.#options.middleware()))
     const present = this.#options.registry.get(parsed.record.name)
-    if (present === undefined || !isSame(present.record, parsed.record)) await this.add(record, false)
+    if (present === undefined || !isSameRecord(present.record, parsed.record)) await this.add(record, false)
+    if (lasts) this.#options.kept.set(parsed.record.name, record)
   }
 
   /**
@@ -75,11 +78,18 @@ export class RunTimeRoutes {
     const { routesFolder, registry } = this.#options
     if (registry.get(name)?.system === true) throw new RangeError(`"${name}" is a system route: it cannot be removed`)
     const forgotten = forgetRoute(routesFolder, name)
+    this.#options.kept.delete(name)
     return registry.remove(name) || forgotten
   }
 
-  /** Removes a route that another process of the server has removed, from `admin.json` as well. */
-  drop(name: string): void {
+  /**
+   * Removes a route that another process has removed.
+   * @param inFiles whether that was on another machine, so that this one's `admin.json` may still have it
+   * @throws RoutesUnsavedError as `remove` does
+   */
+  drop(name: string, inFiles: boolean): void {
+    if (inFiles) return void this.remove(name)
+    this.#options.kept.delete(name)
     this.#options.registry.remove(name)
   }
 
@@ -96,11 +106,6 @@ export class RunTimeRoutes {
     if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
     return parsed
   }
-}
-
-function isSame(a: RouteRecord, b: RouteRecord): boolean {
-  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same.
-  return fields.every((field) => a[field] === b[field])
 }
 
 /** A name in two route files fails every reload, and at a start hides one of the two. */

@@ -36,6 +36,7 @@ function make(problem?: string) {
     registry,
     builder,
     middleware: () => middleware,
+    kept: new Map(),
   })
   return { routes, registry, file: join(folder, 'admin.json'), folder }
 }
@@ -131,9 +132,11 @@ test('removes a route from the table and from admin.json, and says whether there
 test('what another process has removed goes from the table alone: the file may have it anew by now', async () => {
   const { routes, registry, file } = make()
   await routes.add(a, true)
-  routes.drop('a')
+  routes.drop('a', false)
   assert.equal(registry.size, 1)
   assert.equal((JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length, 1)
+  routes.drop('a', true)
+  assert.equal((JSON.parse(readFileSync(file, 'utf8')) as unknown[]).length, 0, 'another machine has not done that')
 })
 
 test('what cannot be removed from admin.json stays in the table', async () => {

@@ -1,0 +1,212 @@
+/**
+ * Keeps this node as the others are: takes up what they record, in order, and brings the node to the whole state where
+ * something is missing. What fails is said, and tried again until it succeeds.
+ *
+ * Surprise: the newest state counts, wherever it lies. An engine that came back with an older one, or with none, is given
+ * that of the node.
+ */
+import type { ModuleLogger } from '../log/logger.ts'
+import { awayError } from '../redis/away.ts'
+import { RedisAwayError } from '../redis/errors.ts'
+import type { RecordedMessage } from './messages.ts'
+import { isSame, type Position } from './position.ts'
+import type { Replica } from './replica.ts'
+import type { SharedState } from './shared-state.ts'
+import { edited, type Edits } from './state.ts'
+import type { HeldTurn, TurnLock } from './turn-lock.ts'
+
+export interface UpkeepOptions {
+  readonly replica: Replica
+  readonly shared: SharedState
+  readonly lock: TurnLock
+  readonly log: ModuleLogger
+}
+
+/** The most beats from a failure to the next attempt. */
+const longestPause = 30
+/** After so many beats a node that cannot put back its own state takes what the engine has. */
+const patience = 3
+
+export class Upkeep {
+  readonly #options: UpkeepOptions
+  /** What is done with the state that this node is in, one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+  #isAligning = false
+  #isPuttingBack = false
+  #isLoaded = false
+  #isChecked = false
+  #problem = ''
+  #failures = 0
+  #pause = 0
+  /** Beats since the engine was found to have less than this node had. */
+  #lost = 0
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options
+  }
+
+  /** Why the node is not as the others; empty: nothing is known of that. */
+  get problem(): string {
+    return this.#problem
+  }
+
+  /** Whether the node was found to be as the others since they could last be heard. */
+  get isCurrent(): boolean {
+    return this.#isLoaded && this.#isChecked && this.#problem === ''
+  }
+
+  /** The files are loaded: what they do not hold is taken up. Never rejects. */
+  async begin(): Promise<void> {
+    this.#isLoaded = true
+    await this.#align()
+  }
+
+  /** The others cannot be heard. */
+  cut(): void {
+    this.#isChecked = false
+  }
+
+  /** Where the state stands, as each beat has it. */
+  look(position: Position): void {
+    if (!this.#isLoaded) return
+    this.#pause -= 1
+    if (this.#problem === '' && isSame(position, this.#options.replica.position)) this.#isChecked = true
+    else if (this.#pause <= 0) void this.#align()
+  }
+
+  /**
+   * Takes up a change of another node.
+   * @returns a line for each process that has not, or one for the node
+   */
+  follow(message: RecordedMessage): Promise<readonly string[]> {
+    if (!this.#isLoaded) return Promise.resolve([]) // It begins with it.
+    return this.inOrder(() => this.#attempt(() => this.#take(message))).catch((error: unknown) => [reasonOf(error)])
+  }
+
+  /**
+   * Enters a turn: the node is brought to where the state stands, and nothing else is done with it until the turn ends.
+   * @param freed resolves when the turn ends
+   * @throws HttpError 503; RedisAwayError
+   */
+  enter(held: HeldTurn, freed: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void this.inOrder(async () => {
+        try {
+          await this.#alignUnder(held)
+        } catch (error) {
+          return reject(error as Error) // Nothing else is thrown there.
+        }
+        resolve()
+        await freed
+      })
+    })
+  }
+
+  /** Takes back what was carried out here, in a turn, and could not be recorded. Never rejects. */
+  async takeBack(edits: Edits): Promise<void> {
+    await this.#attempt(() => this.#options.replica.takeBack(edits)).catch(() => {}) // It has been said.
+  }
+
+  /** Runs one after the other what changes the state that this node is in. */
+  inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined) // Who asked is told; the next one is not held up by it.
+    return done
+  }
+
+  async #take(message: RecordedMessage): Promise<readonly string[]> {
+    const { replica } = this.#options
+    const { before, after, edits } = message
+    if (replica.isWhole) {
+      if (isSame(replica.position, after) || replica.position.seq > after.seq) return []
+      if (isSame(replica.position, before)) return replica.bringTo(edited(replica.state, edits), after)
+    }
+    return this.#bringToShared()
+  }
+
+  /** Looks at the whole state, once at a time. */
+  async #align(): Promise<void> {
+    if (this.#isAligning) return
+    this.#isAligning = true
+    await this.inOrder(() => this.#attempt(() => this.#bringToShared())).catch(() => {}) // It has been said.
+    this.#isAligning = false
+  }
+
+  async #bringToShared(): Promise<readonly string[]> {
+    const { replica, shared } = this.#options
+    const found = await shared.read()
+    const hasLost = found.position.seq < replica.position.seq
+    this.#lost = hasLost ? this.#lost + 1 : 0
+    if (hasLost && replica.isWhole) {
+      void this.#putBack()
+      throw new PendingError()
+    }
+    if (hasLost && this.#lost < patience) throw new PendingError()
+    if (replica.isWhole && isSame(found.position, replica.position)) return []
+    return replica.bringTo(found.state, found.position)
+  }
+
+  async #alignUnder({ token, position }: HeldTurn): Promise<void> {
+    const { replica, shared } = this.#options
+    if (!this.#isLoaded) throw awayError('this node is still loading its files')
+    if (replica.isWhole && position.seq < replica.position.seq) await this.#putBackWith(token)
+    else if (!replica.isWhole || !isSame(position, replica.position)) {
+      await this.#attempt(async () => {
+        const found = await shared.read()
+        return replica.bringTo(found.state, found.position)
+      }).catch((error: unknown) => {
+        throw error instanceof RedisAwayError ? error : awayError(`this node is not as the others: ${reasonOf(error)}`, error)
+      })
+    }
+  }
+
+  async #putBack(): Promise<void> {
+    if (this.#isPuttingBack) return
+    this.#isPuttingBack = true
+    try {
+      const turn = await this.#options.lock.take()
+      await this.inOrder(() => this.#putBackWith(turn.token)).finally(() => turn.end())
+    } catch {
+      // The next beat finds it.
+    }
+    this.#isPuttingBack = false
+  }
+
+  async #putBackWith(token: string): Promise<void> {
+    const { replica, shared, log } = this.#options
+    if (!replica.isWhole || !(await shared.putBack(token, replica))) return
+    log.warn(`the shared engine had lost what the nodes have in common: put back as it was after change ${replica.position.seq}`)
+  }
+
+  /** Does what makes this node as the others, and says what came of it. */
+  async #attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { log } = this.#options
+    try {
+      const result = await work()
+      if (this.#problem !== '') log.info('this node is as the others again')
+      this.#problem = ''
+      this.#failures = 0
+      this.#pause = 0
+      this.#isChecked = true
+      return result
+    } catch (error) {
+      if (error instanceof RedisAwayError || error instanceof PendingError) throw error
+      const reason = reasonOf(error)
+      if (reason !== this.#problem) log.error(`this node is not as the others: ${reason}`)
+      this.#problem = reason
+      this.#pause = Math.min(2 ** this.#failures, longestPause)
+      this.#failures += 1
+      throw error
+    }
+  }
+}
+
+/** It is being put right, and the next beat looks again. */
+class PendingError extends Error {
+  override readonly name = 'PendingError'
+  override readonly message = 'the shared engine has lost what the nodes have in common'
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
