@@ -30,12 +30,15 @@ export interface MembershipOptions {
 }
 
 const everyMs = 1000
+const mostNames = 1000
 
 export class Membership {
   readonly #options: MembershipOptions
   #timer: NodeJS.Timeout | undefined = undefined
   readonly #subscriptions: Unsubscribe[] = []
   #nodes: readonly SeenNode[] = []
+  /** Also of those that the engine has forgotten. */
+  readonly #names = new Map<string, string>()
   #beating: Promise<void> | undefined = undefined
   #ofEngine: { readonly nowMs: number; readonly at: number } | undefined = undefined
   #stopListening = (): void => {}
@@ -63,7 +66,7 @@ export class Membership {
   }
 
   nameOf(id: string): string {
-    return this.#nodes.find((node) => node.id === id)?.entry.name ?? id
+    return this.#names.get(id) ?? id
   }
 
   /** Begins. Resolves after the first beat, whatever comes of it. */
@@ -135,7 +138,9 @@ export class Membership {
   #tell(now: readonly SeenNode[]): void {
     const { log, id } = this.#options
     const before = new Map(this.#nodes.map((node) => [node.id, node]))
+    if (this.#names.size > mostNames) this.#names.clear()
     for (const node of now) {
+      this.#names.set(node.id, node.entry.name)
       if (node.id === id) continue
       const known = before.get(node.id)
       if (isLive(node) && (known === undefined || !isLive(known))) log.info(`node ${node.entry.name} is there`)

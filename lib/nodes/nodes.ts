@@ -19,7 +19,7 @@ import { Acknowledgements } from './acknowledgements.ts'
 import { editsOf } from './edits.ts'
 import { Membership } from './membership.ts'
 import { acknowledgementIn, messageIn, textOf, type RecordedMessage } from './messages.ts'
-import { isLive, listed, type Beat, type ListedNode, type NodeEntry } from './registry.ts'
+import { listed, mayAnswer, type Beat, type ListedNode, type NodeEntry } from './registry.ts'
 import { Replica, type ReplicaOptions } from './replica.ts'
 import { createNodeScripts, nodeKeys, type NodeKeys } from './scripts.ts'
 import { SharedState } from './shared-state.ts'
@@ -127,7 +127,7 @@ class Group implements Nodes {
       takeUp: (change) => this.#takeUp(change),
       onTraceEnd: (module, enabled) => void this.#endTrace(module, enabled),
     })
-    this.#upkeep = new Upkeep({ replica: this.#replica, shared: this.#shared, lock: this.#lock, log })
+    this.#upkeep = new Upkeep({ replica: this.#replica, shared: this.#shared, log })
     this.#acknowledgements = new Acknowledgements(patienceMs, (id) => this.#membership.nameOf(id))
     this.#membership = new Membership({
       ...common,
@@ -201,14 +201,14 @@ class Group implements Nodes {
     let held: HeldTurn | undefined
     try {
       held = await this.#lock.take()
-      await this.#upkeep.enter(held, freed)
+      await this.#upkeep.enter(held.position, freed)
     } catch (error) {
       await held?.end()
       throw answerFor(error)
     }
     const turn = held
     return {
-      record: (change) => this.#record(turn, change),
+      record: (change) => this.#record(turn, change).finally(free),
       end: () => {
         free()
         void turn.end()
@@ -266,7 +266,7 @@ class Group implements Nodes {
   #beaten({ position, nodes }: Beat): void {
     this.#upkeep.look(position)
     this.#acknowledgements.look(
-      nodes.map((node) => ({ id: node.id, seq: node.entry.seq, isThere: isLive(node) || node.listens })),
+      nodes.map((node) => ({ id: node.id, seq: node.entry.seq, isThere: mayAnswer(node) })),
     )
     if (this.isReady && this.#replica.givesCredentials()) void this.#giveCredentials()
     this.#options.onHealth?.()

@@ -55,12 +55,22 @@ export interface Beat {
 
 /** How long a node may be silent, in milliseconds. */
 export const liveMs = 5000
+/** After so many milliseconds a node has missed two beats. */
+const missedMs = 2500
 /** How long one that is gone is listed, in milliseconds. */
 export const listedMs = 3_600_000
 
 /** Whether a node is there. */
 export function isLive({ agoMs }: SeenNode): boolean {
   return agoMs < liveMs
+}
+
+/**
+ * Whether a node may still say that it has taken up a change. One that was killed has no connection any more; one that
+ * hangs has.
+ */
+export function mayAnswer({ agoMs, listens }: SeenNode): boolean {
+  return listens || agoMs < missedMs
 }
 
 /** Reads what the script `beat` gives. Entries that no node of this kind wrote are left out. */

@@ -62,16 +62,16 @@ redis.call('PUBLISH', ARGV[4], ARGV[5])
 return {'ok', redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')}`
 
 /**
- * Puts back a state that the engine has lost. KEYS: the state, the lock. ARGV: token, number, channel, message, how many
- * texts are set, these. Gives 'ok'; 'lost'; 'behind' when it has a state that is as new.
+ * Puts back a state that the engine has lost; it needs no turn, since it is done where it is newer alone, and whoever has
+ * the turn then finds that what they began with is gone. KEYS: the state. ARGV: number, channel, message, how many texts
+ * are set, these. Gives 0 when the engine has a state that is as new.
  */
 const putBack = `${position}${edit}
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 'lost' end
-if tonumber(position()[1] or '0') >= tonumber(ARGV[2]) then return 'behind' end
+if tonumber(position()[1] or '0') >= tonumber(ARGV[1]) then return 0 end
 redis.call('DEL', KEYS[1])
-edit(6, tonumber(ARGV[5]))
-redis.call('PUBLISH', ARGV[3], ARGV[4])
-return 'ok'`
+edit(5, tonumber(ARGV[4]))
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1`
 
 /**
  * Says that a node is there. KEYS: the state, the nodes, when each was seen. ARGV: its id, what it tells of itself,

@@ -2,7 +2,7 @@
  * The state in the shared engine: read, changed by whoever has the turn, put back where the engine has lost it.
  */
 import type { Redis } from '../redis/client.ts'
-import { listIn, textIn, type Reply } from '../redis/reply.ts'
+import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 import { textOf, type RecordedMessage } from './messages.ts'
 import { positionIn, type Position } from './position.ts'
 import { liveIds } from './registry.ts'
@@ -67,15 +67,13 @@ export class SharedState {
 
   /**
    * Puts a state back, where the engine has an older one or none.
-   * @param token that of the turn
    * @returns whether it was put there
    */
-  async putBack(token: string, { state, position }: FoundState): Promise<boolean> {
+  async putBack({ state, position }: FoundState): Promise<boolean> {
     const { keys, scripts } = this.#options
     const set = [...textsOf(position), ...[...state].flat()]
     const look = textOf({ kind: 'look' })
-    const values = [token, position.seq, keys.channel, look, set.length, ...set]
-    return textIn(await scripts.putBack.run([keys.state, keys.lock], ...values)) === 'ok'
+    return integerIn(await scripts.putBack.run([keys.state], position.seq, keys.channel, look, set.length, ...set)) === 1
   }
 }
 

@@ -13,17 +13,15 @@ import { isSame, type Position } from './position.ts'
 import type { Replica } from './replica.ts'
 import type { SharedState } from './shared-state.ts'
 import { edited, type Edits } from './state.ts'
-import type { HeldTurn, TurnLock } from './turn-lock.ts'
 
 export interface UpkeepOptions {
   readonly replica: Replica
   readonly shared: SharedState
-  readonly lock: TurnLock
   readonly log: ModuleLogger
 }
 
 /** The most beats from a failure to the next attempt. */
-const longestPause = 30
+const longestPause = 10
 /** After so many beats a node that cannot put back its own state takes what the engine has. */
 const patience = 3
 
@@ -32,7 +30,6 @@ export class Upkeep {
   /** What is done with the state that this node is in, one after the other. */
   #last: Promise<unknown> = Promise.resolve()
   #isAligning = false
-  #isPuttingBack = false
   #isLoaded = false
   #isChecked = false
   #problem = ''
@@ -84,15 +81,16 @@ export class Upkeep {
   }
 
   /**
-   * Enters a turn: the node is brought to where the state stands, and nothing else is done with it until the turn ends.
-   * @param freed resolves when the turn ends
+   * Enters a turn: the node is brought to where the state stands, and nothing else is done with it for a while.
+   * @param position where the state stands
+   * @param freed resolves when the change is recorded, or is not to be
    * @throws HttpError 503; RedisAwayError
    */
-  enter(held: HeldTurn, freed: Promise<void>): Promise<void> {
+  enter(position: Position, freed: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       void this.inOrder(async () => {
         try {
-          await this.#alignUnder(held)
+          await this.#alignUnder(position)
         } catch (error) {
           return reject(error as Error) // Nothing else is thrown there.
         }
@@ -137,44 +135,31 @@ export class Upkeep {
     const found = await shared.read()
     const hasLost = found.position.seq < replica.position.seq
     this.#lost = hasLost ? this.#lost + 1 : 0
-    if (hasLost && replica.isWhole) {
-      void this.#putBack()
-      throw new PendingError()
-    }
-    if (hasLost && this.#lost < patience) throw new PendingError()
-    if (replica.isWhole && isSame(found.position, replica.position)) return []
+    if (hasLost && replica.isWhole) await this.#putBack()
+    else if (hasLost && this.#lost < patience) throw new PendingError()
+    if (replica.isWhole && (hasLost || isSame(found.position, replica.position))) return []
     return replica.bringTo(found.state, found.position)
   }
 
-  async #alignUnder({ token, position }: HeldTurn): Promise<void> {
+  async #alignUnder(position: Position): Promise<void> {
     const { replica, shared } = this.#options
     if (!this.#isLoaded) throw awayError('this node is still loading its files')
-    if (replica.isWhole && position.seq < replica.position.seq) await this.#putBackWith(token)
+    const refuse = (error: unknown): never => {
+      throw error instanceof RedisAwayError ? error : awayError(`this node is not as the others: ${reasonOf(error)}`, error)
+    }
+    if (replica.isWhole && position.seq < replica.position.seq) await this.#putBack().catch(refuse)
     else if (!replica.isWhole || !isSame(position, replica.position)) {
       await this.#attempt(async () => {
         const found = await shared.read()
         return replica.bringTo(found.state, found.position)
-      }).catch((error: unknown) => {
-        throw error instanceof RedisAwayError ? error : awayError(`this node is not as the others: ${reasonOf(error)}`, error)
-      })
+      }).catch(refuse)
     }
   }
 
+  /** Rejects with PendingError where the engine has a newer state by now. */
   async #putBack(): Promise<void> {
-    if (this.#isPuttingBack) return
-    this.#isPuttingBack = true
-    try {
-      const turn = await this.#options.lock.take()
-      await this.inOrder(() => this.#putBackWith(turn.token)).finally(() => turn.end())
-    } catch {
-      // The next beat finds it.
-    }
-    this.#isPuttingBack = false
-  }
-
-  async #putBackWith(token: string): Promise<void> {
     const { replica, shared, log } = this.#options
-    if (!replica.isWhole || !(await shared.putBack(token, replica))) return
+    if (!(await shared.putBack(replica))) throw new PendingError()
     log.warn(`the shared engine had lost what the nodes have in common: put back as it was after change ${replica.position.seq}`)
   }
 
@@ -194,8 +179,8 @@ export class Upkeep {
       const reason = reasonOf(error)
       if (reason !== this.#problem) log.error(`this node is not as the others: ${reason}`)
       this.#problem = reason
-      this.#pause = Math.min(2 ** this.#failures, longestPause)
       this.#failures += 1
+      this.#pause = Math.min(this.#failures, longestPause)
       throw error
     }
   }

@@ -1,29 +1,29 @@
 // Servers that share an engine, and change as one: routes, trace switches, credentials.
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { startSeveral } from '../cluster/several.ts'
-import { startApplication, type Files } from '../support/application.ts'
+import { startApplication, type Files, type TestApplication } from '../support/application.ts'
+import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node, type StatusNode } from '../support/nodes.ts'
 import { startRedis } from '../support/redis-server.ts'
-import { ask, nodeFiles, post, type Node } from '../support/nodes.ts'
+import { request } from '../support/request.ts'
+import { until } from '../support/until.ts'
+
+/** A server of one process in this one. */
+function startOne(t: TestContext, url: string, files: Files = {}, config: object = {}): Promise<TestApplication> {
+  return startApplication(t, { ...nodeFiles, ...files }, { 'shared.url': url, 'app.env': 'dev', ...config })
+}
 
 /** Two servers of one process and one of two, on one engine. */
-async function startThree(t: TestContext, url: string, files: Files = {}, config: object = {}): Promise<Node[]> {
-  const all = { ...nodeFiles, ...files }
-  const shared = { 'shared.url': url, 'app.env': 'dev', ...config }
-  const one = await startApplication(t, all, shared)
-  const two = await startApplication(t, all, shared)
-  const several = await startSeveral(t, 2, all, shared)
-  return [one, two, several]
+async function startThree(t: TestContext, url: string, files: Files = {}, config: object = {}) {
+  const one = await startOne(t, url, files, config)
+  const two = await startOne(t, url, files, config)
+  const several = await startSeveral(t, 2, { ...nodeFiles, ...files }, { 'shared.url': url, 'app.env': 'dev', ...config })
+  return [one, two, several] as const
 }
 
-/** What each node answers. Of a server of several processes, each time the one that takes the connection. */
-async function answersOf(nodes: readonly Node[], path: string): Promise<readonly string[]> {
-  const asked = nodes.flatMap((node) => [node, node, node])
-  const answers = await Promise.all(asked.map(({ url }) => ask(url, path)))
-  return [...new Set(answers.map(({ status, text }) => (status === 200 ? text : String(status))))]
-}
-
-const route = (name: string, more: object = {}): object => ({ name, url: `/${name}`, action: 'a.mjs@same', ...more })
+const adminJson = ({ folder }: { readonly folder: string }): string => join(folder, 'routes', 'admin.json')
 
 describe('nodes', () => {
   it('answer as one server: what is added, deleted, reloaded is so on each when that is answered', async (t) => {
@@ -40,9 +40,228 @@ describe('nodes', () => {
       assert.deepEqual(await answersOf(nodes, `/a${at}`), ['404'])
       assert.equal((await post(node.url, '/svc-routes/add', route('b'))).status, 200)
       assert.deepEqual(await answersOf(nodes, '/b'), ['same'])
+      assert.equal((await post(node.url, '/svc-routes/delete', { name: 'file' })).status, 200)
+      assert.deepEqual(await answersOf(nodes, '/file'), ['404'])
       assert.equal((await ask(other.url, '/svc-routes/reload')).status, 200)
       assert.deepEqual(await answersOf(nodes, '/b'), ['404'])
       assert.deepEqual(await answersOf(nodes, '/file'), ['same'])
     }
+  })
+
+  it('give a name to one of two that ask for it at once', async (t) => {
+    const { url } = await startRedis(t)
+    const nodes = await startThree(t, url)
+    for (let turn = 0; turn < 5; turn += 1) {
+      const answers = await Promise.all(nodes.map((node, at) => post(node.url, '/svc-routes/add', route('same', { url: `/at${at}` }))))
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409])
+      const won = answers.findIndex(({ status }) => status === 200)
+      assert.deepEqual(await answersOf(nodes, `/at${won}`), ['same'])
+      assert.deepEqual(await answersOf(nodes, `/at${(won + 1) % 3}`), ['404'])
+      assert.equal((await post((nodes[turn % 3] as Node).url, '/svc-routes/delete', { name: 'same' })).status, 200)
+    }
+  })
+
+  it('have what the others have when they start later, and in the same order', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startOne(t, url)
+    for (const name of ['c', 'a', 'b']) await post(one.url, '/svc-routes/add', route(name, { url: '/:any' }))
+    await post(one.url, '/svc-routes/delete', { name: 'file' })
+    await post(one.url, '/svc-routes/delete', { name: 'a' })
+    await ask(one.url, '/svc-trace?mod=pool&on=0')
+    const two = await startOne(t, url)
+    const several = await startSeveral(t, 2, nodeFiles, { 'shared.url': url })
+    assert.deepEqual(await tableOf(two), ['c /:any', 'b /:any'])
+    assert.deepEqual(await tableOf(several), ['pid /pid', 'c /:any', 'b /:any'])
+    for (const node of [one, two, several]) {
+      assert.equal(((await ask(node.url, '/svc-trace')).json() as { pool: boolean }).pool, false)
+      assert.ok(await isReady(node))
+    }
+    await ask(two.url, '/svc-routes/reload')
+    const three = await startOne(t, url)
+    assert.deepEqual(await tableOf(three), ['file /file'])
+  })
+
+  it('switch the trace everywhere, and each sets it back by itself, also when the one that was asked is gone', async (t) => {
+    const { url } = await startRedis(t)
+    const nodes = await startThree(t, url)
+    const asked = await startSeveral(t, 1, nodeFiles, { 'shared.url': url })
+    const isOn = async ({ url }: Node): Promise<boolean> => ((await ask(url, '/svc-trace')).json() as { pool: boolean }).pool
+    assert.equal((await ask(asked.url, '/svc-trace?mod=pool&on=0&ttl=2')).status, 200)
+    for (const node of nodes) assert.equal(await isOn(node), false)
+    asked.child.kill('SIGKILL')
+    await until(async () => (await Promise.all(nodes.map(isOn))).every((on) => on))
+    assert.equal((await ask(nodes[2].url, '/svc-trace?mod=pool&on=0')).status, 200)
+    assert.equal((await ask(nodes[0].url, '/svc-trace?mod=pool&on=1&ttl=1')).status, 200)
+    for (const node of nodes) assert.equal(await isOn(node), true)
+    await until(async () => (await Promise.all(nodes.map(isOn))).every((on) => !on))
+  })
+
+  it('keep a route that is to last, over a reload and a restart, though one alone has it in its file', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, two, several] = await startThree(t, url)
+    const nodes = [one, two, several]
+    assert.equal((await post(two.url, '/svc-routes/add', route('kept', { persist: true }))).status, 200)
+    assert.deepEqual(nodes.map((node) => existsSync(adminJson(node))), [false, true, false])
+    for (const node of nodes) {
+      assert.equal((await ask(node.url, '/svc-routes/reload')).status, 200)
+      assert.deepEqual(await answersOf(nodes, '/kept'), ['same'])
+    }
+    const later = await startOne(t, url)
+    assert.deepEqual(await answersOf([later], '/kept'), ['same'])
+    assert.equal((await post(later.url, '/svc-routes/delete', { name: 'kept' })).status, 200)
+    assert.equal(readFileSync(adminJson(two), 'utf8').includes('kept'), false)
+    await ask(one.url, '/svc-routes/reload')
+    assert.deepEqual(await answersOf([...nodes, later], '/kept'), ['404'])
+  })
+
+  it('take a route that was deleted meanwhile out of their own file when they start', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startOne(t, url)
+    assert.equal((await post(one.url, '/svc-routes/add', route('kept', { persist: true }))).status, 200)
+    const records = readFileSync(adminJson(one), 'utf8')
+    await post(one.url, '/svc-routes/delete', { name: 'kept' })
+    await ask(one.url, '/svc-routes/reload')
+    const late = await startOne(t, url, { 'routes/admin.json': records })
+    assert.deepEqual(await answersOf([late], '/kept'), ['404'])
+    assert.equal(readFileSync(adminJson(late), 'utf8').includes('kept'), false)
+    for (const node of [one, late]) writeFileSync(adminJson(node), records) // Somebody wants it back.
+    await ask(one.url, '/svc-routes/reload')
+    const later = await startOne(t, url, { 'routes/admin.json': records })
+    assert.deepEqual(await answersOf([one, late, later], '/kept'), ['same'])
+  })
+
+  it('may share one folder', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startOne(t, url)
+    const two = await startOne(t, url, {}, { 'paths.routes': join(one.folder, 'routes'), 'paths.root': one.folder })
+    for (const [here, there] of [[one, two], [two, one]] as const) {
+      assert.equal((await post(here.url, '/svc-routes/add', route('kept', { persist: true }))).status, 200)
+      await ask(there.url, '/svc-routes/reload')
+      assert.deepEqual(await answersOf([one, two], '/kept'), ['same'])
+      assert.equal((await post(there.url, '/svc-routes/delete', { name: 'kept' })).status, 200)
+      assert.deepEqual(await answersOf([one, two], '/kept'), ['404'])
+    }
+  })
+
+  it('say which one has not taken up a change, which is not ready until it is as the others', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, two, several] = await startThree(t, url)
+    const name = (await nodesOf(two.url)).find(({ self }) => self)?.name ?? ''
+    await until(async () => (await nodesOf(one.url)).length === 3)
+    two.write({ 'routes/file.json': '{' })
+    const answer = await ask(one.url, '/svc-routes/reload')
+    assert.equal(answer.status, 500)
+    assert.match(answer.text, new RegExp(`^{"ok":false,"error":"routes.reload has taken effect, but not everywhere: node ${name}: Cannot reload the routes`))
+    assert.deepEqual([await isReady(one), await isReady(two), await isReady(several)], [true, false, true])
+    assert.match(two.app.warnings().join(), /^this node is not as the others: Cannot reload the routes/)
+    await until(async () => (await nodesOf(several.url)).find((node) => node.name === name)?.state === 'behind')
+    const refused = await post(two.url, '/svc-routes/add', route('a'))
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
+    assert.equal((await post(one.url, '/svc-routes/add', route('b'))).status, 500)
+    two.write({ 'routes/file.json': nodeFiles['routes/file.json'] })
+    await until(() => isReady(two))
+    assert.deepEqual(await answersOf([one, two, several], '/b'), ['same'])
+    const errors = two.lines().filter((line) => line.includes('[ERROR]'))
+    assert.equal(errors.length, 1, errors.join('\n'))
+  })
+
+  it('do not lose their workers for a reload that is wrong there alone', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, , several] = await startThree(t, url)
+    const before = [...(await several.clients()).keys()]
+    const file = join(several.folder, 'routes', 'file.json')
+    const right = readFileSync(file, 'utf8')
+    writeFileSync(file, '{')
+    assert.equal((await ask(one.url, '/svc-routes/reload')).status, 500)
+    assert.equal(await isReady(several), false)
+    assert.deepEqual(await answersOf([several], '/file'), ['same'])
+    writeFileSync(file, right)
+    await until(() => isReady(several))
+    assert.deepEqual([...(await several.clients()).keys()].sort(), before.sort())
+  })
+
+  it('are listed with what they are', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, two, several] = await startThree(t, url)
+    const areAll = (nodes: readonly StatusNode[]): boolean =>
+      nodes.filter(({ state }) => state === 'ready').map(({ processes }) => processes).sort().join() === '1,1,2'
+    for (const { url: at } of [one, two, several]) await until(async () => areAll(await nodesOf(at)))
+    for (const node of [one, two, several]) {
+      const nodes = await nodesOf(node.url)
+      const port = new URL(node.url).port
+      assert.equal(nodes.filter(({ self }) => self).map((each) => each.name.split(':')[1]).join(), port)
+    }
+    const metrics = await ask(several.url, '/svc-metrics')
+    assert.match(metrics.text, /^svc_nodes_live 3$/m)
+    several.child.kill('SIGTERM')
+    await several.ended
+    await until(async () => (await nodesOf(one.url)).length === 2)
+    assert.ok(one.lines().some((line) => /node \S+ has stopped/.test(line)))
+  })
+})
+
+describe('the admin of several nodes', () => {
+  const form = (url: string, fields: Record<string, string>) => ({
+    body: new URLSearchParams(fields).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url },
+  })
+  const credentials = { user: 'root', password: 'secret1' }
+  const prod = { 'app.env': 'prod' }
+  const hash = 'e52d98c459819a11775936d8dfbb7929' // MD5 of secret1
+  const own = { ...prod, 'admin.user': 'root', 'admin.password': hash, 'admin.secret': 'of one' }
+
+  async function cookieOf({ url }: Node): Promise<string> {
+    const answer = await request(`${url}/svc-login`, form(url, credentials))
+    assert.equal(answer.headers.location, '/svc-status', answer.text)
+    return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+  }
+
+  async function letIn(nodes: readonly Node[], cookie: string): Promise<readonly number[]> {
+    return Promise.all(nodes.map(async ({ url }) => (await ask(url, '/svc-status', { cookie })).status))
+  }
+
+  it('is one: a setup on one signs people in on all', async (t) => {
+    const { url } = await startRedis(t)
+    const nodes = await startThree(t, url, {}, prod)
+    const [, two, several] = nodes
+    const setup = form(several.url, { ...credentials, password2: 'secret1' })
+    assert.equal((await request(`${several.url}/svc-setup`, setup)).headers.location, '/svc-login')
+    for (const node of nodes) assert.deepEqual(await letIn(nodes, await cookieOf(node)), [200, 200, 200])
+    const again = form(two.url, { user: 'other', password: 'other123', password2: 'other123' })
+    assert.equal((await request(`${two.url}/svc-setup`, again)).headers.location, '/svc-login')
+    const later = await startOne(t, url, {}, prod)
+    assert.deepEqual(await letIn([later], await cookieOf(two)), [200])
+  })
+
+  it('is that of the node which has one in its configuration', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startOne(t, url, {}, prod)
+    const two = await startOne(t, url, {}, own)
+    await until(async () => (await ask(one.url, '/svc-status')).headers.location?.startsWith('/svc-login') === true)
+    assert.deepEqual(await letIn([one, two], await cookieOf(one)), [200, 200])
+    const noSecret = await startOne(t, url, {}, { ...own, 'admin.secret': '' })
+    assert.deepEqual(await letIn([noSecret], await cookieOf(one)), [200])
+  })
+
+  it('is kept by a node that has another one, with a warning', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startOne(t, url, {}, own)
+    await until(async () => (await nodesOf2(one, await cookieOf(one)))[0]?.change === 1)
+    const two = await startOne(t, url, {}, { ...own, 'admin.secret': 'of two' })
+    assert.deepEqual(await letIn([one, two], await cookieOf(one)), [200, 302])
+    assert.match(two.app.warnings().join(), /^admin.user, admin.password and admin.secret here are not those that the other nodes share/)
+    assert.deepEqual(one.app.warnings(), [])
+    assert.ok(await isReady(two))
+  })
+
+  async function nodesOf2({ url }: Node, cookie: string): Promise<readonly { change: number }[]> {
+    return ((await ask(url, '/svc-status', { cookie })).json() as { nodes: { change: number }[] }).nodes
+  }
+
+  it('gets one secret where none had one', async (t) => {
+    const { url } = await startRedis(t)
+    const nodes = [await startOne(t, url, {}, { ...own, 'admin.secret': '' }), await startOne(t, url, {}, { ...own, 'admin.secret': '' })]
+    const cookies = await Promise.all(nodes.map(cookieOf))
+    for (const cookie of cookies) assert.deepEqual(await letIn(nodes, cookie), [200, 200])
   })
 })

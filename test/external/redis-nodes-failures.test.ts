@@ -1,0 +1,210 @@
+// What becomes of nodes that hang, that are killed, and that are cut off, and of an engine that is away or has lost its data.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
+import { startSeveral, type Several } from '../cluster/several.ts'
+import { startApplication, type TestApplication } from '../support/application.ts'
+import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/nodes.ts'
+import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+/** Keeps all it has answered over a kill. */
+const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
+
+/** Holds up whoever loads it, in `module`, until a file is there; other actions are served. */
+const slowFiles = {
+  ...nodeFiles,
+  'slow.mjs': `import { existsSync } from 'node:fs'
+    import { setTimeout as delay } from 'node:timers/promises'
+    while (!existsSync(new URL('./go', import.meta.url))) await delay(5)
+    export default () => 'slow'`,
+}
+
+function startHere(t: TestContext, url: string, files = nodeFiles): Promise<TestApplication> {
+  return startApplication(t, files, { 'shared.url': url, 'app.env': 'dev' })
+}
+
+/** A server in a process of its own. */
+function startApart(t: TestContext, url: string, count = 1, files = nodeFiles): Promise<Several> {
+  return startSeveral(t, count, files, { 'shared.url': url })
+}
+
+const tableWithoutPid = async (node: Node): Promise<string> => (await tableOf(node)).filter((line) => line !== 'pid /pid').join()
+
+/** Waits until all serve the same routes and are ready. */
+async function agreed(nodes: readonly Node[]): Promise<void> {
+  await until(async () => {
+    const tables = await Promise.all(nodes.map(tableWithoutPid))
+    const ready = await Promise.all(nodes.map(isReady))
+    return new Set(tables).size === 1 && ready.every((is) => is)
+  })
+}
+
+describe('a node', () => {
+  it('that hangs is named after ten seconds, and is as the others when it goes on', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startHere(t, url)
+    for (const count of [1, 2]) {
+      const hung = await startApart(t, url, count)
+      const port = new URL(hung.url).port
+      hung.child.kill('SIGSTOP')
+      const answer = await post(one.url, '/svc-routes/add', route(`a${count}`))
+      assert.equal(answer.status, 500)
+      assert.match(answer.text, new RegExp(`"error":"routes.add has taken effect, but not everywhere: node \\S+:${port}: it did not answer within 10 s"`))
+      assert.deepEqual(await answersOf([one], `/a${count}`), ['same'])
+      hung.child.kill('SIGCONT')
+      await agreed([one, hung])
+      hung.child.kill('SIGTERM')
+      await hung.ended
+    }
+  })
+
+  it('that is killed while a change is taken up is waited for no longer', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, killed] = [await startHere(t, url), await startApart(t, url)]
+    killed.child.kill('SIGSTOP')
+    const added = post(one.url, '/svc-routes/add', route('a'))
+    await until(async () => (await answersOf([one], '/a')).join() === 'same')
+    killed.child.kill('SIGKILL')
+    assert.equal((await added).status, 200)
+    await until(async () => (await nodesOf(one.url)).some(({ state }) => state === 'gone'))
+    assert.equal((await nodesOf(one.url)).length, 2)
+  })
+
+  it('that is killed in its turn holds up the others for seconds, and leaves nothing behind', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startHere(t, url)
+    const killed = await startApart(t, url, 1, slowFiles)
+    const never = post(killed.url, '/svc-routes/add', route('slow', { action: 'slow.mjs' })).catch((error: Error) => error.message)
+    await turnBegun(t, url)
+    killed.child.kill('SIGKILL')
+    assert.equal(typeof (await never), 'string')
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    assert.deepEqual(await answersOf([one], '/slow'), ['404'])
+  })
+
+  it('that stood still in its turn has lost it, and changes nothing', async (t) => {
+    const { url } = await startRedis(t)
+    const one = await startHere(t, url)
+    const still = await startApart(t, url, 1, slowFiles)
+    const late = post(still.url, '/svc-routes/add', route('slow', { action: 'slow.mjs' }))
+    await turnBegun(t, url)
+    still.child.kill('SIGSTOP')
+    // The turn runs out; the hung one is named by the answer.
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 500)
+    writeFileSync(`${still.folder}/go`, '')
+    still.child.kill('SIGCONT')
+    const answer = await late
+    assert.deepEqual([answer.status, answer.headers['retry-after']], [503, '1'])
+    await agreed([one, still])
+    assert.deepEqual(await answersOf([one, still], '/slow'), ['404'])
+    assert.deepEqual(await answersOf([one, still], '/a'), ['same'])
+  })
+})
+
+/** Resolves when a node has the turn of all. */
+async function turnBegun(t: TestContext, url: string): Promise<void> {
+  const redis = openRedis(t, url)
+  await until(async () => (await redis.command('EXISTS', 'svc:nodes:lock')) === 1)
+}
+
+describe('an engine', () => {
+  async function startAll(t: TestContext, server: RedisServer) {
+    const nodes = [await startHere(t, server.url), await startHere(t, server.url), await startApart(t, server.url, 2)] as const
+    for (const name of ['a', 'b']) assert.equal((await post(nodes[0].url, '/svc-routes/add', route(name))).status, 200)
+    await ask(nodes[1].url, '/svc-trace?mod=pool&on=0')
+    return nodes
+  }
+
+  it('that is away lets nothing be changed, and says so', async (t) => {
+    const server = await startRedis(t, { args: durable })
+    const nodes = await startAll(t, server)
+    await server.kill()
+    await until(async () => (await Promise.all(nodes.map(isReady))).every((is) => !is))
+    for (const node of nodes) {
+      const refused = [
+        await post(node.url, '/svc-routes/add', route('c')),
+        await post(node.url, '/svc-routes/delete', { name: 'a' }),
+        await ask(node.url, '/svc-routes/reload'),
+        await ask(node.url, '/svc-trace?mod=pool&on=1'),
+      ]
+      for (const { status, headers, text } of refused) {
+        assert.deepEqual([status, headers['retry-after']], [503, '1'], text)
+        assert.equal((JSON.parse(text) as { error: string }).error, 'shared_away')
+      }
+      assert.equal((await ask(node.url, '/svc-cache-clear')).status, 200)
+      assert.equal((await ask(node.url, '/svc-bench-start')).status, 200)
+    }
+    assert.deepEqual(await answersOf(nodes, '/a'), ['same'])
+    const several = nodes[2]
+    several.child.kill('SIGHUP')
+    await until(() => several.stdout().includes('Reopened'))
+    await until(() => /\[ERROR\] \[server\] SIGHUP: .* is away: /.test(several.stdout()))
+    await server.start()
+    await agreed(nodes)
+    assert.deepEqual(await answersOf(nodes, '/c'), ['404'])
+    assert.equal((await post(several.url, '/svc-routes/add', route('c'))).status, 200)
+    assert.deepEqual(await answersOf(nodes, '/c'), ['same'])
+  })
+
+  it('that stood still, or has cut the connections, finds all as they were within two seconds', async (t) => {
+    const server = await startRedis(t)
+    const nodes = await startAll(t, server)
+    const breaks = [
+      () => server.ask('CLIENT', 'KILL', 'TYPE', 'pubsub'),
+      () => server.ask('CLIENT', 'KILL', 'TYPE', 'normal'),
+      async () => {
+        server.pause()
+        await until(async () => !(await isReady(nodes[0])))
+        server.resume()
+      },
+    ]
+    for (const [at, cut] of breaks.entries()) {
+      await cut()
+      const began = performance.now()
+      await until(async () => (await post(nodes[1].url, '/svc-routes/add', route(`r${at}`))).status === 200)
+      await agreed(nodes)
+      t.diagnostic(`break ${at}: all agreed after ${Math.round(performance.now() - began)} ms`)
+      assert.deepEqual(await answersOf(nodes, `/r${at}`), ['same'])
+    }
+  })
+
+  it('that has lost its data gets it back from the nodes', async (t) => {
+    const server = await startRedis(t)
+    const nodes = await startAll(t, server)
+    const losses = [
+      () => server.ask('FLUSHALL'),
+      async () => {
+        await server.kill()
+        await server.start()
+      },
+    ]
+    for (const [at, lose] of losses.entries()) {
+      await lose()
+      const began = performance.now()
+      await until(async () => (await server.ask('HEXISTS', 'svc:nodes:state', 'route:"b"')) === '1')
+      await agreed(nodes)
+      t.diagnostic(`loss ${at}: all agreed after ${Math.round(performance.now() - began)} ms`)
+      const late = await startHere(t, server.url)
+      assert.deepEqual(await answersOf([...nodes, late], '/b'), ['same'])
+      assert.equal(((await ask(late.url, '/svc-trace')).json() as { pool: boolean }).pool, false)
+      assert.equal((await post(late.url, '/svc-routes/add', route(`l${at}`))).status, 200)
+      assert.deepEqual(await answersOf([...nodes, late], `/l${at}`), ['same'])
+    }
+  })
+
+  it('that comes late finds a node that started without it', async (t) => {
+    const server = await startRedis(t)
+    const one = await startHere(t, server.url)
+    await server.kill()
+    const late = [await startHere(t, server.url), await startApart(t, server.url, 2)]
+    for (const node of late) {
+      assert.equal(await isReady(node), false)
+      assert.deepEqual(await answersOf([node], '/file'), ['same'])
+    }
+    await server.start()
+    await until(async () => (await Promise.all([one, ...late].map(isReady))).every((is) => is))
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    assert.deepEqual(await answersOf([one, ...late], '/a'), ['same'])
+  })
+})
