@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { TestApplication } from './support/application.ts'
-import { launchBoard, startBoard } from './support/board.ts'
+import { launchBoard, startBoard, tokenOf } from './support/board.ts'
 import { launch } from './support/launch.ts'
 import { request, type Answer } from './support/request.ts'
 import { until } from './support/until.ts'
@@ -217,6 +217,19 @@ describe('a restart of the board', () => {
     writeFileSync(file, JSON.stringify(kept))
     await board.start()
     assert.deepEqual(await ids(board.url), [2])
+  })
+
+  it('keeps the board of one process where there are several, each with a board of its own, which the log tells', async (t) => {
+    const board = await launchBoard(t, { 'server.processes': 2 })
+    const headers = { authorization: `Bearer ${tokenOf({ sub: 'Robot' })}`, 'content-type': 'application/json' }
+    const add = (text: string) => request(`${board.url}/api/notices`, { method: 'POST', headers, body: JSON.stringify({ text }) })
+    const added = await Promise.all(Array.from({ length: 20 }, (_, at) => add(String(at))))
+    assert.ok(added.every(({ status }) => status === 201))
+    await board.stop()
+    await board.start()
+    const log = readFileSync(join(board.folder, '.logs/svc.log'), 'utf8')
+    const said = log.match(/\[WARN \] \[app\] the board is in the memory of each process: with 2 of them each has a board of its own/g)
+    assert.equal(said?.length, 2) // Once a start.
   })
 
   it('loses what could not be written, which the log tells; the board works on', async (t) => {

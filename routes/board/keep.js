@@ -9,10 +9,10 @@ import { restoreUsers, usersToKeep } from './users.js'
 const delayMs = 1000
 
 /**
- * Reads the file, and from then on writes it, at most once a second, after each change. Returns what ends that and
- * resolves when all is written.
+ * Reads the file, and from then on writes it, at most once a second, after each change; where several processes have
+ * one file, one of them `writes`. Returns what ends that and resolves when all is written.
  */
-export async function keepBoard(file, log) {
+export async function keepBoard(file, log, writes) {
   let timer
   let saving = Promise.resolve()
   const save = () => {
@@ -24,6 +24,7 @@ export async function keepBoard(file, log) {
     timer ??= setTimeout(save, delayMs)
   }
   await restore(file)
+  if (!writes) return () => {}
   changes.on('notice', changed).on('user', changed)
   return () => {
     changes.off('notice', changed).off('user', changed)

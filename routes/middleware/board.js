@@ -43,7 +43,9 @@ export async function keepTyped({ headers, flash, readForm, UGetResource }, next
  */
 export async function setup(app) {
   const log = app.logger('app')
-  const endKeeping = await keepBoard(resolve(root, app.config['paths.cache'], 'board.json'), log)
+  const { number, count } = app.process
+  if (count > 1 && number === 1) log.warn(`the board is in the memory of each process: with ${count} of them each has a board of its own`)
+  const endKeeping = await keepBoard(resolve(root, app.config['paths.cache'], 'board.json'), log, number === 1)
   const channel = app.channel('notices')
   const publish = (kind, notice) => {
     channel.publish({ kind, notice: kind === 'removed' ? { id: notice.id } : asJson(notice) })

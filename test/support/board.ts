@@ -27,10 +27,13 @@ export interface LaunchedBoard {
 }
 
 /** Launches the demo application in a folder of the test's own. */
-export async function launchBoard(t: Pick<TestContext, 'after'>): Promise<LaunchedBoard> {
+export async function launchBoard(
+  t: Pick<TestContext, 'after'>,
+  config: Readonly<Record<string, unknown>> = {},
+): Promise<LaunchedBoard> {
   const folder = temporaryFolder()
   const begin = (port: number) => launch(t, ['--config', 'svc.json', '--port', String(port)], { cwd: folder })
-  writeFiles(folder, { ...boardFiles(), 'svc.json': { app_key: 'test', ...paths }, 'package.json': { type: 'module' } })
+  writeFiles(folder, { ...boardFiles(), 'svc.json': { app_key: 'test', ...paths, ...config }, 'package.json': { type: 'module' } })
   let launched = begin(0)
   const url = await launched.listening()
   return {
