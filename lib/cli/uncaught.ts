@@ -3,9 +3,13 @@
  */
 import type { App } from '../app.ts'
 
-/** What nobody caught leaves the process in an unknown state: it is logged, and whoever watches starts it anew. */
-export function handleUncaught(app: App, status: number): void {
+/**
+ * What nobody caught leaves the process in an unknown state: it is logged, and whoever watches starts it anew.
+ * @param isHarmless whether something is no reason for that
+ */
+export function handleUncaught(app: App, status: number, isHarmless: (error: unknown) => boolean = () => false): void {
   process.on('uncaughtException', (error: unknown, origin) => {
+    if (isHarmless(error)) return
     logFatal(app, 'error', `${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
     process.exit(status)
   })

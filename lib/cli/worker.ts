@@ -5,7 +5,7 @@
  * to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
  */
 import type { App, AppOptions } from '../app.ts'
-import type { Peer } from '../cluster/peer.ts'
+import { DisconnectedError, type Peer } from '../cluster/peer.ts'
 import { joinPrimary } from '../cluster/worker.ts'
 import { withGroups } from '../config/groups.ts'
 import { isFileError } from './failure.ts'
@@ -57,7 +57,8 @@ export async function runWorker(number: number, createApp: (options: AppOptions)
 
 /** Neither a SIGTERM for this process alone nor the end of the primary is a reason to serve on: others do, or none can. */
 function handleEnds(app: App, peer: Peer, statuses: Statuses): void {
-  handleUncaught(app, statuses.failed)
+  // Who has published without waiting for it has nobody to tell that the primary is gone. It must not cut what still runs.
+  handleUncaught(app, statuses.failed, (error) => app.stopping && error instanceof DisconnectedError)
   process.on('SIGTERM', () => {
     peer.tell('process.ends')
     void app.stop(false)

@@ -7,6 +7,7 @@ import type { Status } from '../../lib/admin/status.ts'
 import { launch, runLauncher } from '../support/launch.ts'
 import { writeFiles } from '../support/application.ts'
 import { listen } from '../support/listen.ts'
+import { readPage } from '../support/markdown.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { waitingApplication } from '../support/waiting-application.ts'
@@ -129,6 +130,31 @@ describe('several processes', () => {
     for (let n = 0; n < count; n += 1) await publisher.ask(`/push?n=${n}`)
     const taken = (await Promise.all(takes)).map(({ event }) => event)
     assert.deepEqual(taken.sort(), ['0', '1'])
+  })
+
+  it('run what docs/scaling.md shows of work that is to be done once in one of them, or in who takes its place', async (t) => {
+    const snippet = readPage('docs/scaling.md').blocks.find(({ text }) => text.includes('setup(app)'))?.text
+    assert.ok(snippet !== undefined)
+    const server = await startSeveral(t, count, {
+      'routes/middleware/config.json': { load: ['feed.mjs'] },
+      'routes/middleware/feed.mjs': snippet,
+      'routes/time.json': [{ name: 'time', url: '/time', action: 'time.mjs' }],
+      'time.mjs': "export default ({ channel, longPoll }) => longPoll(channel('time'), { timeout_s: 60 })",
+    })
+    const clients = await server.clients()
+    const told: { id: number; data: number }[] = []
+    const hear = async (client: ProcessClient): Promise<void> => {
+      const { events } = (await client.json(`/time?since=${told.at(-1)?.id ?? 0}`)) as { events: typeof told }
+      told.push(...events)
+    }
+    while (told.length < 3) await hear([...clients.values()][told.length % count] as ProcessClient)
+    // Two that tell would do so a moment after each other; a timer of one is never early.
+    for (const [at, { data }] of told.slice(1).entries()) assert.ok(data - (told[at]?.data ?? 0) >= 900)
+    const first = Number(/process 1 of 2 serves: (\d+)/.exec(server.stdout())?.[1])
+    process.kill(first, 'SIGKILL')
+    const [other] = [...clients].filter(([pid]) => pid !== first).map(([, client]) => client) as [ProcessClient]
+    const before = told.length
+    while (told.length < before + 2) await hear(other)
   })
 
   it('have one admin: a setup, a cookie, a secret and the count of failed logins are those of all', async (t) => {
@@ -329,9 +355,14 @@ describe('the life of several processes', () => {
   it('ends when the primary is killed: what runs is answered', async (t) => {
     const server = await startSeveral(t, count, {
       'routes/orphan.json': [{ name: 'orphan', url: '/orphan', action: 'orphan.mjs' }],
-      'orphan.mjs': `export default ({ log }) => {
+      'orphan.mjs': `export default ({ log, channel }) => {
         log('held')
-        return new Promise((resolve) => process.once('disconnect', () => setImmediate(resolve, 'answered')))
+        return new Promise((resolve) => process.once('disconnect', () => {
+          setTimeout(() => {
+            channel('c').publish('nobody waits for this')
+            setImmediate(resolve, 'answered')
+          }, 10)
+        }))
       }`,
     })
     const clients = await server.clients()
