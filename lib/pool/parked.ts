@@ -36,7 +36,7 @@ export abstract class ParkedReply {
   /** Whose workers it takes. Best a getter, so that it takes no memory. */
   abstract readonly kind: ParkedKind
   readonly ctx: Context
-  /** Milliseconds from the moment it is parked, 0 and up; Infinity: as long as the pool allows. */
+  /** Milliseconds from the moment it waits, 0 and up; Infinity: as long as the pool allows. */
   readonly timeoutMs: number
 
   /** The pool's: where it stands. */

@@ -63,6 +63,8 @@ const wordsOf: Readonly<Record<Ending, string>> = {
   head: 'a HEAD, which does not wait: answered',
 }
 
+/** How long an answer that may be there already is asked for, however short the wait for another would be; milliseconds. */
+const leastAskMs = 10_000
 /** How long the client of a stream that the pool has ended may take to read the rest, in milliseconds. */
 const lastBytesMs = 500
 
@@ -131,7 +133,7 @@ export class RestPool implements Parking {
     try {
       const ready = parked.ready()
       if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
-      this.#hold(parked)
+      this.#hold(parked, Math.max(parked.timeoutMs, leastAskMs))
       ready.then(
         (reply) => this.#answerOrEnter(parked, reply),
         (error: unknown) => this.fail(parked, error),
@@ -173,7 +175,8 @@ export class RestPool implements Parking {
       this.#forget(parked)
       return this.#host.refuseBehind(ctx)
     }
-    this.#hold(parked)
+    this.#deadlines.remove(parked)
+    this.#hold(parked, parked.timeoutMs)
     const entry = this.#pools[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
     if (entry === 'refused') {
@@ -196,9 +199,8 @@ export class RestPool implements Parking {
   }
 
   /** From here on the deadline ends it, and so does the stop. */
-  #hold(parked: ParkedReply): void {
-    if (parked.heapIndex >= 0) return
-    parked.deadlineAt = this.#deadlines.now() + Math.min(parked.timeoutMs, this.#streamTimeoutMs)
+  #hold(parked: ParkedReply, timeoutMs: number): void {
+    parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
     this.#deadlines.add(parked)
     parked.ctx.parked = parked
   }

@@ -302,6 +302,19 @@ describe('a long poll of a queue', () => {
     assert.deepEqual((await waiting).text, '{"ok":true,"event":"late"}')
   })
 
+  withEachBroker('gives what is there where no time is given', async (t, options) => {
+    const { get, queue, channel } = await begin(t, options)
+    await queue.push(1)
+    const gate = options.broker instanceof DelayedBroker ? options.broker.hold('take') : undefined
+    const waiting = get('/queue-now')
+    await gate?.reached
+    await new Promise((resolve) => setTimeout(resolve, 20)) // Longer than no time.
+    gate?.open()
+    assert.equal((await waiting).text, '{"ok":true,"event":1}')
+    const id = (await channel.publish('a')) as number
+    assert.deepEqual((await get(`/now?since=${id - 1}`)).json(), { events: [{ id, data: 'a' }], last_id: id })
+  })
+
   withEachBroker('gives each event to one, in order of arrival', async (t, options) => {
     const { get, held, queue, requests, events } = await begin(t, options)
     const waiting: Promise<Answer>[] = []
