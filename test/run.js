@@ -1,7 +1,7 @@
 // Runs the tests: `node test/run.js [--dist] [--coverage] [name ...]`, where a name is a part of a test file's path.
 // It lists the files itself, since Node 20 finds no TypeScript test by itself and ends with success when it finds none.
 //   --all        those too that need programs besides Node, of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
-//                tools, slowhttptest, GoAccess, Python, iproute2, Redis
+//                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy
 //   --dist       the same tests on the compiled `dist/`
 //   --coverage   under c8, lines and branches at least 90 %
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run

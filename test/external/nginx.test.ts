@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { connect } from 'node:tls'
 import { applicationFolder } from '../cli/application-folder.ts'
-import { writeFiles } from '../support/application.ts'
-import { makeCertificate } from '../support/certificate.ts'
-import { freePort } from '../support/free-port.ts'
 import { startClient } from '../support/keep-alive-client.ts'
-import { root } from '../support/launch.ts'
+import { startNginx } from '../support/proxies.ts'
 import { serviceManager, type ServiceManager } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
 import { waitingApplication } from '../support/waiting-application.ts'
@@ -26,28 +21,13 @@ async function startSite(t: TestContext): Promise<{ url: string; port: number; s
   const cwd = applicationFolder(files, { 'server.trusted_proxies': ['127.0.0.1'] })
   const service = await serviceManager(t, { cwd })
   await service.start()
-  const [port, plainPort] = [await freePort(), await freePort()]
-  const { cert, key } = makeCertificate(cwd, 'site')
-  const site = readFileSync(join(root, 'docs/deploy/svc.nginx'), 'utf8')
-    .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${service.port};`)
-    .replaceAll(/^ *listen \[::\].*\n/gm, '')
-    .replace('listen 443 ', `listen 127.0.0.1:${port} `)
-    .replace('listen 80;', `listen 127.0.0.1:${plainPort};`)
-    .replace(/ssl_certificate +\S+;/, `ssl_certificate ${cert};`)
-    .replace(/ssl_certificate_key +\S+;/, `ssl_certificate_key ${key};`)
-    .replace('/srv/svc/routes/public', join(cwd, 'routes/public'))
-  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${cwd}/${name};`)
-  const config = `daemon off; master_process off; pid ${cwd}/nginx.pid; error_log stderr warn; events {}
-    http { access_log off; types { text/css css; } ${folders.join(' ')}\n${site}\n}`
-  writeFiles(cwd, { 'nginx.conf': config })
-  const nginx = spawn('nginx', ['-c', join(cwd, 'nginx.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let complaints = ''
-  nginx.stderr.setEncoding('utf8').on('data', (piece: string) => (complaints += piece))
-  nginx.on('error', (error) => (complaints += `${error.message}. Install it: apt-get install nginx-light`))
-  t.after(() => nginx.kill('SIGKILL'))
-  const url = `https://127.0.0.1:${port}`
+  const { url, port, check } = await startNginx(t, 'svc.nginx', [], (site) =>
+    site
+      .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${service.port};`)
+      .replace('/srv/svc/routes/public', join(cwd, 'routes/public')),
+  )
   await until(async () => {
-    if (nginx.exitCode !== null || complaints !== '') assert.fail(`nginx: ${complaints}`)
+    check()
     return (await ask(`${url}/`).catch(() => undefined))?.body === 'home'
   })
   return { url, port, service }

@@ -318,6 +318,7 @@ describe('a broker whose connection is cut', () => {
     a.onCutOff((reason) => said.push(reason))
     const { heard } = await listen(a)
     const id = await a.publish('c', '1', limits)
+    await until(() => heard.length === 1)
     await server.kill()
     await until(() => said.length === 1)
     assert.ok(isAway(said[0]))

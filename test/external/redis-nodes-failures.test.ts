@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { startSeveral, type Several } from '../cluster/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
-import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/nodes.ts'
+import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 

@@ -20,6 +20,10 @@ export interface ClientOptions {
   readonly connections: number
   /** `false`: a connection for each request, with a handshake of its own. */
   readonly keepAlive?: boolean
+  /** Header fields of each request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Makes the body of each request, which then is a POST. */
+  readonly body?: () => string
   /** The longest pause between two requests of a connection, in milliseconds; random below that. None unless given. */
   readonly pauseMs?: number
 }
@@ -33,7 +37,8 @@ export interface KeepAliveClient {
 }
 
 /** Sends requests on connections that are kept alive, over TLS to any certificate, and repeats none. */
-export function startClient({ url, connections, keepAlive = true, pauseMs = 0 }: ClientOptions): KeepAliveClient {
+export function startClient(given: ClientOptions): KeepAliveClient {
+  const { url, connections, keepAlive = true, pauseMs = 0 } = given
   const options = { keepAlive, maxSockets: connections, maxCachedSessions: 0, rejectUnauthorized: false }
   const agent = url.startsWith('https:') ? new https.Agent(options) : new http.Agent(options)
   const tally: Tally = { answered: 0, failed: [], bodies: new Map(), slowestMs: 0 }
@@ -41,7 +46,7 @@ export function startClient({ url, connections, keepAlive = true, pauseMs = 0 }:
   const loop = async (): Promise<void> => {
     while (!stopped) {
       const begun = performance.now()
-      const { problem, body } = await ask(url, agent)
+      const { problem, body } = await ask(given, agent)
       tally.slowestMs = Math.max(tally.slowestMs, performance.now() - begun)
       if (problem === undefined) tally.answered += 1
       else tally.failed.push(problem)
@@ -61,9 +66,14 @@ export function startClient({ url, connections, keepAlive = true, pauseMs = 0 }:
   }
 }
 
-function ask(url: string, agent: http.Agent): Promise<{ problem: string | undefined; body: string }> {
+function ask(
+  { url, headers = {}, body: makeBody }: ClientOptions,
+  agent: http.Agent,
+): Promise<{ problem: string | undefined; body: string }> {
+  const method = makeBody === undefined ? 'GET' : 'POST'
+  const { request } = agent instanceof https.Agent ? https : http
   return new Promise((resolve) => {
-    const sent = (agent instanceof https.Agent ? https : http).get(url, { agent }, (response) => {
+    const sent = request(url, { agent, method, headers }, (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => (body += text))
       response.on('error', (error) => resolve({ problem: `after ${body.length} characters: ${error.message}`, body: '' }))
@@ -72,5 +82,6 @@ function ask(url: string, agent: http.Agent): Promise<{ problem: string | undefi
     sent.on('error', (error: NodeJS.ErrnoException) => {
       resolve({ problem: `${error.code ?? error.message}${sent.reusedSocket ? ' on a used connection' : ''}`, body: '' })
     })
+    sent.end(makeBody?.())
   })
 }

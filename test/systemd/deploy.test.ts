@@ -17,7 +17,7 @@ function settings(name: string, of = unit): string[] {
 describe('the files in docs/deploy', () => {
   it('are all named in docs/operations.md, which names no other', () => {
     const files = readdirSync(new URL('docs/deploy/', root)).sort()
-    const named = new Set([...text.matchAll(/\bsvc\.(?:service|socket|sysusers|logrotate|nginx)\b/g)].map(([name]) => name))
+    const named = new Set([...text.matchAll(/\bsvc(?:\.(?:service|socket|sysusers|logrotate|nginx)|-nodes\.(?:nginx|haproxy))\b/g)].map(([name]) => name))
     assert.deepEqual([...named].sort(), files)
   })
 
@@ -39,9 +39,32 @@ describe('the files in docs/deploy', () => {
 
   it('agree with the configuration about times', () => {
     assert.ok(Number(settings('TimeoutStopSec')[0]) > configTable['server.stop_timeout_s'].default)
-    const idle = /keepalive_timeout (\d+)s;/.exec(read('svc.nginx'))?.[1]
-    assert.ok(Number(idle) < configTable['server.keep_alive_timeout_s'].default)
+    for (const [file, pattern] of [
+      ['svc.nginx', /keepalive_timeout (\d+)s;/],
+      ['svc-nodes.nginx', /keepalive_timeout (\d+)s;/],
+      ['svc-nodes.haproxy', /timeout http-keep-alive (\d+)s$/m],
+    ] as const) {
+      const idle = pattern.exec(read(file))?.[1]
+      assert.ok(Number(idle) < configTable['server.keep_alive_timeout_s'].default, file)
+    }
     assert.ok(text.includes(`\`WatchdogSec=${settings('WatchdogSec')[0]}\``))
+  })
+
+  it('let a node that stops serve until HAProxy has noticed', () => {
+    const file = read('svc-nodes.haproxy')
+    const drainDelayS = Number(/"drain_delay_s": (\d+)/.exec(file)?.[1])
+    const checks = [...file.matchAll(/check inter (\d+)s fall (\d+) /g)]
+    assert.equal(checks.length, 2)
+    for (const [, inter, fall] of checks) assert.ok(drainDelayS > Number(inter) * Number(fall) + 1)
+    assert.ok(drainDelayS < configTable['server.stop_timeout_s'].default)
+  })
+
+  it('refuse the same bodies as the server', () => {
+    const bytes = configTable['server.body_limit_kb'].default * 1024
+    for (const file of ['svc.nginx', 'svc-nodes.nginx']) {
+      assert.equal(Number(/client_max_body_size (\d+)m;/.exec(read(file))?.[1]) * 2 ** 20, bytes, file)
+    }
+    assert.equal(Number(/req\.body_size gt (\d+)/.exec(read('svc-nodes.haproxy'))?.[1]), bytes)
   })
 
   it('let the server tell its state, take its secret and reload', () => {
