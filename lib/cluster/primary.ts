@@ -183,6 +183,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     count,
     start,
     log,
+    endsWithLast: listenFd !== undefined,
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
     onReady: () => options.onReady(address as Address), // The first that serves has told it.
     onGivenUp: () => {

@@ -13,6 +13,8 @@ export interface SupervisorOptions {
   /** Starts the worker of a number, from 1. */
   readonly start: (number: number) => WorkerProcess
   readonly log: ModuleLogger
+  /** Whether the server must end when none of them serves any more: Node closes a passed socket with the last that has it. */
+  readonly endsWithLast: boolean
   /** The longest that a stop may take, in milliseconds. */
   readonly stopTimeoutMs: number
   /** Called when every worker serves for the first time. */
@@ -95,6 +97,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     slot.worker = undefined
     slot.serving = false
     if (stopping) return endIfEmpty()
+    if (wasReady && options.endsWithLast && !slots.some(({ serving, ending }) => serving && !ending)) {
+      return giveUp('no process is left that has the socket of the service manager, which has to start all anew', 1)
+    }
     if (slot.ending) {
       log.info(`process ${slot.number} has stopped: another takes its place`)
       return start(slot)

@@ -14,7 +14,7 @@ interface FakeWorker extends WorkerProcess {
 }
 
 /** Workers that end when a test says so, under a clock that a test moves. */
-function makeSupervisor(t: TestContext, count: number) {
+function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const lines: string[] = []
   const started: FakeWorker[] = []
@@ -29,6 +29,7 @@ function makeSupervisor(t: TestContext, count: number) {
       error: say('ERROR'),
       fatal: say('FATAL'),
     }),
+    endsWithLast,
     stopTimeoutMs: 1000,
     now: () => now,
     onReady: () => (seen.ready += 1),
@@ -223,6 +224,19 @@ describe('the supervisor', () => {
     }
     assert.equal(started.length, 8)
     assert.ok(lines.every((line) => line.startsWith('INFO')))
+  })
+
+  it('ends with the last that served, where the socket is closed with that: another could not listen', async (t) => {
+    const { supervisor, started, lines, seen, serveAll } = makeSupervisor(t, 2, true)
+    serveAll()
+    await started[0]?.end({ signal: 'SIGKILL' })
+    assert.equal(seen.givenUp, 0)
+    await started[1]?.end({ signal: 'SIGKILL' })
+    assert.deepEqual([seen.givenUp, started.length], [1, 3])
+    await started[2]?.end({ status: 0 })
+    assert.equal(await supervisor.done, 1)
+    const why = 'no process is left that has the socket of the service manager, which has to start all anew'
+    assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
   })
 
   it('starts none any more when it was stopped in the time of waiting', async (t) => {
