@@ -8,10 +8,12 @@ import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { renderPrometheus } from '../lib/metrics/prometheus.ts'
 import { totalsOf } from '../lib/metrics/totals.ts'
+import { credentialsDiffer, listRefused, notAsOthers } from '../lib/nodes/warnings.ts'
 import { startCluster } from './cluster/figures-cluster.ts'
 import { startApplication, writeFiles } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
+import { listedNode } from './support/node-panel.ts'
 import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
@@ -80,6 +82,15 @@ describe('docs/admin.md', () => {
     assert.deepEqual(documented, families.map(([, name, type]) => [name, type]))
   })
 
+  it('lists the fields that the status has of nodes, and their metric', async (t) => {
+    const figures = (await startCluster(t, 2).workers[0]?.processes.figures()) ?? []
+    const { nodes } = statusOf('prod', figures, [listedNode])
+    const rows = tableBelow(admin, '### With several servers')
+    assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ nodes }).keys()])
+    assert.match(renderPrometheus(totalsOf(figures, nodes)), /^svc_nodes_live 1$/m)
+    assert.match(admin.prose, /`svc_nodes_live`/)
+  })
+
   it('is right about which fields go back when a window begins', async (t) => {
     const { app, url } = await startApplication(t, {}, { 'app.env': 'dev' })
     for (let count = 0; count < 3; count += 1) {
@@ -117,6 +128,8 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
+      ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
+      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])

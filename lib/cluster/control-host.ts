@@ -165,20 +165,21 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
 
   async function takeUp(change: Change): Promise<readonly string[]> {
     const lines: (string | undefined)[] = []
-    let first: Member | undefined
-    for (const member of members) {
-      if (!member.serving || first !== undefined) continue
+    const asked = new Set<Member>()
+    let rest = change
+    for (const member of [...members].filter(({ serving }) => serving)) {
+      asked.add(member)
       try {
         await tell(member, change, patienceMs)
-        first = member
+        rest = withoutFiles(change)
+        break
       } catch (error) {
         if (error instanceof RemoteError) throw error
         lines.push(giveUp(member, change, error))
       }
     }
-    const rest = first === undefined ? change : withoutFiles(change)
     keep(rest)
-    lines.push(...(await tellAll([...members].filter((member) => member !== first), rest)))
+    lines.push(...(await tellAll([...members].filter((member) => !asked.has(member)), rest)))
     return lines.filter((line) => line !== undefined)
   }
 

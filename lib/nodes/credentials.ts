@@ -28,8 +28,3 @@ export function judge(own: SharedAdmin, shared: SharedAdmin | undefined): Judgem
   if (own.secret === '') return 'take'
   return shared.secret === '' ? 'give' : 'differ'
 }
-
-/** The warning where they differ. */
-export const credentialsDiffer =
-  'admin.user, admin.password and admin.secret here are not those that the other nodes share: a sign-in here does not count'
-  + ' there; give all nodes the same ones, or leave them out of svc.json here'

@@ -11,6 +11,7 @@ import type { Unsubscribe } from '../redis/subscriber.ts'
 import { textOf } from './messages.ts'
 import { beatIn, isLive, listedMs, type Beat, type NodeEntry, type SeenNode } from './registry.ts'
 import type { NodeKeys, NodeScripts } from './scripts.ts'
+import { listRefused } from './warnings.ts'
 
 export interface MembershipOptions {
   readonly redis: Redis
@@ -130,7 +131,7 @@ export class Membership {
   #refused(error: unknown): void {
     if (error instanceof RedisAwayError) return
     const reason = error instanceof Error ? error.message : String(error)
-    if (reason !== this.#refusal) this.#options.log.error(`the shared engine refuses the list of nodes: ${reason}`)
+    if (reason !== this.#refusal) this.#options.log.error(listRefused(reason))
     this.#refusal = reason
   }
 

@@ -26,6 +26,7 @@ import { SharedState } from './shared-state.ts'
 import { edited, isEmpty, type SharedAdmin } from './state.ts'
 import { TurnLock, type HeldTurn } from './turn-lock.ts'
 import { Upkeep } from './upkeep.ts'
+import { credentialsDiffer, listRefused, notAsOthers } from './warnings.ts'
 
 export interface NodesOptions extends Pick<ReplicaOptions, 'takeUp' | 'trace'> {
   readonly redis: Redis
@@ -106,6 +107,7 @@ class Group implements Nodes {
   readonly #acknowledgements: Acknowledgements
   #ownAdmin: SharedAdmin
   #isGiving = false
+  #toldOfCredentials = false
   #name: string
   #life: 'starting' | 'ready' | 'stopping' = 'starting'
   /** At the last beat. */
@@ -153,11 +155,10 @@ class Group implements Nodes {
   warnings(): readonly string[] {
     const { refusal } = this.#membership
     const { problem } = this.#upkeep
-    const credentials = this.#replica.credentialsProblem()
     return [
-      ...(problem === '' ? [] : [`this node is not as the others: ${problem}`]),
-      ...(refusal === '' ? [] : [`the shared engine refuses the list of nodes: ${refusal}`]),
-      ...(credentials === undefined ? [] : [credentials]),
+      ...(problem === '' ? [] : [notAsOthers(problem)]),
+      ...(refusal === '' ? [] : [listRefused(refusal)]),
+      ...(this.#replica.hasOtherCredentials() ? [credentialsDiffer] : []),
     ]
   }
 
@@ -269,6 +270,9 @@ class Group implements Nodes {
       nodes.map((node) => ({ id: node.id, seq: node.entry.seq, isThere: mayAnswer(node) })),
     )
     if (this.isReady && this.#replica.givesCredentials()) void this.#giveCredentials()
+    const differ = this.#replica.hasOtherCredentials()
+    if (differ && !this.#toldOfCredentials) this.#options.log.warn(credentialsDiffer)
+    this.#toldOfCredentials = differ
     this.#options.onHealth?.()
   }
 

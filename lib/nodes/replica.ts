@@ -5,7 +5,7 @@
  * Surprise: when a step fails, the steps before it count. What is left to do is found anew, from where the node is then.
  */
 import type { Change } from '../control/relay.ts'
-import { credentialsDiffer, judge } from './credentials.ts'
+import { judge } from './credentials.ts'
 import { differencesOf } from './differences.ts'
 import { beginning, type Position } from './position.ts'
 import { adminOf, edited, type Edits, type SharedAdmin, type State } from './state.ts'
@@ -59,9 +59,9 @@ export class Replica {
     if (reload !== undefined) this.#state = edited(this.#state, { set: [['reload', reload]], removed: [] })
   }
 
-  /** What is wrong with the credentials; undefined: nothing. */
-  credentialsProblem(): string | undefined {
-    return judge(this.#options.ownAdmin(), adminOf(this.#state)) === 'differ' ? credentialsDiffer : undefined
+  /** Whether this node has credentials of its own that are not the shared ones. */
+  hasOtherCredentials(): boolean {
+    return judge(this.#options.ownAdmin(), adminOf(this.#state)) === 'differ'
   }
 
   /** Whether this node's own credentials are to be shared. */

@@ -13,6 +13,7 @@ import { isSame, type Position } from './position.ts'
 import type { Replica } from './replica.ts'
 import type { SharedState } from './shared-state.ts'
 import { edited, type Edits } from './state.ts'
+import { notAsOthers } from './warnings.ts'
 
 export interface UpkeepOptions {
   readonly replica: Replica
@@ -145,7 +146,7 @@ export class Upkeep {
     const { replica, shared } = this.#options
     if (!this.#isLoaded) throw awayError('this node is still loading its files')
     const refuse = (error: unknown): never => {
-      throw error instanceof RedisAwayError ? error : awayError(`this node is not as the others: ${reasonOf(error)}`, error)
+      throw error instanceof RedisAwayError ? error : awayError(notAsOthers(reasonOf(error)), error)
     }
     if (replica.isWhole && position.seq < replica.position.seq) await this.#putBack().catch(refuse)
     else if (!replica.isWhole || !isSame(position, replica.position)) {
@@ -177,7 +178,7 @@ export class Upkeep {
     } catch (error) {
       if (error instanceof RedisAwayError || error instanceof PendingError) throw error
       const reason = reasonOf(error)
-      if (reason !== this.#problem) log.error(`this node is not as the others: ${reason}`)
+      if (reason !== this.#problem) log.error(notAsOthers(reason))
       this.#problem = reason
       this.#failures += 1
       this.#pause = Math.min(this.#failures, longestPause)

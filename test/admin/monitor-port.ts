@@ -1,6 +1,6 @@
 /** What the monitor reads, made up, in the hands of a test. */
 import type { MonitorPort } from '../../lib/admin/monitor.ts'
-import type { ProcessStatus, Status } from '../../lib/admin/status.ts'
+import type { NodeStatus, ProcessStatus, Status } from '../../lib/admin/status.ts'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
 import { makePort } from './support.ts'
 
@@ -47,6 +47,26 @@ export function makeHistory(values: readonly number[]): HistorySnapshot {
 /** A route of the status with this p99. */
 export function makeRoute(name: string, p99_ms: number): Status['routes'][number] {
   return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms }
+}
+
+/** A server that shares an engine with others, with ordinary figures. */
+export function makeNode(name: string, more: Partial<NodeStatus> = {}): NodeStatus {
+  return {
+    name,
+    self: false,
+    state: 'ready',
+    problem: '',
+    change: 7,
+    seen_s: 0.4,
+    version: '0.1.0',
+    pid: 4242,
+    processes: 1,
+    uptime_s: 93_784,
+    requests: { total: 1234, errors: 0, per_second: 12.5, active: 3 },
+    memory: { rss_mb: 80.4 },
+    event_loop: { p99_ms: 11 },
+    ...more,
+  }
 }
 
 /** One of several processes, with ordinary figures. */

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
 import type { Context } from '../../lib/http/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
-import { makeHistory, makeMonitorPort, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
+import { makeHistory, makeMonitorPort, makeNode, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
 import { serve } from '../admin/support.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
@@ -155,6 +155,47 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(outstanding, [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd']])
     assert.equal(await page.text('#processes-ended'), '2 ended, with 678 requests')
     assert.match(await page.text('#facts'), /process 4242 and 3 workers/)
+    await page.look({ width: 360, height: 740, dark: false })
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    figures.status = alone
+    await readNow(page)
+    await until(async () => (await page.evaluate(panel)) === 'none')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('servers that share an engine have a table, in which those stand out that are not as they should be', async (t) => {
+    const { page, figures } = await start(t)
+    const panel = 'getComputedStyle(document.getElementById("nodes-panel")).display'
+    assert.equal(await page.evaluate(panel), 'none')
+    const problem = 'Cannot reload the routes, so the old ones stay: file.json: it is not valid JSON at line 1, column 2'
+    const alone = figures.status
+    figures.status = {
+      ...alone,
+      nodes: [
+        makeNode('web-1:8080', { self: true, processes: 4 }),
+        makeNode('web-2:8080', { requests: { total: 12_345, errors: 2, per_second: 40, active: 0 }, event_loop: { p99_ms: 900 } }),
+        makeNode('web-3:8080', { state: 'behind', problem, change: 6 }),
+        makeNode('web-4:8080', { state: 'gone', seen_s: 754.2 }),
+        makeNode('web-5:8080', { state: 'starting', uptime_s: 1 }),
+        makeNode('web-6:8080', { state: 'stopping' }),
+      ],
+    }
+    await readNow(page)
+    await until(async () => (await page.evaluate(panel)) === 'block')
+    assert.deepEqual(await rowsOf(page, 'nodes'), [
+      'web-1:8080 (this one)|ready|1 d 02 h|12.5|1,234|0|3|11.0|80|4|4242|7|0.1.0',
+      'web-2:8080|ready|1 d 02 h|40.0|12,345|2|0|900|80|1|4242|7|0.1.0',
+      `web-3:8080|behind: ${problem}|1 d 02 h|12.5|1,234|0|3|11.0|80|1|4242|6|0.1.0`,
+      'web-4:8080|gone for 12 min 34 s|–|–|–|–|–|–|–|–|4242|7|0.1.0',
+      'web-5:8080|starting|1 s|12.5|1,234|0|3|11.0|80|1|4242|7|0.1.0',
+      'web-6:8080|stopping|1 d 02 h|12.5|1,234|0|3|11.0|80|1|4242|7|0.1.0',
+    ])
+    const states = "[...document.querySelectorAll('#nodes [data-state]:not([data-state=\"\"])')]"
+    const outstanding = await page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
+    assert.deepEqual(outstanding, [
+      ['2', 'odd'], ['900', 'bad'], [`behind: ${problem}`, 'bad'], ['gone for 12 min 34 s', 'bad'], ['starting', 'none'], ['stopping', 'odd'],
+    ])
+    assert.equal(await page.text('#nodes-sum'), '2 of 6 ready, 90.0 requests a second')
     await page.look({ width: 360, height: 740, dark: false })
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
     figures.status = alone

@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createControlHost, type Member } from '../../lib/cluster/control-host.ts'
+import { hostNodes, listenForNodes } from '../../lib/cluster/nodes.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { createClusterRelay } from '../../lib/cluster/relay.ts'
 import type { Change } from '../../lib/control/relay.ts'
+import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
+import type { Nodes } from '../../lib/nodes/nodes.ts'
+import { awayError } from '../../lib/redis/away.ts'
+import { listedNode } from '../support/node-panel.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 const added = (name: string, persist = false): Change => ({ command: { type: 'routes.add', record: { name }, persist } })
 const deleted = (name: string): Change => ({ command: { type: 'routes.delete', name } })
 const reloaded: Change = { command: { type: 'routes.reload' } }
 
-function makeHost(patienceMs?: number) {
+function makeHost(patienceMs?: number, nodes?: Pick<Nodes, 'turn'>) {
   const lines: string[] = []
   const switched: unknown[] = []
   const asked: string[] = []
@@ -32,6 +37,7 @@ function makeHost(patienceMs?: number) {
     onChange: ({ command }) => seen.push(command.type),
     ask: ({ type }) => asked.push(type),
     onDiverged: ({ number }) => diverged.push(number),
+    nodes,
     ...(patienceMs !== undefined && { patienceMs }),
   })
 
@@ -219,5 +225,140 @@ describe('control over processes', () => {
     const { join, asked } = makeHost()
     await join(1).relay.ask({ type: 'stop' })
     assert.deepEqual(asked, ['stop'])
+  })
+})
+
+describe('control over processes of a node', () => {
+  /** The other nodes: notes what it is asked, and answers as it is told. */
+  function makeNodes() {
+    const steps: string[] = []
+    const answers = { missing: [] as readonly string[], refusal: undefined as HttpError | undefined, unrecorded: undefined as HttpError | undefined }
+    const nodes: Pick<Nodes, 'turn'> = {
+      turn: async () => {
+        if (answers.refusal !== undefined) throw answers.refusal
+        steps.push('turn')
+        return {
+          record: async ({ command }) => {
+            if (answers.unrecorded !== undefined) throw answers.unrecorded
+            steps.push(`record ${command.type}`)
+            return { missing: Promise.resolve(answers.missing) }
+          },
+          end: () => void steps.push('end'),
+        }
+      },
+    }
+    return { nodes, steps, answers }
+  }
+
+  it('records in the turn of all nodes before the workers are told, and names who has not taken it up', async () => {
+    const { nodes, steps, answers } = makeNodes()
+    const { join } = makeHost(undefined, nodes)
+    const [one, two] = [join(1), join(2, () => void steps.push('told'))]
+    answers.missing = ['node a:1: no']
+    const end = await one.relay.turn()
+    assert.deepEqual(await one.relay.share(added('a')), ['node a:1: no'])
+    end()
+    await two.relay.turn()
+    assert.deepEqual(steps, ['turn', 'record routes.add', 'told', 'end', 'turn'])
+  })
+
+  it('does not tell other nodes what is about this one alone', async () => {
+    const { nodes, steps } = makeNodes()
+    const { join } = makeHost(undefined, nodes)
+    const [one, two] = [join(1), join(2)]
+    await one.relay.share({ command: { type: 'cache.clear' } })
+    assert.deepEqual([steps, two.taken.length], [[], 1])
+  })
+
+  it('says 503 where the engine does not take it, and tells no worker', async () => {
+    const { nodes, answers, steps } = makeNodes()
+    const { join } = makeHost(undefined, nodes)
+    const [one, two] = [join(1), join(2)]
+    const isAway = (error: unknown): boolean =>
+      error instanceof HttpError && error.status === 503 && error.code === 'shared_away' && error.message === 'gone'
+    answers.refusal = awayError('gone')
+    await assert.rejects(one.relay.turn(), isAway)
+    answers.refusal = undefined
+    answers.unrecorded = awayError('gone')
+    const end = await one.relay.turn()
+    await assert.rejects(one.relay.share(added('a')), isAway)
+    end()
+    await two.relay.turn()
+    assert.deepEqual(two.taken, [])
+    assert.deepEqual(steps, ['turn', 'end', 'turn'])
+  })
+
+  it('ends the turn of all nodes when its process ends', async () => {
+    const { nodes, steps } = makeNodes()
+    const { join } = makeHost(undefined, nodes)
+    const [one, two] = [join(1), join(2)]
+    await one.relay.turn()
+    one.close()
+    await two.relay.turn()
+    assert.deepEqual(steps, ['turn', 'end', 'turn'])
+  })
+
+  it('takes up a change of another node in one process before the others, so that a wrong one does no harm', async () => {
+    const { host, join, diverged } = makeHost()
+    let wrong = true
+    const one = join(1, () => {
+      if (wrong) throw new Error('the file is wrong')
+    })
+    const two = join(2)
+    await assert.rejects(host.takeUp(reloaded), /^RemoteError: the file is wrong$/)
+    assert.deepEqual([two.taken, diverged], [[], []])
+    wrong = false
+    assert.deepEqual(await host.takeUp(added('a')), [])
+    assert.deepEqual([one.taken, two.taken], [[added('a')], [added('a')]])
+    assert.deepEqual(join(3).missed.changes, [added('a')])
+  })
+
+  it('gives up one that hangs, and goes on with the next', async () => {
+    const { host, join, diverged } = makeHost(20)
+    join(1, () => new Promise(() => {}))
+    const two = join(2)
+    assert.deepEqual(await host.takeUp(added('a')), ['process 1: it did not answer within 0.02 s'])
+    assert.deepEqual([two.taken, diverged], [[added('a')], [1]])
+  })
+
+  it('keeps what is to last over a reload, until it is deleted', async () => {
+    const { host, join } = makeHost()
+    const kept: Change = { ...added('kept'), lasts: true }
+    for (const change of [added('a'), kept, reloaded]) await host.takeUp(change)
+    assert.deepEqual(join(1).missed.changes, [kept])
+    for (const change of [deleted('kept'), reloaded]) await host.takeUp(change)
+    assert.deepEqual(join(2).missed.changes, [])
+  })
+
+  it('leaves it to the node to set a trace switch back', async () => {
+    const { join, switched } = makeHost(undefined, makeNodes().nodes)
+    await join(1).relay.share({ command: { type: 'trace.set', module: 'pool', enabled: false, ttlSeconds: 9 } as never })
+    assert.deepEqual(switched, [['pool', false, undefined]])
+  })
+})
+
+describe('the nodes as workers know them', () => {
+  it('are told by the primary, also when something changed before the worker knew', async () => {
+    const [here, there] = memoryPorts()
+    const [primary, worker] = [createPeer(here), createPeer(there)]
+    const state = { isReady: false, warnings: ['w'] }
+    const host = hostNodes({
+      get isReady() {
+        return state.isReady
+      },
+      warnings: () => state.warnings,
+      list: async () => [listedNode],
+    })
+    const view = listenForNodes(worker)
+    host.attach(primary)
+    const joined = view(host.health)
+    assert.deepEqual([joined.isReady, joined.warnings(), await joined.list()], [false, ['w'], [listedNode]])
+    Object.assign(state, { isReady: true, warnings: [] })
+    host.look()
+    host.look()
+    await joined.list()
+    assert.deepEqual([joined.isReady, joined.warnings()], [true, []])
+    assert.equal(view({ isReady: false, warnings: [] }).isReady, true)
+    assert.equal(here.sent.filter((text) => text.includes('nodes.health')).length, 1)
   })
 })

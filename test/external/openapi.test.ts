@@ -14,6 +14,7 @@ import {
   type Media,
   type Operation,
 } from '../support/openapi-document.ts'
+import { listedNode } from '../support/node-panel.ts'
 import { createDocumentCheck, createSchemaChecks, type Check } from '../support/openapi.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 
@@ -62,14 +63,15 @@ describe('docs/openapi.json', () => {
     assert.deepEqual(missing.sort(), elsewhere.sort())
   })
 
-  it('describes the status of several processes', async (t) => {
+  it('describes the status of several processes and nodes', async (t) => {
     const { workers } = startCluster(t, 2)
-    const status = statusOf('prod', (await workers[0]?.processes.figures()) ?? [])
+    const status = statusOf('prod', (await workers[0]?.processes.figures()) ?? [], [listedNode])
     assert.equal(status.processes?.length, 3)
     const media = { schema: { $ref: '#/components/schemas/Status' } }
     assert.deepEqual(check(media, status), [])
     assert.notDeepEqual(check(media, { ...status, processes: [{ id: '1', pid: 1 }] }), [])
     assert.notDeepEqual(check(media, { ...status, processes_ended: { count: 1 } }), [])
+    assert.notDeepEqual(check(media, { ...status, nodes: [{ name: 'a' }] }), [])
   })
 
   /** Makes the calls one after the other; each answer must be as the document has it. */

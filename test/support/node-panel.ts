@@ -1,4 +1,5 @@
 /** Servers that share an engine, as a client of their panels sees them. */
+import type { ListedNode } from '../../lib/nodes/registry.ts'
 import { request, type Answer } from './request.ts'
 
 /** A server with its address. */
@@ -60,4 +61,24 @@ export function route(name: string, more: object = {}): object {
 export async function tableOf({ url }: Node): Promise<readonly string[]> {
   const records = (await ask(url, '/svc-routes/list?format=json')).json() as readonly { name: string; url: string }[]
   return records.map((record) => `${record.name} ${record.url}`)
+}
+
+/** A node as one of them knows it. */
+export const listedNode: ListedNode = {
+  name: 'a:1',
+  self: true,
+  state: 'ready',
+  problem: '',
+  seq: 1,
+  seen_s: 0,
+  version: '0.1.0',
+  pid: 1,
+  processes: 1,
+  uptime_s: 1,
+  requests: 1,
+  errors: 0,
+  per_second: 1,
+  active: 1,
+  rss_mb: 1,
+  loop_p99_ms: 1,
 }
