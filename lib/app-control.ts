@@ -8,7 +8,7 @@ import type { CommandHandlers, Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
 import type { AdminState, Change, CommandFollowers } from './control/relay.ts'
 import { createSharedControl, follow } from './control/shared.ts'
-import type { Nodes } from './nodes/nodes.ts'
+import type { Nodes } from './nodes/contract.ts'
 import { createNodesRelay } from './nodes/relay.ts'
 import type { ProcessPart } from './process-part.ts'
 

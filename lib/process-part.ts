@@ -9,7 +9,7 @@ import type { AdminState, Change, Relay } from './control/relay.ts'
 import type { AddressLimit } from './http/address-limit.ts'
 import type { Logs } from './log/logs.ts'
 import type { JoinProcesses } from './metrics/processes.ts'
-import type { NodesView } from './nodes/nodes.ts'
+import type { NodesView } from './nodes/contract.ts'
 
 export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */

@@ -1,7 +1,7 @@
 /**
  * The nodes as the workers of one of them know them: the primary is the node, and tells its workers what they must show.
  */
-import type { NodesView } from '../nodes/nodes.ts'
+import type { NodesView } from '../nodes/contract.ts'
 import type { ListedNode } from '../nodes/registry.ts'
 import type { Peer } from './peer.ts'
 

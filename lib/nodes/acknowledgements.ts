@@ -1,6 +1,7 @@
 /**
  * Waits until every other node has taken up a change, as it says on this node's own channel or in the list of nodes.
  */
+import type { Position } from './position.ts'
 
 /** What a node says of a change. */
 export interface Acknowledgement {
@@ -12,13 +13,15 @@ export interface Acknowledgement {
   readonly lines: readonly string[]
 }
 
+/** A change that is waited for. */
 interface Waiting {
-  readonly stamp: string
   readonly seq: number
-  /** The ids of those that have not answered. */
-  readonly missing: Set<string>
+  /** The ids of those that have not answered; undefined: it is not known yet whose answers are wanted. */
+  missing: Set<string> | undefined
+  /** What came before that was known. */
+  readonly early: Acknowledgement[]
   readonly lines: string[]
-  readonly done: () => void
+  done: () => void
 }
 
 /** A node that may be waited for, as the list of nodes has it. */
@@ -32,9 +35,8 @@ export interface WaitedNode {
 export class Acknowledgements {
   readonly #patienceMs: number
   readonly #nameOf: (id: string) => string
-  /** Those that came before their change was waited for. */
-  readonly #early = new Map<string, Acknowledgement[]>()
-  #waiting: Waiting | undefined = undefined
+  /** By the stamps of the changes. */
+  readonly #waiting = new Map<string, Waiting>()
 
   /**
    * @param patienceMs how long a node may take
@@ -45,71 +47,69 @@ export class Acknowledgements {
     this.#nameOf = nameOf
   }
 
-  /** Keeps from now on what comes for a change. To be called before it is told to anybody. */
-  expect(stamp: string): void {
-    this.#early.set(stamp, [])
+  /** Keeps from now on what comes for a change. To be called before anybody is told of it; `all` or `forget` follows. */
+  expect({ seq, stamp }: Position): void {
+    this.#waiting.set(stamp, { seq, missing: undefined, early: [], lines: [], done: () => {} })
   }
 
-  /** Lets go of a change that was told to nobody. */
-  forget(stamp: string): void {
-    this.#early.delete(stamp)
+  /** Lets go of a change that nobody was told of. */
+  forget({ stamp }: Position): void {
+    this.#waiting.delete(stamp)
   }
 
   /**
-   * Waits for one change at a time.
+   * Waits until all have answered, or for as long as a node may take.
    * @param ids those that are to take it up
    * @returns a line for each that has not
    */
-  async all(stamp: string, seq: number, ids: readonly string[]): Promise<readonly string[]> {
-    const early = this.#early.get(stamp) ?? []
-    this.#early.delete(stamp)
+  async all({ stamp }: Position, ids: readonly string[]): Promise<readonly string[]> {
+    const waiting = this.#waiting.get(stamp)
+    if (waiting === undefined) return []
+    const missing = new Set(ids)
+    waiting.missing = missing
     let timer: NodeJS.Timeout | undefined
-    const lines: string[] = []
     await new Promise<void>((resolve) => {
-      const waiting: Waiting = { stamp, seq, missing: new Set(ids), lines, done: resolve }
-      this.#waiting = waiting
-      timer = setTimeout(() => {
-        const reason = `it did not answer within ${this.#patienceMs / 1000} s`
-        for (const id of waiting.missing) lines.push(`node ${this.#nameOf(id)}: ${reason}`)
-        resolve()
-      }, this.#patienceMs)
-      for (const each of early) this.take(each)
-      this.#endIfAll()
+      waiting.done = resolve
+      timer = setTimeout(resolve, this.#patienceMs)
+      for (const each of waiting.early) this.take(each)
+      endIfAll(waiting)
     })
     clearTimeout(timer)
-    this.#waiting = undefined
-    return lines
+    this.#waiting.delete(stamp)
+    const reason = `it did not answer within ${this.#patienceMs / 1000} s`
+    return [...waiting.lines, ...[...missing].map((id) => `node ${this.#nameOf(id)}: ${reason}`)]
   }
 
   /** What a node said. */
   take(said: Acknowledgement): void {
-    const waiting = this.#waiting
-    if (waiting?.stamp !== said.stamp) return void this.#early.get(said.stamp)?.push(said)
+    const waiting = this.#waiting.get(said.stamp)
+    if (waiting === undefined) return
+    if (waiting.missing === undefined) return void waiting.early.push(said)
     if (!waiting.missing.delete(said.node)) return
     waiting.lines.push(...said.lines.map((line) => `node ${said.name}: ${line}`))
-    this.#endIfAll()
+    endIfAll(waiting)
   }
 
   /** A node has left. */
   left(id: string): void {
-    if (this.#waiting?.missing.delete(id) === true) this.#endIfAll()
+    for (const waiting of this.#waiting.values()) {
+      waiting.missing?.delete(id)
+      endIfAll(waiting)
+    }
   }
 
   /**
    * What the list of nodes says: an answer that was lost on its way is known from there, and who is gone is not waited for.
+   * One that is not listed is waited for: the engine may have lost its list.
    */
   look(nodes: readonly WaitedNode[]): void {
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    for (const id of [...waiting.missing]) {
-      const node = nodes.find((each) => each.id === id)
-      if (node === undefined) continue // The engine has lost its list, and will have it again.
-      if (!node.isThere || node.seq >= waiting.seq) waiting.missing.delete(id)
+    for (const waiting of this.#waiting.values()) {
+      for (const { id, seq, isThere } of nodes) if (!isThere || seq >= waiting.seq) waiting.missing?.delete(id)
+      endIfAll(waiting)
     }
-    this.#endIfAll()
   }
+}
 
-  #endIfAll(): void {
-    if (this.#waiting?.missing.size === 0) this.#waiting.done()
-  }
+function endIfAll({ missing, done }: Waiting): void {
+  if (missing?.size === 0) done()
 }

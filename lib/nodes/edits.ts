@@ -5,6 +5,7 @@ import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
 import { traceModules } from '../log/trace.ts'
 import {
+  adminOf,
   fieldOfRoute,
   fieldOfTrace,
   routeOf,
@@ -95,8 +96,11 @@ function switched(state: State, command: Command<'trace.set'>, nowMs: number): E
   }
 }
 
-function signedBy(state: State, { admin }: Change): Edits {
-  if (admin === undefined) return noEdits
+/** A secret is shared with the name and password that it belongs to alone. */
+function signedBy(state: State, { admin, command }: Change): Edits {
+  const shared = adminOf(state)
+  const isOther = shared !== undefined && (shared.user !== admin?.user || shared.password !== admin.password)
+  if (admin === undefined || (isOther && command.type === 'admin.secret')) return noEdits
   const text = textOfAdmin(admin)
   return state.get('admin') === text ? noEdits : { set: [['admin', text]], removed: [] }
 }

@@ -66,6 +66,16 @@ export class Membership {
     return known === undefined ? Date.now() : known.nowMs + (performance.now() - known.at)
   }
 
+  /** The ids of those that were there at the last beat. */
+  liveIds(): readonly string[] {
+    return this.#nodes.filter(isLive).map(({ id }) => id)
+  }
+
+  /** A node has said that it has stopped. */
+  left(id: string): void {
+    this.#nodes = this.#nodes.filter((node) => node.id !== id)
+  }
+
   nameOf(id: string): string {
     return this.#names.get(id) ?? id
   }

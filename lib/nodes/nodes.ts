@@ -9,26 +9,30 @@
  * it back; and where the engine has lost its data, the nodes put back the newest state that one of them has.
  */
 import { randomUUID } from 'node:crypto'
+import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Summary } from '../metrics/summary.ts'
-import { answerFor, awayError } from '../redis/away.ts'
 import type { Redis } from '../redis/client.ts'
 import { version } from '../version.ts'
 import { Acknowledgements } from './acknowledgements.ts'
-import { editsOf } from './edits.ts'
+import { Changes } from './changes.ts'
+import type { Nodes, NodesTurn } from './contract.ts'
 import { Membership } from './membership.ts'
 import { acknowledgementIn, messageIn, textOf, type RecordedMessage } from './messages.ts'
+import { Rate } from './rate.ts'
 import { listed, mayAnswer, type Beat, type ListedNode, type NodeEntry } from './registry.ts'
 import { Replica, type ReplicaOptions } from './replica.ts'
 import { createNodeScripts, nodeKeys, type NodeKeys } from './scripts.ts'
 import { SharedState } from './shared-state.ts'
-import { edited, isEmpty, type SharedAdmin } from './state.ts'
-import { TurnLock, type HeldTurn } from './turn-lock.ts'
+import type { SharedAdmin } from './state.ts'
+import { TurnLock } from './turn-lock.ts'
 import { Upkeep } from './upkeep.ts'
 import { credentialsDiffer, listRefused, notAsOthers } from './warnings.ts'
 
-export interface NodesOptions extends Pick<ReplicaOptions, 'takeUp' | 'trace'> {
+export interface NodesOptions extends Pick<ReplicaOptions, 'trace'> {
+  /** As that of the replica, whatever the change is for. */
+  readonly takeUp: (change: Change) => Promise<readonly string[]>
   readonly redis: Redis
   /** What every key begins with, such as `svc:`. */
   readonly prefix: string
@@ -46,50 +50,6 @@ export interface NodesOptions extends Pick<ReplicaOptions, 'takeUp' | 'trace'> {
   readonly patienceMs?: number
 }
 
-/** What the panel shows of the nodes. */
-export interface NodesView {
-  /** Whether this node is as the others. */
-  readonly isReady: boolean
-  /** What the operator should know. */
-  warnings(): readonly string[]
-  /** All nodes of the last hour, by name. */
-  list(): Promise<readonly ListedNode[]>
-}
-
-/** A change that is recorded: it counts from now on. */
-export interface Recorded {
-  /** Resolves when the other nodes have answered, with a line for each that has not taken it up. Never rejects. */
-  readonly missing: Promise<readonly string[]>
-}
-
-/** The turn of all nodes. */
-export interface NodesTurn {
-  /**
-   * Records what this node has carried out. Rejects with HttpError 503 where that cannot be: the node has taken it back
-   * then.
-   */
-  record(change: Change): Promise<Recorded>
-  /** Lets the next one begin. To be called once. */
-  end(): void
-}
-
-export interface Nodes extends NodesView {
-  /** Begins to hear of the others; to be called before the files are loaded. Never rejects. */
-  open(): Promise<void>
-  /** Takes up what the files do not hold; to be called when they are loaded. Never rejects: what fails is tried again. */
-  join(): Promise<void>
-  /** Says where the server listens: 0, where it is no port. */
-  listens(port: number): void
-  /** Says that a stop has begun. */
-  stops(): void
-  /** Leaves the others. Never rejects. */
-  leave(): Promise<void>
-  /**
-   * Waits for the turn of all. Rejects with HttpError 503 while the engine is away, or where this node is not as the others.
-   */
-  turn(): Promise<NodesTurn>
-}
-
 /** Makes this server a node; nothing happens before `open()`. */
 export function createNodes(options: NodesOptions): Nodes {
   return new Group(options)
@@ -105,13 +65,13 @@ class Group implements Nodes {
   readonly #lock: TurnLock
   readonly #upkeep: Upkeep
   readonly #acknowledgements: Acknowledgements
+  readonly #changes: Changes
   #ownAdmin: SharedAdmin
   #isGiving = false
   #toldOfCredentials = false
   #name: string
   #life: 'starting' | 'ready' | 'stopping' = 'starting'
-  /** At the last beat. */
-  #counted = { requests: 0, at: performance.now() }
+  readonly #rate = new Rate()
 
   constructor(options: NodesOptions) {
     const { redis, log, hostName, patienceMs = 10_000 } = options
@@ -126,7 +86,7 @@ class Group implements Nodes {
       trace: options.trace,
       ownAdmin: () => this.#ownAdmin,
       nowMs: () => this.#membership.nowMs(),
-      takeUp: (change) => this.#takeUp(change),
+      takeUp: (change, isBack) => this.#takeUp(change, isBack),
       onTraceEnd: (module, enabled) => void this.#endTrace(module, enabled),
     })
     this.#upkeep = new Upkeep({ replica: this.#replica, shared: this.#shared, log })
@@ -144,6 +104,18 @@ class Group implements Nodes {
       onCut: () => {
         this.#upkeep.cut()
         options.onHealth?.()
+      },
+    })
+    this.#changes = new Changes({
+      id: this.#id,
+      lock: this.#lock,
+      upkeep: this.#upkeep,
+      replica: this.#replica,
+      shared: this.#shared,
+      membership: this.#membership,
+      acknowledgements: this.#acknowledgements,
+      onTakenBack: ({ admin }) => {
+        if (admin !== undefined) this.#ownAdmin = admin // They are in the file of this node: the others get them later.
       },
     })
   }
@@ -196,46 +168,8 @@ class Group implements Nodes {
     await this.#membership.leave(this.#name)
   }
 
-  async turn(): Promise<NodesTurn> {
-    let free: () => void = () => {}
-    const freed = new Promise<void>((resolve) => (free = resolve))
-    let held: HeldTurn | undefined
-    try {
-      held = await this.#lock.take()
-      await this.#upkeep.enter(held.position, freed)
-    } catch (error) {
-      await held?.end()
-      throw answerFor(error)
-    }
-    const turn = held
-    return {
-      record: (change) => this.#record(turn, change).finally(free),
-      end: () => {
-        free()
-        void turn.end()
-      },
-    }
-  }
-
-  async #record({ token }: HeldTurn, change: Change): Promise<Recorded> {
-    const { state, position: before } = this.#replica
-    const after = { seq: before.seq + 1, stamp: randomUUID() }
-    const edits = editsOf(state, change, { seq: after.seq, nowMs: this.#membership.nowMs() })
-    if (isEmpty(edits)) return { missing: Promise.resolve([]) }
-    this.#acknowledgements.expect(after.stamp)
-    try {
-      const outcome = await this.#shared.record(token, { kind: 'recorded', node: this.#id, before, after, edits })
-      if (outcome === 'lost') throw awayError('this node stood still and lost its turn, so nothing was changed')
-      if (outcome === 'behind') throw awayError('the shared engine has lost what the nodes have in common, so nothing was changed')
-      this.#replica.recorded(edited(state, edits), after)
-      const others = outcome.ids.filter((id) => id !== this.#id)
-      return { missing: this.#acknowledgements.all(after.stamp, after.seq, others) }
-    } catch (error) {
-      this.#acknowledgements.forget(after.stamp)
-      if (change.admin !== undefined) this.#ownAdmin = change.admin // They are in its file: the others get them later.
-      await this.#upkeep.takeBack(edits)
-      throw answerFor(error)
-    }
+  turn(): Promise<NodesTurn> {
+    return this.#changes.turn()
   }
 
   #hear(text: string): void {
@@ -251,6 +185,7 @@ class Group implements Nodes {
         void this.#membership.beat()
         break
       case 'left':
+        this.#membership.left(message.node)
         this.#acknowledgements.left(message.node)
         this.#options.log.info(`node ${message.name} has stopped`)
     }
@@ -294,11 +229,12 @@ class Group implements Nodes {
     this.#isGiving = false
   }
 
-  async #takeUp(change: Change): Promise<readonly string[]> {
-    const lines = await this.#options.takeUp(change)
-    const { type, ...what } = change.command
-    const name = 'name' in what ? ` of ${JSON.stringify(what.name)}` : ''
-    this.#options.log.info(`${type}${name} of another node was taken up`)
+  async #takeUp(change: Change, isBack: boolean): Promise<readonly string[]> {
+    const { log, takeUp } = this.#options
+    const lines = await takeUp(change)
+    const { type } = change.command
+    if (isBack) log.warn(`${type}: what could not be shared was taken back`)
+    else log.info(`${type} of another node was taken up${shownIn(change)}`)
     return lines
   }
 
@@ -312,10 +248,6 @@ class Group implements Nodes {
 
   async #entry(): Promise<NodeEntry> {
     const summary = await this.#options.summary()
-    const at = performance.now()
-    const seconds = Math.max((at - this.#counted.at) / 1000, 0.001)
-    const perSecond = Math.max(0, summary.requests - this.#counted.requests) / seconds
-    this.#counted = { requests: summary.requests, at }
     const { position } = this.#replica
     const { problem } = this.#upkeep
     return {
@@ -325,8 +257,17 @@ class Group implements Nodes {
       version,
       pid: process.pid,
       ...summary,
-      per_second: Math.round(perSecond * 10) / 10,
+      per_second: this.#rate.of(summary.requests),
       ...position,
     }
   }
+}
+
+/** What a change is about, for the log. */
+function shownIn({ command }: Change): string {
+  if (command.type === 'routes.add') return `: ${JSON.stringify((command as Command<'routes.add'>).record)}`
+  if (command.type === 'routes.delete') return `: ${JSON.stringify((command as Command<'routes.delete'>).name)}`
+  if (command.type !== 'trace.set') return ''
+  const { module, enabled } = command as Command<'trace.set'>
+  return `: ${module} ${enabled ? 'on' : 'off'}`
 }

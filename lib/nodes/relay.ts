@@ -1,9 +1,9 @@
 /**
  * The relay of a server that is a single process: the other nodes are reached over the shared engine.
  */
-import { isOfAllNodes } from './edits.ts'
 import type { Relay } from '../control/relay.ts'
-import type { Nodes, NodesTurn } from './nodes.ts'
+import type { Nodes, NodesTurn } from './contract.ts'
+import { isOfAllNodes } from './edits.ts'
 
 /** @param ask carries out here what is about this server alone */
 export function createNodesRelay(nodes: Pick<Nodes, 'turn'>, ask: Relay['ask']): Relay {

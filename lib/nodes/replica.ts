@@ -15,8 +15,9 @@ export interface ReplicaOptions {
   /**
    * Lets the processes of this node take up a change. Resolves with a line for each that has not and is replaced; rejects
    * when none has.
+   * @param isBack whether it undoes what was carried out here
    */
-  readonly takeUp: (change: Change) => Promise<readonly string[]>
+  readonly takeUp: (change: Change, isBack: boolean) => Promise<readonly string[]>
   /** What the configuration says of the trace switches. */
   readonly trace: Readonly<Record<string, boolean>>
   /** The credentials that this node has of its own; empty texts where it has none. */
@@ -74,16 +75,8 @@ export class Replica {
    * @returns a line for each process that has not taken it up and is replaced
    * @throws what the node cannot take up; `isWhole` is false then
    */
-  async bringTo(state: State, position: Position): Promise<readonly string[]> {
-    const { takeUp, trace, nowMs } = this.#options
-    const lines: string[] = []
-    this.#isWhole = false
-    for (const { change, edits } of differencesOf(this.#state, state, { nowMs: nowMs(), trace })) {
-      if (change.admin === undefined || this.#takesCredentials(state)) lines.push(...(await takeUp(change)))
-      this.#state = edited(this.#state, edits)
-    }
-    this.recorded(state, position)
-    return lines
+  bringTo(state: State, position: Position): Promise<readonly string[]> {
+    return this.#bringTo(state, position, false)
   }
 
   /** The node is in that state. */
@@ -98,11 +91,23 @@ export class Replica {
   async takeBack(edits: Edits): Promise<void> {
     const before = this.#state
     this.#state = edited(before, edits)
-    await this.bringTo(before, this.#position)
+    await this.#bringTo(before, this.#position, true)
   }
 
   close(): void {
     this.#traceEnds.close()
+  }
+
+  async #bringTo(state: State, position: Position, isBack: boolean): Promise<readonly string[]> {
+    const { takeUp, trace, nowMs } = this.#options
+    const lines: string[] = []
+    this.#isWhole = false
+    for (const { change, edits } of differencesOf(this.#state, state, { nowMs: nowMs(), trace })) {
+      if (change.admin === undefined || this.#takesCredentials(state)) lines.push(...(await takeUp(change, isBack)))
+      this.#state = edited(this.#state, edits)
+    }
+    this.recorded(state, position)
+    return lines
   }
 
   #takesCredentials(state: State): boolean {

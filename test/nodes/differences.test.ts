@@ -19,6 +19,9 @@ const trace = (module: string, enabled: boolean, ttlSeconds?: number): Change =>
 const admin = { user: 'root', password: 'hash', secret: 's' }
 const signed: Change = { command: { type: 'admin.secret' }, admin: { ...admin, keySaved: true } }
 
+const otherSecret: Change = { command: { type: 'admin.secret' }, admin: { ...admin, secret: 't' } }
+const otherName: Change = { command: { type: 'admin.secret' }, admin: { ...admin, user: 'other' } }
+
 /** The state after changes, the first of which is number 1. */
 function after(changes: readonly Change[], from: State = new Map(), first = 1): State {
   return changes.reduce((state, change, at) => edited(state, editsOf(state, change, { seq: first + at, nowMs: 1000 })), from)
@@ -62,6 +65,8 @@ describe('the way from one state to another', () => {
       [[trace('pool', false)], [trace('pool', true, 5)], ['pool on']],
       [[], [signed], ['admin root']],
       [[signed], [signed], []],
+      [[signed], [otherSecret], ['admin root']],
+      [[signed], [otherName], []],
     ]
     for (const [before, then, steps] of rows) {
       const from = after(before)

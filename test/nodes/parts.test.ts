@@ -10,26 +10,30 @@ const bytes = (value: string): Buffer => Buffer.from(value)
 
 describe('the answers of nodes to a change', () => {
   const said = (node: string, lines: readonly string[] = [], stamp = 's') => ({ stamp, node, name: node.toUpperCase(), lines })
+  const position = { seq: 5, stamp: 's' }
   const make = (patienceMs = 60_000): Acknowledgements => new Acknowledgements(patienceMs, (id) => id.toUpperCase())
 
   it('are waited for, those too that come before the waiting begins', async () => {
     const answers = make()
-    answers.expect('s')
+    answers.expect(position)
     answers.take(said('a'))
     answers.take(said('b', ['no'], 'another'))
-    const all = answers.all('s', 1, ['a', 'b'])
+    const all = answers.all(position, ['a', 'b'])
     answers.take(said('b', ['it does not load', 'process 2: no']))
     answers.take(said('b', ['twice']))
     assert.deepEqual(await all, ['node B: it does not load', 'node B: process 2: no'])
   })
 
   it('are not waited for where there is nobody', async () => {
-    assert.deepEqual(await make().all('s', 1, []), [])
+    const answers = make()
+    answers.expect(position)
+    assert.deepEqual(await answers.all(position, []), [])
   })
 
   it('may be known from the list of nodes; who has left or died is not waited for', async () => {
     const answers = make()
-    const all = answers.all('s', 5, ['told', 'left', 'dead', 'late'])
+    answers.expect(position)
+    const all = answers.all(position, ['told', 'left', 'dead', 'late'])
     answers.look([
       { id: 'told', seq: 5, isThere: true },
       { id: 'left', seq: 4, isThere: true },
@@ -41,9 +45,24 @@ describe('the answers of nodes to a change', () => {
     assert.deepEqual(await all, [])
   })
 
+  it('of two changes are told apart', async () => {
+    const answers = make()
+    const other = { seq: 6, stamp: 't' }
+    for (const each of [position, other]) answers.expect(each)
+    answers.forget(position)
+    assert.deepEqual(await answers.all(position, ['a']), [])
+    answers.expect(position)
+    const [one, two] = [answers.all(position, ['a']), answers.all(other, ['a'])]
+    answers.take(said('a', ['no'], 't'))
+    assert.deepEqual(await two, ['node A: no'])
+    answers.take(said('a'))
+    assert.deepEqual(await one, [])
+  })
+
   it('are missed after a while, by name', async () => {
     const answers = make(20)
-    assert.deepEqual(await answers.all('s', 1, ['a']), ['node A: it did not answer within 0.02 s'])
+    answers.expect(position)
+    assert.deepEqual(await answers.all(position, ['a']), ['node A: it did not answer within 0.02 s'])
     answers.take(said('a'))
     answers.look([])
   })
