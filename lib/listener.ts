@@ -10,6 +10,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
 import {
+  acceptWaiting,
   guardConnections,
   isIdle,
   retire,
@@ -53,6 +54,8 @@ export interface Listener {
   listenOn(fd: number): Promise<Address>
   /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
+  /** Accepts the connections that wait for it now. */
+  acceptWaiting(): Promise<void>
   /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
   stopAccepting(): Promise<void>
   /**
@@ -115,6 +118,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
       if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
       server.setSecureContext(certificates)
     },
+    acceptWaiting: () => acceptWaiting(server),
     stopAccepting: () => stopAccepting(server),
     closeIdle: () => {
       const idle = new Set([...sockets].filter(isIdle))

@@ -65,7 +65,7 @@ export function createStop(options: StopOptions): Stop {
     listener.closeIdle() // From now on each is given its time.
     // What the kernel has got until then is read first: a connection on which a request has come is not idle.
     const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
-    const answered = Promise.all([listener.stopAccepting(), requests.idle()])
+    const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))
     if (!(await inTime(answered, cutAt))) {
       const cut = requests.active === 1 ? '1 request' : `${requests.active} requests`
       log.warn(`the stop took longer than ${timeoutMs / 1000} s: cut ${cut}`)

@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse as Response } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { AddressLimit } from './address-limit.ts'
@@ -40,6 +41,9 @@ type HttpSocket = Socket & {
   /** `incoming`: the request that is being read, or was read last. */
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null
 }
+
+/** So long `acceptWaiting` goes on where connections never cease to come. */
+const mostTurns = 1000
 
 /** What is counted of connections. */
 export interface ConnectionCounts {
@@ -143,6 +147,24 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage, head: B
     socket.resume().destroySoon()
   })
   return response
+}
+
+/**
+ * Accepts the connections that wait for it. Node takes one in a turn of the event loop, and the kernel resets those that
+ * nobody has taken when the socket is closed. Resolves with the first turn that brought none.
+ */
+export async function acceptWaiting(server: Server): Promise<void> {
+  let came = true
+  const note = (): void => {
+    came = true
+  }
+  server.on('connection', note)
+  await nextTurn() // The rest of this one may be over without a look at the socket.
+  for (let turn = 0; came && turn < mostTurns; turn += 1) {
+    came = false
+    await nextTurn()
+  }
+  server.off('connection', note)
 }
 
 /** Stops accepting without touching open connections: `http.Server.close()` would cut the idle ones at once. */
