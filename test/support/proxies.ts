@@ -13,6 +13,8 @@ import { temporaryFolder } from './temporary-folder.ts'
 export interface Proxy {
   readonly url: string
   readonly port: number
+  /** Its process id. */
+  readonly pid: number
   /** Throws with what it printed when it complained or has ended. */
   check(): void
 }
@@ -104,5 +106,5 @@ function run(t: Pick<TestContext, 'after'>, program: string, args: readonly stri
   const check = (): void => {
     if (child.exitCode !== null || complaints !== '') throw new Error(`${program}: ${complaints || 'it ended'}`)
   }
-  return { url: `https://127.0.0.1:${port}`, port, check }
+  return { url: `https://127.0.0.1:${port}`, port, pid: child.pid ?? 0, check }
 }
