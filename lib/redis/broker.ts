@@ -135,6 +135,7 @@ class RedisBroker implements Broker {
 
   #reason(what: string): Error {
     const { problem } = this.#redis
-    return answerFor(new RedisAwayError(`The shared engine is away: ${problem?.message ?? what}`, problem)) as Error // It makes one of that.
+    const error = new RedisAwayError(`The shared engine is away: ${problem?.message ?? what}`, problem)
+    return answerFor(error) as Error // It makes another of that.
   }
 }

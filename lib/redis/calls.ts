@@ -20,7 +20,10 @@ export class Calls {
     return call
   }
 
-  /** Calls `go` when the call with a tag is over and who waited for it has gone on. False, and nothing is called, when it is. */
+  /**
+   * Calls `go` when the call with a tag is over and who waited for it has gone on.
+   * @returns false when it is over, or was another process's: then nothing is called
+   */
   waitFor(tag: string, go: () => void): boolean {
     const call = this.#underWay.get(tag)
     if (call === undefined) return false

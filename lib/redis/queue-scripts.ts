@@ -95,7 +95,10 @@ live(life)
 redis.call('PUBLISH', ARGV[1], ARGV[2])
 return dropped`
 
-/** KEYS: events, limits, what this process has taken. ARGV: tokens of what was handed out. Gives how many events were dropped and how many are left. */
+/**
+ * KEYS: events, limits, what this process has taken. ARGV: tokens of what was handed out. Gives how many events were
+ * dropped and how many are left.
+ */
 const sweep = `${begin}${limits}
 if #ARGV > 0 then redis.call('HDEL', KEYS[3], unpack(ARGV)) end
 local dropped = trim(most, age)

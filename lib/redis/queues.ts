@@ -3,6 +3,7 @@
  * it was handed out, which the next `take` tells along; so an answer that was lost loses no event.
  */
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
+import { Availability } from './availability.ts'
 import { answered } from './away.ts'
 import type { BrokerParts } from './broker.ts'
 import { RedisUnknownOutcomeError } from './errors.ts'
@@ -144,22 +145,10 @@ export class RedisQueues {
 
   async #listen(name: string, listener: () => void): Promise<Unsubscribe> {
     const { calls, redis } = this.#parts
-    let isScheduled = false
-    let isOver = false
-    const hear = (): void => {
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(() => {
-        isScheduled = false
-        if (!isOver) listener()
-      })
-    }
-    const onMessage = (tag: string): void => {
-      if (!calls.waitFor(tag, hear)) hear()
-    }
-    const unsubscribe = await redis.subscribe(this.#placeOf(name), { onMessage, onLost: () => {}, onReconnected: hear })
+    const availability = new Availability(calls, listener)
+    const unsubscribe = await redis.subscribe(this.#placeOf(name), availability)
     const end = (): void => {
-      isOver = true
+      availability.end()
       this.#ends.delete(end)
       unsubscribe()
     }

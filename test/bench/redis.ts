@@ -1,10 +1,13 @@
 /**
- * `npm run bench:redis`: commands a second of the client of the shared engine, and of sessions in it, beside
- * `redis-benchmark`, which is written in C and does nothing with the replies. Needs Debian's package `redis-server`.
+ * `npm run bench:redis`: commands a second of the client of the shared engine, and of sessions, channels and queues in it,
+ * beside `redis-benchmark`, which is written in C and does nothing with the replies; then what an event takes of the
+ * engine's memory. Needs Debian's package `redis-server`. `npm run bench:redis -- events` leaves out the sessions.
  *
  * Surprise: the server takes a core of the same machine. What is compared is measured in turns, each for a moment.
  */
 import { execFileSync } from 'node:child_process'
+import type { QueueEvent } from '../../lib/events/broker.ts'
+import { createRedisBroker } from '../../lib/redis/broker.ts'
 import { createRedis } from '../../lib/redis/client.ts'
 import { createRedisSessionStore } from '../../lib/redis/session-store.ts'
 import { parseRedisUrl } from '../../lib/redis/url.ts'
@@ -34,10 +37,43 @@ const changes: FieldChanges = { set: new Map([['key:cart', '[1,2,3,4]']]), remov
 await store.create(id, session, hourMs)
 await redis.command('SET', 'key:__rand_int__', 'xxx')
 
+const listening = createRedis({ target: parseRedisUrl(server.url), name: 'bench-listening' })
+const options = { prefix: 'svc:', place: 'svc:0:', onProblem: console.error }
+const broker = createRedisBroker({ ...options, redis })
+const otherBroker = createRedisBroker({ ...options, redis: listening })
+const limits = { maxEvents: 1000, maxAgeMs: hourMs }
+const text = JSON.stringify({ text: 'x'.repeat(89) })
+let newest = await broker.publish('read', text, limits)
+
+/** Who waits to hear of an event, by its text. */
+const waiting = new Map<string, () => void>()
+let texts = 0
+await otherBroker.subscribe('heard', (event) => waiting.get(event.text)?.())
+
+/** Publishes, and resolves when another client has heard it. */
+async function publishAndHear(): Promise<void> {
+  const own = JSON.stringify({ text: `${++texts}`.padEnd(89, 'x') })
+  const heard = new Promise<void>((resolve) => waiting.set(own, resolve))
+  await broker.publish('heard', own, limits)
+  await heard
+  waiting.delete(own)
+}
+
+async function pushAndTake(): Promise<void> {
+  await broker.push('q', text, limits)
+  otherBroker.handedOut('q', (await otherBroker.take('q')) as QueueEvent) // Each takes one that was pushed.
+}
+
 const rows: readonly Row[] = [
   { name: 'GET', run: () => redis.command('GET', 'key:__rand_int__') },
-  { name: 'session read', run: async () => store.read(id) },
-  { name: 'session write', run: async () => store.merge(id, changes, hourMs) },
+  ...(process.argv.includes('events') ? [] : [
+    { name: 'session read', run: async () => store.read(id) },
+    { name: 'session write', run: async () => store.merge(id, changes, hourMs) },
+  ]),
+  { name: 'publish', run: async () => void (newest = await broker.publish('read', text, limits)) },
+  { name: 'poll that finds nothing', run: async () => broker.read('read', newest) },
+  { name: 'publish until it is heard', run: publishAndHear },
+  { name: 'push, then take', run: pushAndTake },
 ]
 
 /** Per second, and half and 99 of 100 within microseconds. */
@@ -94,5 +130,14 @@ for (const width of inFlight) {
   }
 }
 
-await redis.close()
+const kept = 10_000
+const many = { maxEvents: kept, maxAgeMs: hourMs }
+await Promise.all(Array.from({ length: kept }, () => Promise.all([broker.publish('memory', text, many), broker.push('memory', text, many)])))
+for (const key of ['channel', 'queue']) {
+  const bytes = Number(await redis.command('MEMORY', 'USAGE', `svc:${key}:memory`, 'SAMPLES', 0))
+  console.log(`${(bytes / kept).toFixed(1)} bytes of the engine's memory an event of a ${key}, of which its text has ${text.length}`)
+}
+
+await Promise.all([broker.close(), otherBroker.close()])
+await Promise.all([redis.close(), listening.close()])
 for (const ending of endings) ending()

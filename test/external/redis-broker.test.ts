@@ -5,6 +5,7 @@ import type { Broker, ChannelEvent, QueueEvent } from '../../lib/events/broker.t
 import { HttpError } from '../../lib/http/errors.ts'
 import { createQueueScripts } from '../../lib/redis/queue-scripts.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
+import { readPage } from '../support/markdown.ts'
 import { openBroker } from '../support/redis-broker.ts'
 import { openRedis, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -198,6 +199,23 @@ describe('a broker over Redis', () => {
     await b.close()
     assert.equal(await taken(), '')
     assert.equal(await takeText(a), '4')
+  })
+
+  it('needs no more rights than docs/security.md gives', async (t) => {
+    const { server, a } = await begin(t)
+    const rights = /`(~svc:\*[^`]+)`/.exec(readPage('docs/security.md').prose)?.[1] ?? ''
+    await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rights.split(' '))
+    const { broker } = openBroker(t, server.url.replace('redis+unix://', 'redis+unix://svc:secret@'))
+    const { heard } = await listen(broker)
+    await broker.publish('c', '1', { maxEvents: 1, maxAgeMs: 1000 })
+    await broker.publish('c', '2', { maxEvents: 1, maxAgeMs: 1000 })
+    await until(() => heard.length === 2)
+    assert.equal((await broker.read('c', 0)).events.length, 1)
+    await broker.push('q', '1', limits)
+    await broker.putBack('q', (await broker.take('q')) as QueueEvent)
+    await broker.sweep()
+    await broker.close()
+    assert.equal(await takeText(a), '1')
   })
 
   it('gives no id again when Redis has lost everything', async (t) => {
