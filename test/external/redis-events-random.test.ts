@@ -62,11 +62,13 @@ interface Sent {
 const publishers = 4
 const eventsEach = 100
 const cutsInAll = 12
+const killedAt = 4
+const pausedAt = 8
 
-describe('events of three servers, one of them with two processes, while any connection is cut', () => {
+describe('events of three servers, while connections are cut and the engine is killed and paused', () => {
   for (const seed of [1, 2]) {
     it(`are all there once when they were acknowledged, at most once when not (seed ${seed})`, async (t) => {
-      const server = await startRedis(t)
+      const server = await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
       const config = { 'shared.url': server.url, 'log.level': 'error' }
       const places = [
         (await startApplication(t, files, config)).url,
@@ -132,6 +134,18 @@ describe('events of three servers, one of them with two processes, while any con
         const total = 2 * publishers * eventsEach
         for (let count = 1; count <= cutsInAll; count++) {
           await until(() => sent() >= (total * count) / (cutsInAll + 1))
+          if (count === killedAt) {
+            await server.kill()
+            await server.start()
+            continue
+          }
+          if (count === pausedAt) {
+            for (const place of places) await until(async () => (await request(`${place}/poll?since=0`)).status === 200)
+            server.pause()
+            await until(async () => (await ask('/poll?since=0')).status === 503)
+            server.resume()
+            continue
+          }
           const kind = random.integer(3)
           if (kind !== 0) await server.ask('CLIENT', 'KILL', 'TYPE', 'normal')
           if (kind !== 1) await server.ask('CLIENT', 'KILL', 'TYPE', 'pubsub')
