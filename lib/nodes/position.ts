@@ -19,6 +19,7 @@ export function positionIn(seq: Reply | undefined, stamp: Reply | undefined): Po
   return { seq: integerIn(seq), stamp: stamp === null ? '' : textIn(stamp) }
 }
 
+/** Whether two are of one state. */
 export function isSame(a: Position, b: Position): boolean {
   return a.seq === b.seq && a.stamp === b.stamp
 }

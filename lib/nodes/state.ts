@@ -80,6 +80,7 @@ export function fieldOfRoute(name: string): string {
   return routePrefix + JSON.stringify(name)
 }
 
+/** The field of a trace switch. */
 export function fieldOfTrace(module: string): string {
   return tracePrefix + module
 }

@@ -6,6 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { startSeveral } from '../cluster/several.ts'
 import { startApplication, type Files, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node, type StatusNode } from '../support/node-panel.ts'
+import { readPage } from '../support/markdown.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
@@ -178,6 +179,39 @@ describe('nodes', () => {
     writeFileSync(file, right)
     await until(() => isReady(several))
     assert.deepEqual([...(await several.clients()).keys()].sort(), before.sort())
+  })
+
+  it('need no more rights than those of docs/security.md', async (t) => {
+    const rights = /needs no more than `([^`]+)`/.exec(readPage('docs/security.md').prose)?.[1]?.split(' ') ?? []
+    const server = await startRedis(t)
+    await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rights)
+    const url = server.url.replace('redis+unix://', 'redis+unix://svc:secret@')
+    const nodes = [await startOne(t, url), await startOne(t, url)] as const
+    assert.equal((await post(nodes[0].url, '/svc-routes/add', route('a'))).status, 200)
+    assert.deepEqual(await answersOf(nodes, '/a'), ['same'])
+    for (const { app } of nodes) assert.deepEqual(app.warnings(), [])
+    await server.ask('ACL', 'SETUSER', 'svc', '-evalsha')
+    await until(() => /^the shared engine refuses the list of nodes: NOPERM .*evalsha/.test(nodes[0].app.warnings().join()))
+    assert.equal(await isReady(nodes[0]), false)
+    await server.ask('ACL', 'SETUSER', 'svc', '+evalsha')
+    await until(async () => (await Promise.all(nodes.map(isReady))).every((is) => is))
+  })
+
+  it('make one command in a beat, and no other', async (t) => {
+    const server = await startRedis(t)
+    const nodes = [await startOne(t, server.url), await startOne(t, server.url)] as const
+    await until(async () => (await nodesOf(nodes[0].url)).length === 2)
+    await server.ask('CONFIG', 'RESETSTAT')
+    /** How often each command was called; those of a script count as well. */
+    const calls = async (): Promise<ReadonlyMap<string, number>> => {
+      const found = (await server.ask('INFO', 'commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g)
+      return new Map([...found].map(([, name = '', count]) => [name, Number(count)]))
+    }
+    await until(async () => ((await calls()).get('hset') ?? 0) >= 6)
+    const counted = await calls()
+    assert.equal(counted.get('evalsha'), counted.get('hset'))
+    const others = ['eval', 'set', 'get', 'publish', 'hdel'].filter((name) => counted.has(name))
+    assert.deepEqual(others, [])
   })
 
   it('are listed with what they are', async (t) => {
