@@ -37,6 +37,8 @@ export interface Watch {
 
 /** After so many beats without an answer it is said; sooner, where a worker is killed sooner. */
 const remarkable = 10
+/** What has not answered yet is starting, which takes its time on a busy machine: it has so many beats at least. */
+const startPatience = 60
 /** What a worker has not read of what it was told, in characters, when it is taken for one that will never read it. */
 const mostBacklog = 2 ** 26
 /** Who has missed more beats than that is not the one to ask. */
@@ -72,12 +74,14 @@ class Pulse {
   readonly #log: ModuleLogger
   readonly #patience: number
   #isAsked = false
+  #hasAnswered = false
   #isKilled = false
 
   constructor(worker: Watched, log: ModuleLogger, patience: number) {
     this.#worker = worker
     this.#log = log
     this.#patience = patience
+    void this.#ask(worker.peer) // It answers as soon as it listens.
   }
 
   beat(): void {
@@ -87,7 +91,8 @@ class Pulse {
     }
     if (!this.#isAsked) return void this.#ask(peer)
     this.missed += 1
-    if (this.#patience > 0 && this.missed >= this.#patience) return this.#kill(`has not answered for ${this.missed} s`)
+    const patience = this.#hasAnswered ? this.#patience : Math.max(this.#patience, startPatience)
+    if (this.#patience > 0 && this.missed >= patience) return this.#kill(`has not answered for ${this.missed} s`)
     if (this.missed === this.#remarkable) this.#log.warn(`process ${this.#worker.number} has not answered for ${this.missed} s`)
   }
 
@@ -100,6 +105,7 @@ class Pulse {
     }
     if (this.missed >= this.#remarkable) this.#log.info(`process ${this.#worker.number} answers again, after ${this.missed} s`)
     this.#isAsked = false
+    this.#hasAnswered = true
     this.missed = 0
   }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { launch, type Launched } from '../support/launch.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 type Owner = Parameters<typeof launch>[0]
 
@@ -71,6 +72,12 @@ export interface Several extends Launched {
   lines(file?: string): string[]
 }
 
+/** How many processes a test has, where it does not matter. */
+export const count = 2
+
+/** A module of an application that a test adds routes to. */
+export const changing = { 'pid.mjs': "export default () => ({ pid: process.pid })\nexport const same = () => 'same'" }
+
 const application: Files = {
   'routes/pid.json': [{ name: 'pid', url: '/pid', action: 'pid.mjs' }],
   'pid.mjs': 'export default () => ({ pid: process.pid })',
@@ -124,4 +131,20 @@ export async function startSeveral(
     clients,
     lines: (file = 'svc.log') => readFileSync(join(folder, '.logs', file), 'utf8').split('\n').slice(0, -1),
   }
+}
+
+/** Asks each process for a path, and gives what the answers have in common: one entry when all agree. */
+export async function agreed(clients: ReadonlyMap<number, ProcessClient>, path: string): Promise<readonly string[]> {
+  const answers = await Promise.all([...clients.values()].map((client) => client.ask(path)))
+  return [...new Set(answers.map(({ status, text }) => `${status} ${text}`))]
+}
+
+/** Waits until so many polls are held by all processes together. */
+export async function held(url: string, polls: number): Promise<void> {
+  const client = new ProcessClient(url)
+  await until(async () => {
+    const { pool_rest } = (await client.json('/svc-status')) as { pool_rest: { longpoll: number } }
+    return pool_rest.longpoll === polls
+  })
+  client.close()
 }

@@ -54,7 +54,7 @@ describe('the watch over processes', () => {
   it('says so when one has not answered for long, and when it answers again', async () => {
     const { watch, said, kills, beats, hang, resume } = makeWatch(60)
     hang()
-    await beats(60)
+    await beats(59)
     assert.equal(watch.answers(1), false)
     assert.deepEqual(said, ['process 1 has not answered for 10 s'])
     await resume()
@@ -66,7 +66,7 @@ describe('the watch over processes', () => {
   it('is silent about one that is busy for seconds', async () => {
     const { said, kills, beats, hang, resume } = makeWatch(60)
     hang()
-    await beats(10)
+    await beats(9)
     await resume()
     await beats(100)
     assert.deepEqual([said, kills], [[], []])
@@ -74,9 +74,20 @@ describe('the watch over processes', () => {
 
   it('kills one that has not answered in its time, once', async () => {
     const { said, kills, beats, hang } = makeWatch(3)
+    await beats(1)
     hang()
     await beats(9)
     assert.deepEqual(said, ['process 1 has not answered for 2 s', 'process 1 has not answered for 3 s: it is killed'])
+    assert.deepEqual(kills, ['SIGKILL'])
+  })
+
+  it('gives one that is starting a minute at least', async () => {
+    const { said, kills, beats, hang } = makeWatch(3)
+    hang()
+    await beats(59)
+    assert.deepEqual(kills, [])
+    await beats(1)
+    assert.equal(said.at(-1), 'process 1 has not answered for 60 s: it is killed')
     assert.deepEqual(kills, ['SIGKILL'])
   })
 
@@ -111,6 +122,7 @@ describe('the watch over processes', () => {
 
   it('forgets one that has ended', async () => {
     const { watch, said, kills, beats, hang, end } = makeWatch(3)
+    await beats(1)
     hang()
     await beats(1)
     await end()
