@@ -99,8 +99,9 @@ class Shared implements SharedEngine {
 
   openNodes({ config, ...options }: OpenNodesOptions): Nodes {
     const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret, trace } = config
-    const own = { redis: this.#redis, prefix, log: this.#log, hostName: hostname(), trace, ownAdmin: { user, password, secret } }
-    return createNodes({ ...own, ...options })
+    const engine = { redis: this.#redis, prefix, log: this.#log }
+    const place = { hostName: hostname(), port: config['server.port'] }
+    return createNodes({ ...engine, ...place, trace, ownAdmin: { user, password, secret }, ...options })
   }
 
   opened(): Promise<void> {

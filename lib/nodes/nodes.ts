@@ -38,8 +38,10 @@ export interface NodesOptions extends Pick<ReplicaOptions, 'trace'> {
   readonly prefix: string
   /** Of module `server`. */
   readonly log: ModuleLogger
-  /** What this server is called: its host's name, until it listens. */
+  /** The host's name, by which this server is called, with its port. */
   readonly hostName: string
+  /** The port that it is to listen on; 0: it is not known before it listens. */
+  readonly port: number
   /** The admin's credentials in its configuration; empty texts where it has none. */
   readonly ownAdmin: SharedAdmin
   /** What it tells of itself. */
@@ -74,10 +76,10 @@ class Group implements Nodes {
   readonly #rate = new Rate()
 
   constructor(options: NodesOptions) {
-    const { redis, log, hostName, patienceMs = 10_000 } = options
+    const { redis, log, patienceMs = 10_000 } = options
     this.#options = options
     this.#ownAdmin = options.ownAdmin
-    this.#name = hostName
+    this.#name = nameOf(options)
     this.#keys = nodeKeys(options.prefix)
     const common = { redis, log, keys: this.#keys, scripts: createNodeScripts(redis) }
     this.#lock = new TurnLock(common)
@@ -153,8 +155,7 @@ class Group implements Nodes {
   }
 
   listens(port: number): void {
-    const { hostName } = this.#options
-    this.#name = port === 0 ? hostName : `${hostName}:${port}`
+    this.#name = nameOf({ ...this.#options, port })
     void this.#membership.beat()
   }
 
@@ -261,6 +262,10 @@ class Group implements Nodes {
       ...position,
     }
   }
+}
+
+function nameOf({ hostName, port }: Pick<NodesOptions, 'hostName' | 'port'>): string {
+  return port === 0 ? hostName : `${hostName}:${port}`
 }
 
 /** What a change is about, for the log. */

@@ -47,6 +47,7 @@ describe('a node', () => {
     for (const count of [1, 2]) {
       const hung = await startApart(t, url, count)
       const port = new URL(hung.url).port
+      await until(async () => (await nodesOf(one.url)).some(({ name }) => name.endsWith(`:${port}`)))
       hung.child.kill('SIGSTOP')
       const answer = await post(one.url, '/svc-routes/add', route(`a${count}`))
       assert.equal(answer.status, 500)
