@@ -17,7 +17,12 @@ test('10,000 connections of one address over its limit: another one is served as
   const limit = 50
   const attempts = 10_000
   writeFiles(folder, {
-    'svc.json': { app: { env: 'dev' }, app_key: 'test', server: { port: 0, max_connections_per_ip: limit } },
+    'svc.json': {
+      app: { env: 'dev' },
+      app_key: 'test',
+      // Those that are held send nothing: the time-out must not free their places, however long the attack takes.
+      server: { port: 0, max_connections_per_ip: limit, header_timeout_s: 600, request_timeout_s: 600 },
+    },
     'routes/hello.json': [{ name: 'hello', url: '/hello', action: 'hello.mjs' }],
     'hello.mjs': 'export default () => ({ ok: true })\n',
   })
