@@ -1,5 +1,5 @@
 /**
- * `npm run bench:sizes`: memory that a held long poll takes outside of the server, and a session in Redis. A poll: in the
+ * `npm run bench:sizes`: memory that a held long poll takes outside of the server, and what sessions and events take in Redis. A poll: in the
  * kernel, at each end of its connection; in nginx and in HAProxy as docs/deploy has them, with TLS to the client. Needs Debian's
  * packages `nginx-light`, `haproxy` and `redis-server`. What a poll takes in the server is measured by `npm run bench:streams`.
  *
@@ -16,22 +16,27 @@ import { parseRedisUrl } from '../../lib/redis/url.ts'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { plainNode } from '../support/nodes.ts'
 import { startHaproxy, startNginx, type Proxy } from '../support/proxies.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { residentMiB } from './http/process-figures.ts'
 
 const polls = Number(process.env['BENCH_POLLS'] ?? 4000)
 const sessions = 20_000
+const events = 20_000
+const application = `const limits = { events: ${events} }
+  export default ({ channel, longPoll }) => longPoll(channel('c'), { timeout_s: 3600 })
+  export const publish = async ({ channel }) => {
+    const c = channel('events', limits)
+    await Promise.all(Array.from({ length: 1000 }, () => c.publish('x'.repeat(98))))
+    return 'published'
+  }`
 const endings: (() => unknown)[] = []
 const owner = { after: (ending: () => unknown) => void endings.push(ending) }
 
 try {
   const config = { 'app.env': 'dev', 'server.allowed_hosts': ['127.0.0.1', 'www.example.org'], 'pool_rest.workers_longpoll': polls }
-  const node = await plainNode(
-    owner,
-    applicationFolder({ 'home.mjs': `export default ({ channel, longPoll }) => longPoll(channel('c'), { timeout_s: 3600 })` }, config),
-  )
+  const node = await plainNode(owner, applicationFolder({ 'home.mjs': application }, config))
   await node.start()
   console.log(`${polls} polls\n\n| what | bytes |\n| --- | --- |`)
   const kernel = await grownBy(() => slabBytes(), node.port, () => connectPlain({ port: node.port, host: '127.0.0.1' }))
@@ -46,7 +51,9 @@ try {
     })
     print(`${name}, for a poll`, taken)
   }
-  print('Redis, for a session of three fields', await sessionBytes())
+  const server = await startRedis(owner)
+  print('Redis, for a session of three fields', await sessionBytes(server))
+  print('Redis, for an event of 100 bytes', await eventBytes(server))
 } finally {
   for (const end of endings.reverse()) await end()
 }
@@ -94,18 +101,30 @@ function slabBytes(): number {
   return Number(/^Slab:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024
 }
 
-async function sessionBytes(): Promise<number> {
-  const server = await startRedis(owner)
+async function used(server: RedisServer): Promise<number> {
+  return Number(/^used_memory:(\d+)/m.exec(await server.ask('INFO', 'memory'))?.[1])
+}
+
+async function sessionBytes(server: RedisServer): Promise<number> {
   const redis = createRedis({ target: parseRedisUrl(server.url), name: 'bench' })
   const store = createRedisSessionStore({ redis, prefix: 'svc:', problemOf: () => undefined, onProblem: console.error })
-  const used = async (): Promise<number> => Number(/^used_memory:(\d+)/m.exec(await server.ask('INFO', 'memory'))?.[1])
-  const before = await used()
+  const before = await used(server)
   for (let number = 0; number < sessions; number += 1) {
     const id = `${number}`.padStart(43, 'k')
     const fields = [['key:user', '"ann"'], ['key:_csrf_token', `"${id}"`], ['key:cart', '[1,2,3]']] as const
     await store.create(id, new Map(fields), 3_600_000)
   }
-  const bytes = ((await used()) - before) / sessions
+  const bytes = ((await used(server)) - before) / sessions
   await redis.close()
   return bytes
+}
+
+async function eventBytes(server: RedisServer): Promise<number> {
+  const routes = [{ name: 'publish', url: '/publish', action: 'home.mjs@publish' }]
+  const folder = applicationFolder({ 'routes/home.json': routes, 'home.mjs': application }, { 'shared.url': server.url })
+  const node = await plainNode(owner, folder)
+  await node.start()
+  const before = await used(server)
+  for (let published = 0; published < events; published += 1000) await request(`http://127.0.0.1:${node.port}/publish`)
+  return ((await used(server)) - before) / events
 }

@@ -54,7 +54,7 @@ export async function startNginx(
     .replace(/ssl_certificate_key +\S+;/, `ssl_certificate_key ${key};`)
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
   const config = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr crit;
-    events { worker_connections 8192; }
+    events { worker_connections 16384; }
     http { access_log off; types { text/css css; } ${folders.join(' ')}\n${site}\n}`
   writeFiles(folder, { 'nginx.conf': config })
   const options = ['-e', 'stderr', '-c', join(folder, 'nginx.conf')]
