@@ -19,7 +19,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function digits(number) return string.format('%.0f', number) end
 local function drop(events)
-  local id = string.match(events[#events][1], '^%d+')
+  local id = string.sub(events[#events][1], 1, -3)
   redis.call('XTRIM', KEYS[1], 'MINID', id .. '-1')
   return tonumber(id)
 end

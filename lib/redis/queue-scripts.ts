@@ -14,6 +14,7 @@ import type { Redis, RedisScript } from './client.ts'
 const begin = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local function timeOf(event) return string.sub(event, 1, string.find(event, ' ', 1, true) - 1) end
 local function trim(most, age)
   local dropped = 0
   local excess = most and redis.call('LLEN', KEYS[1]) - most or 0
@@ -25,7 +26,7 @@ local function trim(most, age)
   while age do
     local oldest = redis.call('LRANGE', KEYS[1], 0, step - 1)
     local old = 0
-    while old < #oldest and now - string.match(oldest[old + 1], '^%d+') >= age do old = old + 1 end
+    while old < #oldest and now - timeOf(oldest[old + 1]) >= age do old = old + 1 end
     if old > 0 then redis.call('LTRIM', KEYS[1], old, -1) end
     dropped = dropped + old
     if old < step then break end
