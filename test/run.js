@@ -1,7 +1,8 @@
-// Runs the tests: `node test/run.js [--dist] [--coverage] [name ...]`, where a name is a part of a test file's path.
+// Runs the tests: `node test/run.js [--alone] [--dist] [--coverage] [name ...]`, where a name is a part of a test file's path.
 // It lists the files itself, since Node 20 finds no TypeScript test by itself and ends with success when it finds none.
 //   --all        those too that need programs besides Node, of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
 //                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy
+//   --alone      one file after the other, for those that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
 //   --coverage   under c8, lines and branches at least 90 %
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run
@@ -15,6 +16,7 @@ const needMore = ['test/browser/', 'test/external/']
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const args = process.argv.slice(2)
 const all = take('--all')
+const alone = take('--alone')
 const dist = take('--dist')
 const coverage = take('--coverage')
 const program = takeValue('--exec')
@@ -33,7 +35,7 @@ if (program !== undefined) {
     console.error(`No test file matches ${args.join(' ') || 'test/**/*.test.ts'}`)
     process.exit(1)
   }
-  const command = [...loader, ...target, '--test', '--test-concurrency=4', '--test-timeout=300000', ...files]
+  const command = [...loader, ...target, '--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=300000', ...files]
   if (!coverage) run(process.execPath, command)
   const limits = ['--check-coverage', '--lines=90', '--branches=90', '--functions=0', '--statements=0']
   const report = ['--include=lib/**/*.ts', '--reporter=text', '--reporter=html', ...limits]
