@@ -14,27 +14,12 @@ import type {
   Unsubscribe,
 } from '../events/broker.ts'
 import { answerFor } from './away.ts'
+import type { RedisBrokerOptions } from './broker-parts.ts'
 import { Calls } from './calls.ts'
 import { RedisChannels } from './channels.ts'
 import type { Redis } from './client.ts'
 import { RedisAwayError } from './errors.ts'
 import { RedisQueues } from './queues.ts'
-
-export interface RedisBrokerOptions {
-  /** It stays open when the broker is closed. */
-  readonly redis: Redis
-  /** What every key begins with, such as `svc:`. */
-  readonly prefix: string
-  /** What the name of every channel of PUBLISH begins with, another one for each database. */
-  readonly place: string
-  /** Told of events that were lost, and of each refusal of a server that is there, such as that its memory is full. */
-  readonly onProblem: (message: string) => void
-}
-
-/** What channels and queues share. */
-export interface BrokerParts extends RedisBrokerOptions {
-  readonly calls: Calls
-}
 
 /** Milliseconds without the connection that hears, until the broker counts as cut off. */
 const deafMs = 1000

@@ -6,7 +6,7 @@
  */
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { answered } from './away.ts'
-import type { BrokerParts } from './broker.ts'
+import type { BrokerParts } from './broker-parts.ts'
 import { createChannelScripts, type ChannelScripts } from './channel-scripts.ts'
 import { eventText, lifeOf, limitArguments } from './event-limits.ts'
 import { Follower } from './follower.ts'

@@ -5,7 +5,7 @@
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { Availability } from './availability.ts'
 import { answered } from './away.ts'
-import type { BrokerParts } from './broker.ts'
+import type { BrokerParts } from './broker-parts.ts'
 import { RedisUnknownOutcomeError } from './errors.ts'
 import { eventText, limitArguments } from './event-limits.ts'
 import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
