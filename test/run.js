@@ -35,7 +35,7 @@ if (program !== undefined) {
     console.error(`No test file matches ${args.join(' ') || 'test/**/*.test.ts'}`)
     process.exit(1)
   }
-  const command = [...loader, ...target, '--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=300000', ...files]
+  const command = [...loader, ...target, '--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=600000', ...files]
   if (!coverage) run(process.execPath, command)
   const limits = ['--check-coverage', '--lines=90', '--branches=90', '--functions=0', '--statements=0']
   const report = ['--include=lib/**/*.ts', '--reporter=text', '--reporter=html', ...limits]
