@@ -47,6 +47,11 @@ export interface OpenNodesOptions extends Pick<NodesOptions, 'takeUp' | 'onHealt
 /** What every key begins with. */
 const prefix = 'svc:'
 
+/** What the name of every channel of PUBLISH begins with, which knows no databases. */
+function placeOf(database: number): string {
+  return `${prefix}${database}:`
+}
+
 /**
  * Opens the engine that the configuration names, and begins to connect.
  * @param password in place of that of the address
@@ -63,18 +68,19 @@ export function openShared(config: Config, password: string | undefined, log: Mo
     if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared(redis, target.database, away, log)
+  return new Shared(redis, placeOf(target.database), away, log)
 }
 
 class Shared implements SharedEngine {
   readonly #redis: Redis
-  readonly #database: number
+  /** What every key, and the name of every channel of PUBLISH, begins with. */
+  readonly #names: { readonly prefix: string; readonly place: string }
   readonly #away: () => string
   readonly #log: ModuleLogger
 
-  constructor(redis: Redis, database: number, away: () => string, log: ModuleLogger) {
+  constructor(redis: Redis, place: string, away: () => string, log: ModuleLogger) {
     this.#redis = redis
-    this.#database = database
+    this.#names = { prefix, place }
     this.#away = away
     this.#log = log
   }
@@ -94,14 +100,14 @@ class Shared implements SharedEngine {
   openBroker(log: ModuleLogger): Broker {
     const problems = new RateLimited(log.warn, 1000)
     const onProblem = (message: string): void => problems.say(message)
-    return createRedisBroker({ redis: this.#redis, prefix, place: `${prefix}${this.#database}:`, onProblem })
+    return createRedisBroker({ redis: this.#redis, ...this.#names, onProblem })
   }
 
   openNodes({ config, ...options }: OpenNodesOptions): Nodes {
     const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret, trace } = config
-    const engine = { redis: this.#redis, prefix, log: this.#log }
-    const place = { hostName: hostname(), port: config['server.port'] }
-    return createNodes({ ...engine, ...place, trace, ownAdmin: { user, password, secret }, ...options })
+    const engine = { redis: this.#redis, ...this.#names, log: this.#log }
+    const server = { hostName: hostname(), port: config['server.port'] }
+    return createNodes({ ...engine, ...server, trace, ownAdmin: { user, password, secret }, ...options })
   }
 
   opened(): Promise<void> {

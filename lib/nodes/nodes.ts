@@ -36,6 +36,8 @@ export interface NodesOptions extends Pick<ReplicaOptions, 'trace'> {
   readonly redis: Redis
   /** What every key begins with, such as `svc:`. */
   readonly prefix: string
+  /** What the name of every channel of PUBLISH begins with, another one for each database. */
+  readonly place: string
   /** Of module `server`. */
   readonly log: ModuleLogger
   /** The host's name, by which this server is called, with its port. */
@@ -80,7 +82,7 @@ class Group implements Nodes {
     this.#options = options
     this.#ownAdmin = options.ownAdmin
     this.#name = nameOf(options)
-    this.#keys = nodeKeys(options.prefix)
+    this.#keys = nodeKeys(options.prefix, options.place)
     const common = { redis, log, keys: this.#keys, scripts: createNodeScripts(redis) }
     this.#lock = new TurnLock(common)
     this.#shared = new SharedState(common)

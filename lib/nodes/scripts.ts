@@ -137,14 +137,17 @@ export interface NodeKeys {
   readonly own: string
 }
 
-/** @param prefix what every key begins with, such as `svc:` */
-export function nodeKeys(prefix: string): NodeKeys {
+/**
+ * @param prefix what every key begins with, such as `svc:`
+ * @param place what the name of every channel of PUBLISH begins with, another one for each database
+ */
+export function nodeKeys(prefix: string, place: string): NodeKeys {
   return {
     state: `${prefix}nodes:state`,
     lock: `${prefix}nodes:lock`,
     nodes: `${prefix}nodes`,
     seen: `${prefix}nodes:seen`,
-    channel: `${prefix}nodes`,
-    own: `${prefix}nodes:`,
+    channel: `${place}nodes`,
+    own: `${place}nodes:`,
   }
 }

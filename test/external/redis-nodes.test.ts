@@ -49,6 +49,20 @@ describe('nodes', () => {
     }
   })
 
+  it('are those of one database: a server that uses another one hears nothing of them', async (t) => {
+    const { url } = await startRedis(t)
+    const [one, two] = [await startOne(t, url), await startOne(t, url)]
+    const apart = await startOne(t, `${url}?db=1`)
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    await two.app.stop()
+    // What it takes up of its own comes behind whatever it has heard of the others.
+    assert.equal((await post(apart.url, '/svc-routes/add', route('b'))).status, 200)
+    assert.deepEqual(await tableOf(apart), ['file /file', 'b /b'])
+    assert.deepEqual(await tableOf(one), ['file /file', 'a /a'])
+    assert.deepEqual((await nodesOf(apart.url)).map(({ self }) => self), [true])
+    assert.deepEqual(apart.lines().filter((line) => line.includes('another node') || line.includes('has stopped')), [])
+  })
+
   it('give a name to one of two that ask for it at once', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url)
