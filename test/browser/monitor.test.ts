@@ -69,6 +69,12 @@ async function rowsOf(page: Page, id: string): Promise<string[]> {
   return (await page.evaluate(texts)) as string[]
 }
 
+/** The cells of a table's body that stand out: their text, and how. */
+function outstandingIn(page: Page, id: string): Promise<unknown> {
+  const states = `[...document.querySelectorAll('#${id} [data-state]:not([data-state=""])')]`
+  return page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
+}
+
 function says(page: Page, expected: RegExp): Promise<void> {
   return until(async () => expected.test(String(await page.evaluate(state))))
 }
@@ -150,9 +156,7 @@ describe('the monitor', { concurrency: 3 }, () => {
       '2|4244|no answer|–|–|–|–|–|–|–|–|–|–|–|–',
       '3|4245|starting|–|–|–|–|–|–|–|–|–|–|–|–',
     ])
-    const states = "[...document.querySelectorAll('#processes [data-state]:not([data-state=\"\"])')]"
-    const outstanding = await page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
-    assert.deepEqual(outstanding, [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd']])
+    assert.deepEqual(await outstandingIn(page, 'processes'), [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd']])
     assert.equal(await page.text('#processes-ended'), '2 ended, with 678 requests')
     assert.match(await page.text('#facts'), /process 4242 and 3 workers/)
     await page.look({ width: 360, height: 740, dark: false })
@@ -190,9 +194,7 @@ describe('the monitor', { concurrency: 3 }, () => {
       'web-5:8080|starting|1 s|12.5|1,234|0|3|11.0|80|1|4242|7|0.1.0',
       'web-6:8080|stopping|1 d 02 h|12.5|1,234|0|3|11.0|80|1|4242|7|0.1.0',
     ])
-    const states = "[...document.querySelectorAll('#nodes [data-state]:not([data-state=\"\"])')]"
-    const outstanding = await page.evaluate(`${states}.map((cell) => [cell.textContent, cell.dataset.state])`)
-    assert.deepEqual(outstanding, [
+    assert.deepEqual(await outstandingIn(page, 'nodes'), [
       ['2', 'odd'], ['900', 'bad'], [`behind: ${problem}`, 'bad'], ['gone for 12 min 34 s', 'bad'], ['starting', 'none'], ['stopping', 'odd'],
     ])
     assert.equal(await page.text('#nodes-sum'), '2 of 6 ready, 90.0 requests a second')
