@@ -10,8 +10,7 @@ import { buildApplication, type SetupApp } from './application.ts'
 import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
-import { processCount } from './config/process-count.ts'
-import type { Config } from './config/table.ts'
+import { embeddedWarnings } from './config/process-count.ts'
 import type { Control } from './control/commands.ts'
 import type { Change } from './control/relay.ts'
 import { createAddressLimit, type AddressLimit } from './http/address-limit.ts'
@@ -106,7 +105,7 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = part?.appKey ?? chooseAppKey(config)
-  const ofProcesses = part === undefined ? processWarnings(config) : []
+  const ofProcesses = part === undefined ? embeddedWarnings(config) : []
   const shared = openShared(config, options.sharedPassword, log('server'))
   const ofShared = shared === undefined ? {} : {
     openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
@@ -293,13 +292,6 @@ export function createApp(options: AppOptions = {}): App {
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
   }
-}
-
-/** Who embeds the server has one process: the others are started by the command line. */
-function processWarnings(config: Config): readonly string[] {
-  if (processCount(config) === 1) return []
-  const asked = config['server.processes']
-  return [`server.processes is ${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
 }
 
 function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {
