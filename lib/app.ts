@@ -220,7 +220,6 @@ export function createApp(options: AppOptions = {}): App {
     return renewed !== undefined
   }
 
-  let webSocketsClosed: Promise<void> | undefined
   const stop = createStop({
     log: log('server'),
     lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
@@ -232,11 +231,9 @@ export function createApp(options: AppOptions = {}): App {
       nodes?.stops()
       options.onStop?.()
     },
-    onDrain: () => {
-      webSocketsClosed = webSockets.stop()
-    },
+    onDrain: () => webSockets.stop(),
     finish: async () => {
-      await webSocketsClosed
+      await webSockets.gone()
       panel.close()
       eventLoop.close()
       await application.stop()

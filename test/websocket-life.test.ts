@@ -389,14 +389,15 @@ describe('the stop', () => {
     assert.ok(performance.now() - before < heldUpMs)
   })
 
-  it('refuses a handshake whose middleware is at work, and closes what is still opening', async (t) => {
+  it('closes at once what is opened by a handshake that was under way, and what is still opening', async (t) => {
     const middle = gate()
     const opening = gate()
     const endings: [number, boolean][] = []
+    const late: number[] = []
     const { app, port, lines } = await serveRoutes(
       t,
       {
-        '/held': { middleware: 'hold', handlers: { open: () => assert.fail() } },
+        '/held': { middleware: 'hold', handlers: { close: (_ws, code) => void late.push(code) } },
         '/opening': {
           handlers: {
             open: () => opening.opened,
@@ -415,16 +416,20 @@ describe('the stop', () => {
         },
       },
     )
-    const held = new WebSocketClient(t, port)
-    await held.send(handshakeText('/held'))
+    const [held, silent] = [new WebSocketClient(t, port), new WebSocketClient(t, port)]
+    for (const one of [held, silent]) await one.send(handshakeText('/held'))
     const client = await openWebSocket(t, port, '/opening')
-    await until(() => linesOf('app', lines()).length === 1)
+    await until(() => linesOf('app', lines()).length === 2)
     const stopped = app.stop()
     assert.deepEqual((await client.closing())[0], 1001)
     middle.open()
-    const { status, headers } = await held.answer()
-    assert.deepEqual([status, headers['connection']], [503, 'close'])
+    for (const one of [held, silent]) {
+      assert.equal((await one.answer()).status, 101)
+      assert.deepEqual(await one.closing(), [1001, 'The server is being stopped'])
+    }
+    held.sendFrames({ opcode: 8, payload: Buffer.from([0x03, 0xe9]) })
     await stopped
+    assert.deepEqual(late, [1001, 1006])
     await until(() => endings.length === 1)
     assert.deepEqual(endings, [[1006, false]])
     opening.open()

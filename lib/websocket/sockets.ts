@@ -34,8 +34,13 @@ export interface WebSockets {
    * @throws HttpError 400 or 426 for a wrong handshake, 403 for one from another site
    */
   accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
-  /** Closes every connection with 1001 and takes no more. Resolves when all are gone, within half a second. */
-  stop(): Promise<void>
+  /**
+   * Closes every connection with 1001, and cuts it half a second later. So it does with one whose handshake is still under
+   * way or yet to come: a client that connects anew on 1001 may take a refusal for good.
+   */
+  stop(): void
+  /** Resolves when no connection is there. */
+  gone(): Promise<void>
   readonly pool: PoolCounts
   /** Connections cut because their peers did not read, since the start. */
   readonly slow: number
@@ -45,6 +50,7 @@ export interface WebSockets {
 const bufferedBytes = 2 ** 20
 /** How long peers have at a stop to answer the Close frame, in milliseconds. */
 const stopMs = 500
+const stopReason = 'The server is being stopped'
 
 /** Makes the WebSockets of a server. */
 export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log }: WebSocketsOptions): WebSockets {
@@ -95,10 +101,9 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     const { upgrading } = ctx
     if (upgrading === undefined) throw new Error('This request is no handshake')
     if (ctx.gone) return
-    if (stopping) throw overloaded('The server is being stopped')
     if (pool.enter(ctx) === 'refused') {
       refusals.say(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`)
-      throw overloaded('As many WebSockets are open as may be')
+      throw new HttpError(503, 'overloaded', 'As many WebSockets are open as may be', { headers: { 'Retry-After': '1' } })
     }
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
@@ -111,6 +116,13 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     contexts.set(ws, ctx)
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: open`)
     ws.start(upgrading.head, ctx)
+    if (!stopping) return
+    ws.close(closeCodes.goingAway, stopReason)
+    cutLate([ws])
+  }
+
+  function cutLate(connections: readonly WebSocketConnection<Context>[]): void {
+    setTimeout(() => connections.forEach((ws) => ws.terminate()), stopMs).unref()
   }
 
   return {
@@ -123,24 +135,15 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
       }
       return new UpgradeReply(() => takeOver(ctx, handshake, handlers))
     },
-    async stop() {
+    stop() {
       stopping = true
-      if (open.size === 0) return
-      const gone = new Promise<void>((resolve) => whenGone.push(resolve))
-      heartbeat.closeAll(closeCodes.goingAway, 'The server is being stopped')
-      const late = setTimeout(() => {
-        for (const ws of open) ws.terminate()
-      }, stopMs)
-      await gone
-      clearTimeout(late)
+      heartbeat.closeAll(closeCodes.goingAway, stopReason)
+      cutLate([...open])
     },
+    gone: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => whenGone.push(resolve))),
     pool,
     get slow() {
       return slow
     },
   }
-}
-
-function overloaded(message: string): HttpError {
-  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
 }
