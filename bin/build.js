@@ -1,5 +1,6 @@
-// Compiles lib/ to dist/, a file each, and puts what a start loads into one, dist/cli/bundle.js, which the launcher runs:
-// Node 20 takes about half a millisecond for each module that it loads, which was half of the start-up.
+// Compiles lib/ to dist/, a file each, and puts what a start loads into a few, dist/bundle/, which the launcher runs: Node 20
+// takes about half a millisecond for each module that it loads, which was half of the start-up. What several of them need is
+// in files that they share, so that a class is one and the same for all of them, and for an application that imports svc.
 // With --if-needed it succeeds without the compiler where Node runs TypeScript as it is.
 // Surprise: dist/built has the time at which the build began, so that a source changed meanwhile counts as newer.
 import { spawnSync } from 'node:child_process'
@@ -22,11 +23,12 @@ if (!existsSync(compiler)) {
   process.exit(1)
 }
 
-// Node loads the module hooks by their own file; the words of the command line are loaded when they are given.
-const apart = ['routing/module-hooks.js', 'cli/check.js', 'cli/init.js', 'cli/passwd.js', 'cli/routes.js', 'cli/primary.js', 'cli/worker.js']
+const entries = ['cli/main.js', 'cli/primary.js', 'cli/worker.js', 'index.js']
+// Node loads the module hooks by their own file; these words of the command line run alone, when they are given.
+const apart = ['routing/module-hooks.js', 'cli/check.js', 'cli/init.js', 'cli/passwd.js', 'cli/routes.js']
 const built =
   run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], root) &&
-  bundle(aside, 'cli/main.js', 'cli/bundle.js', apart)
+  bundle(aside, 'bundle', entries, apart)
 if (!built) {
   rmSync(aside, { recursive: true, force: true })
   process.exit(1)
@@ -38,13 +40,15 @@ writeFileSync(join(target, 'built'), `${process.versions.node}\n`)
 utimesSync(join(target, 'built'), begun, begun)
 
 /**
- * Joins a module and all that it imports into one file. esbuild comes with tsx, which runs the tests.
+ * Joins modules and all that they import into a file each, and files that these share. esbuild comes with tsx, which runs
+ * the tests.
  * @param apart modules that stay files of their own
  */
-function bundle(folder, entry, outfile, apart) {
-  const options = ['--bundle', '--platform=node', '--format=esm', '--target=node20', '--log-level=warning']
+function bundle(folder, outdir, entries, apart) {
+  const names = ['--entry-names=[name]', '--chunk-names=shared-[hash]']
+  const options = ['--bundle', '--splitting', '--platform=node', '--format=esm', '--target=node20', '--log-level=warning', ...names]
   const external = apart.map((path) => `--external:./${path}`)
-  return run(join(root, 'node_modules', '.bin', 'esbuild'), [entry, `--outfile=${outfile}`, ...options, ...external], folder)
+  return run(join(root, 'node_modules', '.bin', 'esbuild'), [...entries, `--outdir=${outdir}`, ...options, ...external], folder)
 }
 
 function run(file, args, cwd) {

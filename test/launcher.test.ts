@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { version } from '../lib/version.ts'
+import { writeFiles } from './support/application.ts'
 import { launch, root } from './support/launch.ts'
 import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
@@ -126,14 +127,20 @@ describe('the launcher', () => {
 
     const launcher = join(installed, 'bin/svc.js')
     assert.equal((run(folder, [launcher, 'init', 'app']) as { status: number }).status, 0)
+    writeFiles(join(folder, 'app'), {
+      'routes/errors.json': [{ name: 'teapot', url: '/teapot', action: 'errors.mjs' }],
+      'errors.mjs': "import { HttpError } from 'svc'\nexport default () => { throw new HttpError(418, 'teapot', 'No coffee here') }",
+    })
     const server = launch(t, ['--port', '0'], { cwd: join(folder, 'app'), launcher, nodeOptions: [] })
-    assert.match((await request(await server.listening())).text, /It works/)
+    const url = await server.listening()
+    assert.match((await request(url)).text, /It works/)
+    assert.equal((await request(`${url}/teapot`)).status, 418)
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
     assert.equal(server.stderr(), '')
 
     const script = "import { createApp } from 'svc'; console.log(typeof createApp, import.meta.resolve('svc'))"
-    const entry = pathToFileURL(join(installed, 'dist/index.js')).href
+    const entry = pathToFileURL(join(installed, 'dist/bundle/index.js')).href
     assert.deepEqual(run(folder, ['--input-type=module', '-e', script]), { status: 0, stdout: `function ${entry}\n`, stderr: '' })
 
     const later = new Date(Date.now() + 1000)

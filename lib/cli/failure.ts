@@ -1,8 +1,8 @@
 /**
  * What the command line says when files of the application are wrong.
  *
- * Surprise: the errors are told by their names. In a build the words of the command line are files of their own beside the
- * bundle, so that the configuration which the bundle refused has an error of another class than theirs.
+ * Surprise: the errors are told by their names. In a build `check` and its like are files of their own beside
+ * `dist/bundle/`, so that a configuration that was refused there has an error of another class than theirs.
  */
 import type { ConfigError } from '../config/load.ts'
 import type { ReloadError } from '../control/commands.ts'
