@@ -6,6 +6,7 @@
  * Surprise: a route that comes back at an earlier place takes those behind it along: of two that answer the same requests
  * the first one does, on every node.
  */
+import type { Command } from '../control/commands.ts'
 import type { Change } from '../control/relay.ts'
 import {
   adminOf,
@@ -95,7 +96,7 @@ function keptOf(from: State, to: State): ReadonlySet<string> {
 
 function switchesOf(from: State, to: State, { nowMs, trace }: DifferencesOptions): Step[] {
   const modules = new Set([...tracedModules(from), ...tracedModules(to)])
-  return [...modules].flatMap((module) => {
+  const found = [...modules].flatMap((module): Step[] => {
     const [before, after] = [from, to].map((state) => {
       const entry = traceOf(state, module)
       return (entry === undefined ? undefined : valueOf(entry, nowMs)) ?? trace[module] ?? true
@@ -106,6 +107,17 @@ function switchesOf(from: State, to: State, { nowMs, trace }: DifferencesOptions
     const edits: Edits = text === undefined ? { set: [], removed: [field] } : { set: [[field, text]], removed: [] }
     return [{ change: { command: { type: 'trace.set', module, enabled: after } }, edits }]
   })
+  // Each is told of in the log of module server: that one is on first and off last.
+  const isIn = (enabled: boolean) => (step: Step) => isSwitchOfServer(step.change, enabled)
+  const [on, off] = [found.filter(isIn(true)), found.filter(isIn(false))]
+  return [...on, ...found.filter((step) => !on.includes(step) && !off.includes(step)), ...off]
+}
+
+/** Whether a change switches the log of module `server` on or off. */
+export function isSwitchOfServer({ command }: Change, enabled: boolean): boolean {
+  if (command.type !== 'trace.set') return false
+  const { module, enabled: isOn } = command as Command<'trace.set'>
+  return module === 'server' && isOn === enabled
 }
 
 function credentialsOf(from: State, to: State): Step[] {

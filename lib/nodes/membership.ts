@@ -28,6 +28,8 @@ export interface MembershipOptions {
   readonly onBeat: (beat: Beat) => void
   /** Nothing is known of the others any more, until the next beat. */
   readonly onCut: () => void
+  /** Called when the engine does not take what this node says of itself. */
+  readonly onRefused: () => void
 }
 
 const everyMs = 1000
@@ -141,8 +143,10 @@ export class Membership {
   #refused(error: unknown): void {
     if (error instanceof RedisAwayError) return
     const reason = error instanceof Error ? error.message : String(error)
-    if (reason !== this.#refusal) this.#options.log.error(listRefused(reason))
+    if (reason === this.#refusal) return
+    this.#options.log.error(listRefused(reason))
     this.#refusal = reason
+    this.#options.onRefused()
   }
 
   /** Says who came and who went. */

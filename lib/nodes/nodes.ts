@@ -18,6 +18,7 @@ import { version } from '../version.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { Changes } from './changes.ts'
 import type { Nodes, NodesTurn } from './contract.ts'
+import { isSwitchOfServer } from './differences.ts'
 import { Membership } from './membership.ts'
 import { acknowledgementIn, messageIn, textOf, type RecordedMessage } from './messages.ts'
 import { Rate } from './rate.ts'
@@ -109,6 +110,7 @@ class Group implements Nodes {
         this.#upkeep.cut()
         options.onHealth?.()
       },
+      onRefused: () => options.onHealth?.(),
     })
     this.#changes = new Changes({
       id: this.#id,
@@ -234,10 +236,15 @@ class Group implements Nodes {
 
   async #takeUp(change: Change, isBack: boolean): Promise<readonly string[]> {
     const { log, takeUp } = this.#options
-    const lines = await takeUp(change)
     const { type } = change.command
-    if (isBack) log.warn(`${type}: what could not be shared was taken back`)
-    else log.info(`${type} of another node was taken up${shownIn(change)}`)
+    const tell = (): void => {
+      if (isBack) log.warn(`${type}: what could not be shared was taken back`)
+      else log.info(`${type} of another node was taken up${shownIn(change)}`)
+    }
+    const silences = isSwitchOfServer(change, false) // Once that is off, the line would not pass.
+    if (silences) tell()
+    const lines = await takeUp(change)
+    if (!silences) tell()
     return lines
   }
 

@@ -148,6 +148,18 @@ describe('an engine', () => {
     assert.deepEqual(await answersOf(nodes, '/c'), ['same'])
   })
 
+  it('that refuses the list of nodes makes none ready, with a warning, until it takes it', async (t) => {
+    const server = await startRedis(t)
+    const nodes = await startAll(t, server)
+    const warnings = async ({ url }: Node): Promise<string> => JSON.stringify(((await ask(url, '/svc-status')).json() as { warnings: string[] }).warnings)
+    await server.ask('CONFIG', 'SET', 'maxmemory', '1')
+    await until(async () => (await Promise.all(nodes.map(isReady))).every((is) => !is))
+    for (const node of nodes) assert.match(await warnings(node), /the shared engine refuses the list of nodes: OOM /)
+    await server.ask('CONFIG', 'SET', 'maxmemory', '0')
+    await agreed(nodes)
+    for (const node of nodes) assert.doesNotMatch(await warnings(node), /OOM/)
+  })
+
   it('that stood still, or has cut the connections, finds all as they were within two seconds', async (t) => {
     const server = await startRedis(t)
     const nodes = await startAll(t, server)

@@ -111,6 +111,18 @@ describe('nodes', () => {
     await until(async () => (await Promise.all(nodes.map(isOn))).every((on) => !on))
   })
 
+  it('tell each switch of the trace in the log of each, also that of the log that tells it', async (t) => {
+    const { url } = await startRedis(t)
+    const [asked, other] = [await startOne(t, url), await startOne(t, url)]
+    const modules = Object.keys((await ask(asked.url, '/svc-trace')).json() as object)
+    const said = (word: string): string[] =>
+      other.lines().flatMap((line) => new RegExp(`trace\\.set of another node was taken up: (\\w+) ${word}$`).exec(line)?.[1] ?? [])
+    for (const [on, word] of [[0, 'off'], [1, 'on']] as const) {
+      await ask(asked.url, `/svc-trace?mod=all&on=${on}`)
+      assert.deepEqual(said(word).toSorted(), modules.toSorted())
+    }
+  })
+
   it('keep a route that is to last, over a reload and a restart, though one alone has it in its file', async (t) => {
     const { url } = await startRedis(t)
     const [one, two, several] = await startThree(t, url)
@@ -279,6 +291,7 @@ describe('the admin of several nodes', () => {
     assert.equal((await request(`${two.url}/svc-setup`, again)).headers.location, '/svc-login')
     const later = await startOne(t, url, {}, prod)
     assert.deepEqual(await letIn([later], await cookieOf(two)), [200])
+    assert.deepEqual(later.lines().filter((line) => line.includes('not set up')), [])
   })
 
   it('is that of the node which has one in its configuration', async (t) => {
