@@ -40,6 +40,7 @@ export function createAppControl(options: AppControlOptions): AppControl {
   const relay = part?.relay ?? (nodes && createNodesRelay(nodes, async (command) => void (await local.apply(command))))
   const local = createLocalControl(handlers)
   const control = relay === undefined ? local : createSharedControl({ handlers, relay, adminState })
+  if (part?.missed.admin !== undefined) options.takeAdminState(part.missed.admin)
 
   function takeUp(change: Change): Promise<void> {
     const done = taken.then(() => follow(followers, change))
@@ -48,7 +49,6 @@ export function createAppControl(options: AppControlOptions): AppControl {
   }
 
   async function catchUp(): Promise<void> {
-    if (part?.missed.admin !== undefined) options.takeAdminState(part.missed.admin)
     for (const change of part?.missed.changes ?? []) await follow(followers, change)
     resolveLoaded()
     await nodes?.join()

@@ -183,12 +183,13 @@ export function createApp(options: AppOptions = {}): App {
 
   async function loadAndListen(): Promise<Address> {
     if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
-    for (const warning of announces ? [...loaded.warnings, ...appKey.warnings, ...ofProcesses] : []) log('config').warn(warning)
-    panel.open(announces)
+    for (const warning of announces ? ownWarnings() : []) log('config').warn(warning)
+    panel.open()
     await shared?.opened()
     await nodes?.open()
     await commands.load(announces)
     await control.catchUp()
+    if (announces) panel.announceSetup() // Another process or node may have been set up.
     const address = await listen()
     nodes?.listens(address.port)
     if (stop.begun) {
@@ -244,9 +245,14 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   function warnings(): readonly string[] {
-    const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
     const ofEngine = [...(shared?.warnings() ?? []), ...(ofNodes()?.warnings() ?? [])]
-    return [...loaded.warnings, ...ofKeys, ...ofProcesses, ...commands.warnings, ...ofEngine, ...logs.problems()]
+    return [...ownWarnings(), ...commands.warnings, ...ofEngine, ...logs.problems()]
+  }
+
+  /** Those that the configuration gives reason to. */
+  function ownWarnings(): readonly string[] {
+    const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
+    return [...loaded.warnings, ...ofKeys, ...ofProcesses]
   }
 
   /** The nodes, as this process knows them: where there are several processes, the primary is one. */

@@ -67,16 +67,15 @@ export interface Panel {
   summary(): Summary
   /** Whether the `app_key` in use is in the configuration file. */
   readonly keySaved: boolean
-  /**
-   * Registers the system routes. To be called once, at the start.
-   * @param announces whether to log what a first setup needs
-   */
-  open(announces: boolean): void
+  /** Registers the system routes. To be called once, at the start. */
+  open(): void
+  /** Logs what a first setup needs, where there was none. */
+  announceSetup(): void
   /** Ends what runs in the background. */
   close(): void
 }
 
-/** Right from this file as well as from the bundle of a build, which lies in `cli/`. */
+/** Right from this file as well as from those of a build, which lie in `bundle/`. */
 const pagesFolder = fileURLToPath(new URL('../admin/pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
@@ -154,10 +153,10 @@ export function createPanel(options: PanelOptions): Panel {
     get keySaved() {
       return store.keySaved
     },
-    open: (announces) => {
+    open: () => {
       for (const route of routes) registry.add(route)
-      if (announces) announceSetup()
     },
+    announceSetup,
     close: () => {
       processes.close()
       trace.close()

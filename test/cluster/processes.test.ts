@@ -143,7 +143,7 @@ describe('several processes', () => {
   })
 
   it('have one admin: a setup, a cookie, a secret and the count of failed logins are those of all', async (t) => {
-    const server = await startSeveral(t, count, {}, { 'app.env': 'prod' })
+    const server = await startSeveral(t, count, {}, { 'app.env': 'prod', 'app_key': '' })
     const clients = [...(await server.clients()).values()] as [ProcessClient, ProcessClient]
     const form = (fields: Record<string, string>) => ({
       body: new URLSearchParams(fields).toString(),
@@ -158,7 +158,6 @@ describe('several processes', () => {
       assert.equal((await client.ask('/svc-status', { headers: { cookie: login.cookie } })).status, 200)
       assert.equal((await client.ask('/svc-status')).location, '/svc-login?next=/svc-status')
     }
-    assert.equal(server.lines().filter((line) => line.includes('the admin panel is not set up')).length, 1)
 
     const wrong = form({ user: 'root', password: 'wrong' })
     const statuses: number[] = []
@@ -167,6 +166,13 @@ describe('several processes', () => {
     const began = performance.now()
     assert.equal((await clients[1].ask('/svc-login', wrong)).status, 401)
     assert.ok(performance.now() - began >= 990, 'the 11th failure of all processes together is answered a second later')
+
+    const served = (): string[] => server.lines().filter((line) => line.includes('process 1 of 2 serves: '))
+    process.kill(Number(/serves: (\d+)/.exec(served().join())?.[1]), 'SIGKILL')
+    await until(() => served().length === 2)
+    for (const warning of ['the admin panel is not set up', 'app_key is empty']) {
+      assert.equal(server.lines().filter((line) => line.includes(warning)).length, 1, warning)
+    }
   })
 
   it('are one in the panel: the sum, each part, and one bench window', async (t) => {
