@@ -27,7 +27,7 @@ import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
 import type { NodesView } from './nodes/contract.ts'
 import type { ProcessPart } from './process-part.ts'
-import { publicFiles } from './public-files.ts'
+import { openNamedFiles } from './named-files.ts'
 import { createServerCommands } from './server-commands.ts'
 import { createServing } from './serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
@@ -95,10 +95,7 @@ export function createApp(options: AppOptions = {}): App {
   const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
-  const certificates = readCertificates(loaded)
-  const staticFiles = publicFiles(config['paths.public'], inFolder, (message, error) => {
-    log('response').error(message, error)
-  })
+  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
   const { part } = options
   const announces = part === undefined || part.number === 1
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))

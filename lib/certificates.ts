@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigError, type LoadedConfig } from './config/load.ts'
+import { errorOfValues, type LoadedConfig } from './config/load.ts'
 
 /** A certificate, with its chain, and its private key: the content of the files. */
 export interface Certificates {
@@ -16,12 +16,13 @@ export interface Certificates {
  * @returns undefined when it names none: plain HTTP
  * @throws ConfigError when only one is named, when one cannot be read, or when they cannot be used together
  */
-export function readCertificates({ config, folder, file }: LoadedConfig): Certificates | undefined {
-  const { 'server.tls.cert': cert, 'server.tls.key': key } = config
+export function readCertificates(loaded: LoadedConfig): Certificates | undefined {
+  const { 'server.tls.cert': cert, 'server.tls.key': key } = loaded.config
   if (cert === '' && key === '') return undefined
-  const source = file ?? 'the configuration'
   if (cert === '' || key === '') {
-    throw new ConfigError(source, ['server.tls.cert and server.tls.key must both be set, or none of them'])
+    const [set, empty] = cert === '' ? (['server.tls.key', 'server.tls.cert'] as const) : (['server.tls.cert', 'server.tls.key'] as const)
+    const text = `${set} is ${JSON.stringify(cert || key)} and ${empty} is empty: set both, or none of them`
+    throw errorOfValues(loaded, [{ key: set, text }])
   }
   const certificates = { cert: read('server.tls.cert', cert), key: read('server.tls.key', key) }
   try {
@@ -29,14 +30,14 @@ export function readCertificates({ config, folder, file }: LoadedConfig): Certif
     return certificates
   } catch (error) {
     const pair = `server.tls.cert ${JSON.stringify(cert)} cannot be used with server.tls.key ${JSON.stringify(key)}`
-    throw new ConfigError(source, [`${pair}: ${messageOf(error)}`], { cause: error })
+    throw errorOfValues(loaded, [{ key: 'server.tls.cert', text: `${pair}: ${messageOf(error)}` }], error)
   }
 
-  function read(name: string, path: string): Buffer {
+  function read(name: 'server.tls.cert' | 'server.tls.key', path: string): Buffer {
     try {
-      return readFileSync(resolve(folder, path))
+      return readFileSync(resolve(loaded.folder, path))
     } catch (error) {
-      throw new ConfigError(source, [`${name} cannot be read: ${messageOf(error)}`], { cause: error })
+      throw errorOfValues(loaded, [{ key: name, text: `${name} cannot be read: ${messageOf(error)}` }], error)
     }
   }
 }

@@ -7,7 +7,7 @@ import type { AddressLimit } from './http/address-limit.ts'
 import { maxConnections } from './http/file-descriptors.ts'
 import { createHostGuard } from './http/host-guard.ts'
 import { createListener, type Listener } from './listener.ts'
-import { RateLimited } from './log/rate-limited.ts'
+import { StateLine } from './log/state-line.ts'
 import { Histogram } from './metrics/histogram.ts'
 import { createRequestServer, type RequestServer, type ServerParts } from './server.ts'
 
@@ -40,8 +40,10 @@ export function createServing(config: Config, parts: ServingParts): Serving {
   const { log, certificates, addressLimit, isTrusted, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
-  const alertOn = new RateLimited(log('pool_detector').warn, 1000)
-  const alertOff = new RateLimited(log('pool_detector').info, 1000)
+  const detectorLog = log('pool_detector')
+  const alert = new StateLine((on, changes) => {
+    detectorLog[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}${changes}`)
+  }, 1000)
   const requests = createRequestServer({
     ...own,
     pool: {
@@ -50,7 +52,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
       alertPercent: config['pool_http.alert_pct'],
       turnMs: longTurnMs,
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
-      onAlert: (on) => (on ? alertOn : alertOff).say(`pool_http: alert ${on ? 'on' : 'off'}`),
+      onAlert: (on) => alert.set(on),
     },
     restPool: {
       workersSse: config['pool_rest.workers_sse'],
@@ -64,7 +66,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     reveal: config['app.env'] === 'dev',
   })
   const listener = createListener(requests, {
-    headerTimeoutMs: config['server.header_timeout_s'] * 1000,
+    headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
     requestTimeoutMs: config['server.request_timeout_s'] * 1000,
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
     certificates,

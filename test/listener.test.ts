@@ -178,8 +178,8 @@ describe('HTTPS', () => {
 
 describe('a wrong certificate', () => {
   const wrong: readonly [title: string, keys: Readonly<Record<string, string>>, problem: RegExp][] = [
-    ['a certificate alone', { 'server.tls.key': '' }, /server\.tls\.cert and server\.tls\.key must both be set/],
-    ['a key alone', { 'server.tls.cert': '' }, /must both be set/],
+    ['a certificate alone', { 'server.tls.key': '' }, /server\.tls\.cert is ".*" and server\.tls\.key is empty: set both, or none of them/],
+    ['a key alone', { 'server.tls.cert': '' }, /server\.tls\.key is ".*" and server\.tls\.cert is empty/],
     ['a certificate that is not there', { 'server.tls.cert': 'none.pem' }, /server\.tls\.cert cannot be read: ENOENT/],
     ['a key that is not there', { 'server.tls.key': 'none.pem' }, /server\.tls\.key cannot be read: ENOENT.*none\.pem/],
     ['a key that is a folder', { 'server.tls.key': 'tls' }, /server\.tls\.key cannot be read: EISDIR/],

@@ -9,11 +9,10 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { chooseAppKey } from '../app-key.ts'
 import { buildApplication } from '../application.ts'
-import { readCertificates } from '../certificates.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
-import { createStaticFiles } from '../http/static.ts'
 import { silentLogger } from '../log/silent.ts'
+import { openNamedFiles } from '../named-files.ts'
 import { parseAction } from '../routing/action.ts'
 import { ViewError } from '../views/errors.ts'
 import { isConfigError } from './failure.ts'
@@ -38,7 +37,7 @@ export async function check(load: () => LoadedConfig): Promise<number> {
   for (const warning of [...loaded.warnings, ...ofKeys]) process.stdout.write(`warning: ${warning}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   for (const note of notes) process.stdout.write(`warning: ${note}\n`)
-  const problems = new Set([...ofConfig, ...problemsOfFiles(loaded), ...ofApplication])
+  const problems = new Set([...ofConfig, ...ofApplication])
   if (problems.size > 0) return report(problems)
   process.stdout.write(`${loaded.file ?? 'the defaults'}: all is well, ${routeCount} routes\n`)
   return 0
@@ -52,20 +51,12 @@ function report(problems: Iterable<string>): number {
 /** The configuration; where values are wrong, what they name is looked at with the defaults in their place. */
 function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefined; problems: readonly string[] } {
   try {
-    return { loaded: load(), problems: [] }
+    const loaded = load()
+    return { loaded, problems: problemsOf(() => openNamedFiles(loaded, () => {}), ConfigError) }
   } catch (error) {
     if (!isConfigError(error)) throw error
     return { loaded: error.rest, problems: [error.message] }
   }
-}
-
-/** What the configuration names besides the application: the certificate and the folder of static files. */
-function problemsOfFiles(loaded: LoadedConfig): string[] {
-  const path = loaded.config['paths.public']
-  const problems = problemsOf(() => readCertificates(loaded), ConfigError)
-  if (path === '') return problems
-  const folder = resolve(loaded.folder, path)
-  return [...problems, ...problemsOf(() => createStaticFiles({ folder, onFailure: () => {} }), Error)]
 }
 
 async function inspect(loaded: LoadedConfig): Promise<Found> {

@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
 import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
 import { processCount } from '../config/process-count.ts'
-import { findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
+import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
+import { problemsOfNamedFiles } from '../named-files.ts'
 import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
 import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
 import { createNotifier, type Notifier } from '../systemd/notify.ts'
@@ -74,9 +75,16 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Reads the configuration that the options ask for, and the key that stands above it. Throws ConfigError. */
+/**
+ * Reads the configuration that the options ask for, and the key that stands above it.
+ * @throws ConfigError; where values are wrong, with what is wrong with the files that the others name
+ */
 function load(options: CommandOptions, given: GivenSecret | undefined): LoadedConfig {
-  return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
+  try {
+    return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
+  } catch (error) {
+    throw error instanceof ConfigError && error.rest !== undefined ? error.also(problemsOfNamedFiles(error.rest)) : error
+  }
 }
 
 function configFile(options: CommandOptions): string {

@@ -4,7 +4,7 @@
  * Surprise: an override does not mend a wrong value of the file. The file would fail the next time it is used without.
  */
 import { findEntries } from './entries.ts'
-import type { Finding } from './entries.ts'
+import type { Entries, Finding } from './entries.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 import { readValue } from './value.ts'
@@ -28,7 +28,7 @@ export function assembleConfig(value: unknown, overrides: Partial<Config>): Asse
   const problems = [...file.problems, ...above.problems.map(notOfTheFile)]
   const unknown = [...file.unknown, ...above.unknown.map(notOfTheFile)]
   const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
-  if (problems.length === 0) problems.push(...problemsTogether(config))
+  problems.push(...problemsTogether(config).map(({ text, key }) => ({ text, path: file.found.get(key)?.path })))
   return { config, problems, unknown }
 }
 
@@ -41,7 +41,7 @@ function defaults(): Values {
   return values
 }
 
-function apply(values: Values, value: unknown): { problems: Finding[]; unknown: readonly Finding[] } {
+function apply(values: Values, value: unknown): Entries {
   const { found, problems, unknown } = findEntries(value)
   const all = [...problems]
   for (const [fileKey, key] of fileKeys()) {
@@ -51,7 +51,7 @@ function apply(values: Values, value: unknown): { problems: Finding[]; unknown: 
     if ('problem' in reading) all.push({ text: `${fileKey} ${reading.problem}`, path: entry.path })
     else put(values, fileKey, key, reading.value)
   }
-  return { problems: all, unknown }
+  return { found, problems: all, unknown }
 }
 
 /** Sets a key; a switch in a frozen copy of its row's switches. */
@@ -61,16 +61,8 @@ function put(values: Values, fileKey: string, key: ConfigKey, value: unknown): v
 }
 
 /** What is wrong between keys that are right each for itself. */
-function problemsTogether(config: Config): Finding[] {
-  const problems: string[] = []
-  const header = config['server.header_timeout_s']
-  const request = config['server.request_timeout_s']
-  if (header > request) {
-    const limit = `server.request_timeout_s, which is ${request}`
-    problems.push(`server.header_timeout_s must be at most ${limit}: it is ${header}`)
-  }
-  if (config['log.file'] === config['access_log.file']) {
-    problems.push(`access_log.file must differ from log.file: both are ${JSON.stringify(config['log.file'])}`)
-  }
-  return problems.map((text) => ({ text, path: undefined }))
+function problemsTogether(config: Config): { readonly text: string; readonly key: ConfigKey }[] {
+  const { 'log.file': log, 'access_log.file': accessLog } = config
+  if (log !== accessLog) return []
+  return [{ text: `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`, key: 'access_log.file' }]
 }

@@ -7,14 +7,17 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { assembleConfig } from './assemble.ts'
-import type { Finding } from './entries.ts'
+import { findEntries, type Finding } from './entries.ts'
 import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
 import { configTable, fileKeys } from './table.ts'
-import type { Config } from './table.ts'
+import type { Config, ConfigKey } from './table.ts'
 
 /** Values that stand above those of the file: `--host`, `--port` and `--env` of the command line. */
 export type ConfigOverrides = Partial<Config>
+
+/** What a configuration is called that came from no file. */
+const givenAsValue = 'the configuration'
 
 /** The text of a configuration file and where its values stand. */
 export interface ConfigDocument {
@@ -40,6 +43,7 @@ export class ConfigError extends Error {
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
+  readonly #source: string
   /** The same with the default in the place of each wrong value, for who only looks on; undefined when nothing was read. */
   readonly rest: LoadedConfig | undefined
 
@@ -54,10 +58,31 @@ export class ConfigError extends Error {
   ) {
     const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
     super(`Cannot load ${source}: ${list}`, options)
+    this.#source = source
     this.problems = problems
     this.warnings = options.warnings ?? []
     this.rest = options.rest
   }
+
+  /** The same error with more problems; itself where there are none. */
+  also(problems: readonly string[]): ConfigError {
+    if (problems.length === 0) return this
+    const { warnings, rest, cause } = this
+    return new ConfigError(this.#source, [...this.problems, ...problems], { warnings, cause, ...(rest !== undefined && { rest }) })
+  }
+}
+
+/** What is wrong with a value of a configuration that has been read. */
+export interface ValueProblem {
+  readonly key: ConfigKey
+  readonly text: string
+}
+
+/** The error of values whose files cannot be used, at least one, each with its line. */
+export function errorOfValues({ file, document }: LoadedConfig, problems: readonly ValueProblem[], cause?: unknown): ConfigError {
+  const entries = document === undefined ? undefined : findEntries(parseJson(document.text)).found
+  const findings = problems.map(({ key, text }) => ({ text, path: entries?.get(key)?.path }))
+  return new ConfigError(file ?? givenAsValue, inOrder(findings, document), { cause })
 }
 
 /**
@@ -97,7 +122,7 @@ export function loadConfig(file: string, overrides: ConfigOverrides = {}): Loade
  * undefined counts as absent. `folder` is what relative paths are relative to. Throws ConfigError.
  */
 export function parseConfig(value: unknown, folder: string, overrides: ConfigOverrides = {}): LoadedConfig {
-  return checked(value, overrides, 'the configuration', { file: undefined, folder: resolve(folder), document: undefined })
+  return checked(value, overrides, givenAsValue, { file: undefined, folder: resolve(folder), document: undefined })
 }
 
 function readText(path: string): string | undefined {

@@ -54,7 +54,7 @@ export const configTable = {
   },
   'server.header_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 10,
-    meaning: 'Seconds within which the header of a request must arrive. At most `server.request_timeout_s`.',
+    meaning: 'Seconds within which the header of a request must arrive, or `server.request_timeout_s` where that is less.',
   },
   'server.request_timeout_s': {
     kind: 'integer', min: 1, max: 86_400, default: 30,
