@@ -161,7 +161,8 @@ describe('cookies of the curl lines', () => {
 async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
   const { app } = await startMade(t, {
     'svc.json': { server: { prot: 1 } },
-    'routes/middleware/config.json': { load: [], setups: {}, setup: { nobody: {} } },
+    'routes/middleware/idle.mjs': 'export default 5',
+    'routes/middleware/config.json': { load: ['idle.mjs'], setups: {}, setup: { nobody: {} } },
     'routes/a.json': [
       { name: 'missing', url: '/missing', action: 'missing.mjs' },
       { name: 'view', url: '/view', action: 'missing.html' },

@@ -22,13 +22,24 @@ export interface MiddlewareConfig {
 /** A middleware configuration or module that cannot be used. */
 export class MiddlewareError extends Error {
   override readonly name = 'MiddlewareError'
-  /** The file that is wrong. */
+  /** The file that is wrong; the first one where several are. */
   readonly file: string
+  /** One for each file that is wrong; this one where it is alone. */
+  readonly all: readonly MiddlewareError[]
 
-  constructor(file: string, message: string, options?: ErrorOptions) {
+  /** @param all errors of several files that this one stands for */
+  constructor(file: string, message: string, options?: ErrorOptions & { readonly all?: readonly MiddlewareError[] }) {
     super(message, options)
     this.file = file
+    this.all = options?.all ?? [this]
   }
+}
+
+/** One error for several, at least one. */
+export function joinErrors(errors: readonly MiddlewareError[]): MiddlewareError {
+  const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // At least one.
+  if (others.length === 0) return first
+  return new MiddlewareError(first.file, errors.map(({ message }) => message).join('\n'), { cause: first, all: errors })
 }
 
 const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
@@ -46,14 +57,9 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   const value = parse(text, file)
   if (!isRecord(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
-  if (!isTextList(load)) throw wrong(file, 'load must be a list of file names')
-  for (const name of load) {
-    if (loadable.includes(extname(name))) continue
-    throw wrong(file, `load names "${name}", which is no module (${loadable.join(' ')})`)
-  }
-  const twice = load.find((name, at) => load.findIndex((other) => normalize(other) === normalize(name)) < at)
-  if (twice !== undefined) throw wrong(file, `load names "${twice}" twice`)
-  if (!isRecord(setup)) throw wrong(file, 'setup must be an object with a group of settings a member')
+  const problems = problemsOfLoad(load)
+  if (!isRecord(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (problems.length > 0 || !isTextList(load) || !isRecord(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
@@ -61,6 +67,17 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
       .map((group) => unknownGroup(group, groups)),
   ]
   return { file, load, setup, warnings }
+}
+
+function problemsOfLoad(load: unknown): string[] {
+  if (!isTextList(load)) return ['load must be a list of file names']
+  const isAgain = (name: string, at: number): boolean => load.findIndex((other) => normalize(other) === normalize(name)) < at
+  return [
+    ...load
+      .filter((name) => !loadable.includes(extname(name)))
+      .map((name) => `load names "${name}", which is no module (${loadable.join(' ')})`),
+    ...load.filter(isAgain).map((name) => `load names "${name}" twice`),
+  ]
 }
 
 function unknownGroup(group: string, groups: readonly string[]): string {

@@ -14,7 +14,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ModuleNamespace, Modules } from '../routing/modules.ts'
 import type { BuiltInGroup, PreparedSettings } from './built-in.ts'
 import type { Middleware } from './compose.ts'
-import { MiddlewareError, type MiddlewareConfig } from './config-file.ts'
+import { joinErrors, MiddlewareError, type MiddlewareConfig } from './config-file.ts'
 import { SettingsError } from './settings.ts'
 
 /** Ends what a module's `setup` began. */
@@ -90,17 +90,23 @@ export class MiddlewareHost<App> {
 
   /**
    * Reads the settings and loads the modules aside. No `setup` runs yet.
-   * @throws MiddlewareError that names the file
+   * @throws MiddlewareError that names every file that is wrong
    */
   async prepare(config: MiddlewareConfig): Promise<PreparedMiddleware> {
     const byName = builtInByName(this.#options.builtIn)
     const found: { readonly file: string; readonly namespace: ModuleNamespace }[] = []
+    const errors: MiddlewareError[] = []
     for (const file of config.load) {
-      const namespace = await this.#load(file)
-      register(file, namespace, byName)
-      found.push({ file, namespace })
+      try {
+        const namespace = await this.#load(file)
+        register(file, namespace, byName)
+        found.push({ file, namespace })
+      } catch (error) {
+        errors.push(asMiddlewareError(error))
+      }
     }
-    const settings = this.#readSettings(config)
+    const settings = this.#readSettings(config, errors)
+    const idle = found.filter(({ namespace }) => !Object.values(namespace).some((value) => typeof value === 'function'))
     const requires = this.#requires
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
@@ -112,7 +118,10 @@ export class MiddlewareHost<App> {
       byName,
       unready,
       requires,
-      warnings: settings.flatMap(({ prepared }) => prepared.warnings),
+      warnings: [
+        ...settings.flatMap(({ prepared }) => prepared.warnings),
+        ...idle.map(({ file }) => `${file} exports no function: there is no middleware in it`),
+      ],
       setUp: async () => {
         for (const { file, namespace } of found) {
           const kept = this.#current.modules.find((module) => module.file === file && module.namespace === namespace)
@@ -141,8 +150,11 @@ export class MiddlewareHost<App> {
     await this.#tearDown(modules)
   }
 
-  /** Reads the settings of every group, so that all that is wrong is said at once. */
-  #readSettings(config: MiddlewareConfig): SettingsOfGroup[] {
+  /**
+   * Reads the settings of every group, so that all that is wrong is said at once.
+   * @param errors what is wrong besides
+   */
+  #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): SettingsOfGroup[] {
     const settings: SettingsOfGroup[] = []
     const problems: string[] = []
     for (const group of this.#options.builtIn) {
@@ -153,9 +165,11 @@ export class MiddlewareHost<App> {
         problems.push(...error.problems)
       }
     }
-    if (problems.length === 0) return settings
+    const all = [...errors]
+    if (problems.length > 0) all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
+    if (all.length === 0) return settings
     for (const { prepared } of settings) prepared.abandon()
-    throw new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`)
+    throw joinErrors(all)
   }
 
   async #load(file: string): Promise<ModuleNamespace> {
@@ -206,6 +220,11 @@ export class MiddlewareHost<App> {
       late.catch(() => {}) // Aborted: the teardown came first.
     }
   }
+}
+
+function asMiddlewareError(error: unknown): MiddlewareError {
+  if (error instanceof MiddlewareError) return error
+  throw error
 }
 
 function builtInByName(groups: readonly BuiltInGroup[]): Map<string, Middleware> {

@@ -97,9 +97,7 @@ export class Application<SetupApp> {
         return { ...totals, ...differences(replaced, routes), warnings: [...incomplete, ...notes].map(describe) }
       } catch (error) {
         if (error instanceof ReloadError) throw error
-        const file = error instanceof MiddlewareError ? error.file : this.#options.root
-        const problem = { file, index: null, name: '', error: (error as Error).message }
-        throw new ReloadError(oldOnesStay, [problem], { cause: error })
+        throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
       }
     })
   }
@@ -117,11 +115,18 @@ export class Application<SetupApp> {
       middleware = await this.#options.middleware.prepare(config)
     } catch (error) {
       if (!(error instanceof MiddlewareError)) throw error
-      wrong.push({ file: error.file, index: null, name: '', error: error.message })
+      wrong.push(...this.#problemsOf(error))
     }
     const found = await this.#inspect(middleware, config)
     await middleware?.abandon()
     return { ...found, problems: [...wrong, ...found.problems] }
+  }
+
+  /** What keeps the middleware from being loaded, or anything else, in the form of what is wrong with a route. */
+  #problemsOf(error: unknown): ReloadProblem[] {
+    const place = { index: null, name: '' }
+    if (!(error instanceof MiddlewareError)) return [{ ...place, file: this.#options.root, error: (error as Error).message }]
+    return error.all.map(({ file, message }) => ({ ...place, file, error: message }))
   }
 
   /** Ends the background work of the middleware modules. Resolves once a start or reload under way has given up too. */

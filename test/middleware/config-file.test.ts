@@ -45,6 +45,8 @@ describe('the middleware configuration', () => {
     [{ load: [''] }, /load names ""/],
     [{ load: ['a.js', 'b.js', './a.js'] }, /load names "\.\/a\.js" twice/],
     [{ setup: [] }, /setup must be an object/],
+    [{ load: 'x', setup: [] }, /load must be a list of file names; setup must be an object/],
+    [{ load: ['a.json', 'b.js', 'b.js'] }, /load names "a\.json", which .*; load names "b\.js" twice/],
     [{ setup: null }, /setup must be an object/],
   ]
   for (const [content, problem] of wrong) {

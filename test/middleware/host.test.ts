@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { BuiltInGroup } from '../../lib/middleware/built-in.ts'
 import type { MiddlewareConfig } from '../../lib/middleware/config-file.ts'
+import type { MiddlewareError } from '../../lib/middleware/config-file.ts'
 import { MiddlewareHost } from '../../lib/middleware/host.ts'
 import { readSettings, settingsTable } from '../../lib/middleware/settings.ts'
 import { createModules } from '../../lib/routing/modules.ts'
@@ -119,6 +120,22 @@ describe('loading middleware', () => {
       assert.deepEqual([...host.current.byName.keys()], ['SVC_MwOwn', 'SVC_MwOther'])
     })
   }
+
+  it('names every file that is wrong, and the settings', async () => {
+    const { host, own } = makeHost({ 'bad.mjs': 'throw new Error("ouch")', 'good.mjs': 'export const fine = () => {}' })
+    await assert.rejects(host.prepare(configOf(['gone.mjs', 'good.mjs', 'bad.mjs'], { other: { limit: 10 } })), (error: MiddlewareError) => {
+      assert.deepEqual(error.all.map(({ file }) => file), ['gone.mjs', 'bad.mjs', '/app/config.json'])
+      assert.equal(error.message, error.all.map(({ message }) => message).join('\n'))
+      return error.file === 'gone.mjs'
+    })
+    assert.deepEqual(own.events, ['abandon 5'])
+  })
+
+  it('warns of a module in which nothing is a function', async () => {
+    const { host } = makeHost({ 'a.mjs': 'export default 5', 'b.mjs': 'export const setup = () => {}' })
+    const { warnings } = await host.prepare(configOf(['a.mjs', 'b.mjs']))
+    assert.deepEqual(warnings, ['a.mjs exports no function: there is no middleware in it'])
+  })
 
   it('runs no setup before it is asked to', async () => {
     const { host, steps } = makeHost({ 'a.mjs': telling('a') })
