@@ -11,10 +11,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { AddressLimit } from './address-limit.ts'
-import { errorPage } from './error-reply.ts'
+import { errorPage, wantsJson } from './error-reply.ts'
+import type { ErrorCode } from './errors.ts'
 import { linger } from './linger.ts'
 import { ServerResponse, STATUS_CODES } from './node-http.ts'
-import { htmlType } from './reply.ts'
+import { htmlType, jsonType } from './reply.ts'
 
 export interface ConnectionOptions {
   /** The most connections that are open at once; undefined: no limit. */
@@ -198,6 +199,14 @@ function hasLeft(socket: Socket, code: string): boolean {
   return code === 'HPE_INVALID_EOF_STATE' && (socket as HttpSocket)._httpMessage?.req.complete === true
 }
 
+/** The page, or JSON where the header section of a request has come and asks for it. */
+function bodyOf(status: number, request: IncomingMessage | undefined): { readonly type: string; readonly body: string } {
+  const header = (name: string): string | undefined => request?.headers[name] as string | undefined // Those asked for are texts.
+  if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, undefined) }
+  const error: ErrorCode = status === 408 ? 'request_timeout' : status === 413 ? 'body_too_large' : 'bad_request'
+  return { type: jsonType, body: JSON.stringify({ error }) }
+}
+
 /**
  * Ends a connection with an error. Requests that were read whole get their own answers first; one that is still being
  * read gets the error as its answer; where there is none, the answer is written by hand.
@@ -211,8 +220,8 @@ function refuse(socket: Socket, status: number): void {
   }
   if (pending?.headersSent) return void socket.destroy()
   linger(socket)
-  const body = errorPage(status, undefined)
-  const headers = ['Content-Type', htmlType, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
+  const { type, body } = bodyOf(status, pending?.req)
+  const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
   if (pending) return void pending.writeHead(status, headers).end(body)
   headers.push('Date', new Date().toUTCString())

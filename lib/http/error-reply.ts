@@ -12,11 +12,14 @@ import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, htmlType, jsonReply } from './reply.ts'
 
-/** Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own. */
-export function wantsJson(ctx: Context): boolean {
-  if (ctx.header('accept')?.split(',').some(takesJson)) return true
-  if (ctx.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
-  return /^application\/(?:[\w.-]+\+)?json\b/i.test(ctx.header('content-type') ?? '')
+/**
+ * Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own.
+ * @param request gives its header fields by their lower-case names
+ */
+export function wantsJson(request: Pick<Context, 'header'>): boolean {
+  if (request.header('accept')?.split(',').some(takesJson)) return true
+  if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
+  return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
 }
 
 /** Whether a media range of Accept names JSON, and not as what is not wanted: `q=0` (RFC 9110, section 12.4.2). */

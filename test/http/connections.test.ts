@@ -231,7 +231,7 @@ describe('time-outs', () => {
     const idle = new Connection(t, shortLived)
     const second = new Connection(t, port)
     await header.send('GET /ok HTTP/1.1\r\nHost: h\r\n')
-    await body.send(requestText('POST /read', ['Content-Length: 9'], 'abc'))
+    await body.send(requestText('POST /read', ['Content-Length: 9', 'Accept: application/json'], 'abc'))
     await idle.send(requestText('GET /ok'))
     await idle.answers(1)
     await second.send(requestText('GET /ok') + 'GET /ok HTTP/1.1\r\n')
@@ -250,6 +250,18 @@ describe('time-outs', () => {
       assert.deepEqual(splitAnswers(text).map(({ status }) => status), statuses, what)
       within(took, seconds)
     }
+    const texts = results.map(([, text]) => text)
+    assert.match(texts[1] ?? '', /\r\nContent-Type: text\/html/)
+    assert.match(texts[2] ?? '', /\r\nContent-Type: application\/json; charset=utf-8\r\n[^]*\{"error":"request_timeout"\}$/)
+  })
+
+  it('are those of the whole request where these are shorter', async (t) => {
+    const { port } = await serve(t, actions, { 'server.request_timeout_s': 1 })
+    const header = new Connection(t, port)
+    await header.send('GET /ok HTTP/1.1\r\nHost: h\r\n')
+    const [took, text] = await timed(header)
+    assert.match(text, /^HTTP\/1\.1 408 /)
+    within(took, 1)
   })
 })
 
