@@ -24,6 +24,7 @@ import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
 import type { ModuleLogger } from './log/logger.ts'
+import { RateLimited } from './log/rate-limited.ts'
 import type { Chain } from './middleware/compose.ts'
 import { Refusals } from './overload.ts'
 import { ParkedReply } from './pool/parked.ts'
@@ -75,6 +76,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
+  const cutAnswers = new RateLimited(responseLog.info, 1000)
   const refusals = new Refusals(parts.log('pool'))
   const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
@@ -245,6 +247,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     })
     const { parked } = ctx
     if (parked !== undefined) restPool.left(parked)
+    else if (wasCut(ctx)) cutAnswers.say(`${label(ctx)}: the connection ended before its answer had left whole`)
     if (ctx.counted) parts.metrics.record(ctx, parked === undefined)
     accessLog?.write(ctx)
     if (requestLog.debugEnabled) {
@@ -283,6 +286,12 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
 /** Codes of which the log has a line now and then, and not one for each request. */
 const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+
+/** Whether an answer that had begun was lost with its connection. Node 20 calls it finished then. */
+function wasCut({ request, response, upgrading }: Context): boolean {
+  const isLost = request.socket.errored !== null || response.socket?.destroyed === true
+  return isLost && response.headersSent && upgrading === undefined
+}
 
 function methodNotAllowed(ctx: Context, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })

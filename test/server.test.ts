@@ -143,6 +143,19 @@ describe('the way of a request', () => {
     }
   })
 
+  it('tells of an answer that its client did not wait for, in the log of module response', async (t) => {
+    const { port, lines } = await startApplication(t, {
+      'routes/a.json': [{ name: 'large', url: '/large', action: 'a.mjs' }],
+      'a.mjs': "export default () => 'x'.repeat(2 ** 25)",
+    })
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /large'))
+    await once(client.socket, 'data')
+    client.socket.resetAndDestroy()
+    const told = '[INFO ] [response] GET /large (large): the connection ended before its answer had left whole'
+    await until(() => lines().some((line) => line.endsWith(told)))
+  })
+
   it('writes one access line a request, with 499 for a client that left before its answer', async (t) => {
     const { url, port, lines, app } = await startApplication(t, {
       'routes/a.json': [

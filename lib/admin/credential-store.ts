@@ -17,6 +17,8 @@ export interface CredentialStoreOptions {
   readonly file: string | undefined
   /** The `app_key` in use; setup writes it when the configuration has none. */
   readonly appKey: string
+  /** Told of the keys that were written to the file. */
+  readonly onSaved?: (file: string, keys: readonly string[]) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -101,7 +103,10 @@ export class CredentialStore {
   }
 
   #save(changes: Partial<Config>): void {
-    if (this.#options.file !== undefined) saveConfig(this.#options.file, changes)
+    const { file, onSaved } = this.#options
+    if (file === undefined) return
+    saveConfig(file, changes)
+    onSaved?.(file, Object.keys(changes))
   }
 
   #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {

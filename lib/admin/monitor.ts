@@ -11,7 +11,7 @@ import type { AdminPort } from './port.ts'
 /** What the monitor needs of the panel's port. */
 export type MonitorPort = Pick<
   AdminPort,
-  'config' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState'
+  'config' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState' | 'monitorLog'
 >
 
 /** The most routes in the page's table: the slowest by p99. */
@@ -35,13 +35,15 @@ export async function monitorDocument(port: MonitorPort) {
 /** Makes the handler of the page. */
 export function createMonitor(port: MonitorPort): Action {
   const intervalSeconds = port.config['monitor.interval_s']
-  return async (ctx) =>
-    page(ctx, port, 'monitor.html', {
+  return async (ctx) => {
+    port.monitorLog.info(`opened by ${ctx.ip}`)
+    return page(ctx, port, 'monitor.html', {
       title: 'Monitor',
       signedIn: true,
       intervalSeconds,
       documentText: scriptSafe(await monitorDocument(port)),
     })
+  }
 }
 
 /** A value as JSON that may stand in a script element. */

@@ -13,7 +13,7 @@ const slowMs = 3000
 
 /** Makes the handlers. */
 export function createOperations(port: AdminPort) {
-  const { control, log } = port
+  const { control, log, metricsLog, monitorLog } = port
   return {
     ping: (ctx: Context): Reply => ctx.json({ status: 'ok', server: serverName }),
 
@@ -29,7 +29,9 @@ export function createOperations(port: AdminPort) {
 
     /** The status; with `?monitor=1` also what the monitor page draws. */
     async status(ctx: Context): Promise<Reply> {
-      return ctx.json(await (ctx.query.has('monitor') ? monitorDocument(port) : port.status()))
+      if (!ctx.query.has('monitor')) return ctx.json(await port.status())
+      if (monitorLog.debugEnabled) monitorLog.debug(`read by ${ctx.ip}`)
+      return ctx.json(await monitorDocument(port))
     },
 
     metrics: async (): Promise<Reply> => new BodyReply(expositionType, await port.prometheus()),
@@ -52,12 +54,15 @@ export function createOperations(port: AdminPort) {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })
       log.info(`bench window started by ${ctx.ip}`)
+      metricsLog.info('a bench window begins')
       return ctx.json({ bench: 'start' })
     },
 
     async benchStop(ctx: Context): Promise<Reply> {
       log.info(`bench window read by ${ctx.ip}`)
-      return ctx.json({ bench: 'stop', metrics: await port.status() })
+      const metrics = await port.status()
+      metricsLog.info(`the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`)
+      return ctx.json({ bench: 'stop', metrics })
     },
   }
 }

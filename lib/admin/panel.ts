@@ -86,7 +86,12 @@ export function createPanel(options: PanelOptions): Panel {
   const own = createOwnProcess(sources, () => options.recentLines.list())
   const processes = join(own)
   const log = logger.module('server')
-  const store = new CredentialStore({ config, file: options.configFile, appKey: options.appKey })
+  const store = new CredentialStore({
+    config,
+    file: options.configFile,
+    appKey: options.appKey,
+    onSaved: (file, keys) => logger.module('config').info(`wrote ${keys.join(', ')} into ${file}`),
+  })
   const trace = new TimedTrace(logger.trace, (module, enabled) =>
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),
   )
@@ -122,6 +127,8 @@ export function createPanel(options: PanelOptions): Panel {
     readiness: options.readiness,
     pages,
     log,
+    monitorLog: logger.module('monitor'),
+    metricsLog: logger.module('metrics'),
   }
   const { routes, announceSetup } = createSystemRoutes(port)
 

@@ -58,4 +58,7 @@ export interface AdminPort {
   readonly pages: Views
   /** The log of module `server`, for audit lines. */
   readonly log: ModuleLogger
+  /** The logs of modules `monitor` and `metrics`. */
+  readonly monitorLog: ModuleLogger
+  readonly metricsLog: ModuleLogger
 }

@@ -32,6 +32,7 @@ export function makeMonitorPort(config: Readonly<Record<string, unknown>> = {}) 
     recentRequests: async () => figures.requests,
     recentLines: async () => figures.lines,
     traceState: () => figures.trace,
+    monitorLog: held.port.log,
   }
   return { held, port, figures }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
+import { startApplication } from '../support/application.ts'
+import { request } from '../support/request.ts'
 import { greeting, startPanel } from './panel-server.ts'
 
 const dev = { 'app.env': 'dev' }
@@ -71,4 +73,20 @@ test('a dry match gives parameters without a prototype, as a request would', asy
   })
   const answer = await server.ask('/svc-routes/match?path=/odd/a/b/c')
   assert.ok(answer.text.endsWith('"params":{"__proto__":"a","rest":"b/c"}}'), answer.text)
+})
+
+test('what the panel does is in the logs of its modules too', async (t) => {
+  const { url, lines } = await startApplication(t, {}, { 'app.env': 'dev', 'log.level': 'debug' })
+  const ask = (path: string): Promise<unknown> => request(url + path)
+  await ask('/svc-monitor')
+  await ask('/svc-status?monitor=1')
+  await ask('/svc-bench-start')
+  await ask('/svc-bench-stop')
+  const said = lines().map((line) => line.slice(26)).filter((line) => /^\[\w+ *\] \[(?:monitor|metrics)\]/.test(line))
+  assert.deepEqual(said, [
+    '[INFO ] [monitor] opened by 127.0.0.1',
+    '[DEBUG] [monitor] read by 127.0.0.1',
+    '[INFO ] [metrics] a bench window begins',
+    '[INFO ] [metrics] the bench window has 0 requests, 0 of them errors',
+  ])
 })

@@ -167,6 +167,8 @@ describe('several processes', () => {
     assert.equal((await clients[1].ask('/svc-login', wrong)).status, 401)
     assert.ok(performance.now() - began >= 990, 'the 11th failure of all processes together is answered a second later')
 
+    const saved = /\[INFO \] \[config\] wrote admin\.user, admin\.password, admin\.secret, app_key into .*svc\.json$/
+    assert.equal(server.lines().filter((line) => saved.test(line)).length, 1)
     const served = (): string[] => server.lines().filter((line) => line.includes('process 1 of 2 serves: '))
     process.kill(Number(/serves: (\d+)/.exec(served().join())?.[1]), 'SIGKILL')
     await until(() => served().length === 2)
