@@ -39,7 +39,7 @@ export class MiddlewareError extends Error {
 export function joinErrors(errors: readonly MiddlewareError[]): MiddlewareError {
   const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // At least one.
   if (others.length === 0) return first
-  return new MiddlewareError(first.file, errors.map(({ message }) => message).join('\n'), { cause: first, all: errors })
+  return new MiddlewareError(first.file, errors.map(({ message }) => message).join('; '), { cause: first, all: errors })
 }
 
 const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']

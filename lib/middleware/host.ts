@@ -102,7 +102,8 @@ export class MiddlewareHost<App> {
         register(file, namespace, byName)
         found.push({ file, namespace })
       } catch (error) {
-        errors.push(asMiddlewareError(error))
+        if (!(error instanceof MiddlewareError)) throw error
+        errors.push(error)
       }
     }
     const settings = this.#readSettings(config, errors)
@@ -220,11 +221,6 @@ export class MiddlewareHost<App> {
       late.catch(() => {}) // Aborted: the teardown came first.
     }
   }
-}
-
-function asMiddlewareError(error: unknown): MiddlewareError {
-  if (error instanceof MiddlewareError) return error
-  throw error
 }
 
 function builtInByName(groups: readonly BuiltInGroup[]): Map<string, Middleware> {

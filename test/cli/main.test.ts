@@ -131,6 +131,10 @@ describe('which configuration counts', () => {
       [{ 'routes/middleware/config.json': { load: 'a.js' } }, [/middleware\/config\.json: load must be a list/]],
       [{ 'routes/middleware/config.json': { load: ['a.js'] } }, [/Cannot load .*a\.js: .*no such file/]],
       [
+        { 'routes/middleware/config.json': { load: ['a.js', 'b.mjs'], setup: { session: { ttl_s: -1 } } }, 'routes/middleware/b.mjs': '(' },
+        [/Cannot load .*a\.js: .*no such file; Cannot load .*b\.mjs/, /config\.json: setup\.session\.ttl_s must be/],
+      ],
+      [
         { 'routes/middleware/config.json': { load: ['a.mjs'] }, 'routes/middleware/a.mjs': 'export const setup = () => { throw new Error("no disk") }' },
         [/Cannot set up middleware a\.mjs: no disk/],
       ],

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { BuiltInGroup } from '../../lib/middleware/built-in.ts'
-import type { MiddlewareConfig } from '../../lib/middleware/config-file.ts'
-import type { MiddlewareError } from '../../lib/middleware/config-file.ts'
+import type { MiddlewareConfig, MiddlewareError } from '../../lib/middleware/config-file.ts'
 import { MiddlewareHost } from '../../lib/middleware/host.ts'
 import { readSettings, settingsTable } from '../../lib/middleware/settings.ts'
 import { createModules } from '../../lib/routing/modules.ts'
@@ -125,7 +124,7 @@ describe('loading middleware', () => {
     const { host, own } = makeHost({ 'bad.mjs': 'throw new Error("ouch")', 'good.mjs': 'export const fine = () => {}' })
     await assert.rejects(host.prepare(configOf(['gone.mjs', 'good.mjs', 'bad.mjs'], { other: { limit: 10 } })), (error: MiddlewareError) => {
       assert.deepEqual(error.all.map(({ file }) => file), ['gone.mjs', 'bad.mjs', '/app/config.json'])
-      assert.equal(error.message, error.all.map(({ message }) => message).join('\n'))
+      assert.equal(error.message, error.all.map(({ message }) => message).join('; '))
       return error.file === 'gone.mjs'
     })
     assert.deepEqual(own.events, ['abandon 5'])
