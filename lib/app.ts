@@ -13,7 +13,6 @@ import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { embeddedWarnings } from './config/process-count.ts'
 import type { Control } from './control/commands.ts'
 import type { Change } from './control/relay.ts'
-import { createAddressLimit, type AddressLimit } from './http/address-limit.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
@@ -25,9 +24,9 @@ import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
 import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
+import { openNamedFiles } from './named-files.ts'
 import type { NodesView } from './nodes/contract.ts'
 import type { ProcessPart } from './process-part.ts'
-import { openNamedFiles } from './named-files.ts'
 import { createServerCommands } from './server-commands.ts'
 import { createServing } from './serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
@@ -125,7 +124,7 @@ export function createApp(options: AppOptions = {}): App {
     metrics,
     log,
     certificates,
-    addressLimit: addressLimit(),
+    addressLimit: part?.addressLimit,
     isTrusted: clientAddress.trusts,
   })
 
@@ -205,11 +204,6 @@ export function createApp(options: AppOptions = {}): App {
       log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
     }
     return listener.listenOn(options.listenFd)
-  }
-
-  function addressLimit(): AddressLimit | undefined {
-    const most = config['server.max_connections_per_ip']
-    return most === 0 ? undefined : (part?.addressLimit ?? createAddressLimit(most))
   }
 
   function renewCertificates(): boolean {

@@ -3,7 +3,7 @@
  */
 import type { Certificates } from './certificates.ts'
 import type { Config } from './config/table.ts'
-import type { AddressLimit } from './http/address-limit.ts'
+import { createAddressLimit, type AddressLimit } from './http/address-limit.ts'
 import { maxConnections } from './http/file-descriptors.ts'
 import { createHostGuard } from './http/host-guard.ts'
 import { createListener, type Listener } from './listener.ts'
@@ -21,6 +21,7 @@ const longTurnMs = 100
 export interface ServingParts
   extends Pick<ServerParts, 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log'> {
   readonly certificates: Certificates | undefined
+  /** The count of all processes; undefined: this one counts for itself. */
   readonly addressLimit: AddressLimit | undefined
   /** Whether an address is that of a proxy that is trusted. */
   readonly isTrusted: (address: string) => boolean
@@ -37,7 +38,7 @@ export interface Serving {
 
 /** Makes what serves. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
-  const { log, certificates, addressLimit, isTrusted, ...own } = parts
+  const { log, certificates, addressLimit: ofAll, isTrusted, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
   const detectorLog = log('pool_detector')
@@ -65,6 +66,8 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     log,
     reveal: config['app.env'] === 'dev',
   })
+  const most = config['server.max_connections_per_ip']
+  const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
   const listener = createListener(requests, {
     headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
     requestTimeoutMs: config['server.request_timeout_s'] * 1000,

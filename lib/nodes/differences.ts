@@ -108,9 +108,8 @@ function switchesOf(from: State, to: State, { nowMs, trace }: DifferencesOptions
     return [{ change: { command: { type: 'trace.set', module, enabled: after } }, edits }]
   })
   // Each is told of in the log of module server: that one is on first and off last.
-  const isIn = (enabled: boolean) => (step: Step) => isSwitchOfServer(step.change, enabled)
-  const [on, off] = [found.filter(isIn(true)), found.filter(isIn(false))]
-  return [...on, ...found.filter((step) => !on.includes(step) && !off.includes(step)), ...off]
+  const rank = ({ change }: Step): number => Number(isSwitchOfServer(change, false)) - Number(isSwitchOfServer(change, true))
+  return found.toSorted((a, b) => rank(a) - rank(b))
 }
 
 /** Whether a change switches the log of module `server` on or off. */

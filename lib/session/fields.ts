@@ -15,6 +15,12 @@ export const csrfTokenKey = '_csrf_token'
 const keyPrefix = 'key:'
 const flashPrefix = 'flash:'
 
+/** A key as an application gives it. Throws TypeError for what is no string. */
+export function checkedKey(key: unknown): string {
+  if (typeof key === 'string') return key
+  throw new TypeError(`A key of the session is a string: it is ${typeof key}`)
+}
+
 /** The field of a key, which is not `_flash`. */
 export function fieldOf(key: string): string {
   return keyPrefix + key

@@ -9,7 +9,7 @@
  */
 import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import { fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue } from './fields.ts'
+import { checkedKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue } from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import { SessionData } from './session-data.ts'
@@ -68,7 +68,7 @@ export class Session {
   get(key: string, fallback?: unknown): unknown {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
-    const text = data.get(fieldOf(checked(key)))
+    const text = data.get(fieldOf(checkedKey(key)))
     return text === undefined ? fallback : JSON.parse(text)
   }
 
@@ -79,21 +79,21 @@ export class Session {
   set(key: string, value: unknown): void {
     const data = this.#data()
     if (key === flashKey) return setBags(data, value)
-    const text = textOfValue(`key ${JSON.stringify(checked(key))}`, value)
+    const text = textOfValue(`key ${JSON.stringify(checkedKey(key))}`, value)
     data.change(fieldOf(key), text)
   }
 
   /** Whether a key is there. */
   has(key: string): boolean {
     const data = this.#data()
-    return key === flashKey ? bagsOf(data) !== undefined : data.get(fieldOf(checked(key))) !== undefined
+    return key === flashKey ? bagsOf(data) !== undefined : data.get(fieldOf(checkedKey(key))) !== undefined
   }
 
   /** Removes a key. */
   delete(key: string): void {
     const data = this.#data()
     if (key === flashKey) setBags(data, {})
-    else data.change(fieldOf(checked(key)), undefined)
+    else data.change(fieldOf(checkedKey(key)), undefined)
   }
 
   /**
@@ -293,9 +293,4 @@ export class Session {
     if (!this.#ctx.response.headersSent) return
     throw new Error('Cannot save the session: its new id must be told in a header field, and they have been sent')
   }
-}
-
-function checked(key: unknown): string {
-  if (typeof key === 'string') return key
-  throw new TypeError(`A key of the session is a string: it is ${typeof key}`)
 }

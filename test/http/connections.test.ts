@@ -66,6 +66,14 @@ describe('requests that cannot be served', () => {
     assert.ok(!lines().some((line) => line.includes('[ERROR]')))
   })
 
+  it('whose header section has come are told in JSON where it asks for that', async (t) => {
+    const { port } = await serve(t, actions)
+    for (const [body, status, error] of [['x\r\n', 400, 'bad_request'], [`1;${'x'.repeat(100_000)}`, 413, 'body_too_large']] as const) {
+      const answer = parseAnswer(await exchange(port, requestText('POST /read', ['Transfer-Encoding: chunked', 'Accept: application/json'], body)))
+      assert.deepEqual([answer.status, answer.headers['content-type'], answer.body], [status, 'application/json; charset=utf-8', `{"error":"${error}"}`])
+    }
+  })
+
   it('of HTTP/1.0 are answered and the connection ends', async (t) => {
     const { port } = await serve(t, actions)
     const { status, headers, body } = parseAnswer(await exchange(port, 'GET /ok HTTP/1.0\r\n\r\n'))
