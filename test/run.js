@@ -35,7 +35,9 @@ if (program !== undefined) {
     console.error(`No test file matches ${args.join(' ') || 'test/**/*.test.ts'}`)
     process.exit(1)
   }
-  const command = [...loader, ...target, '--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=600000', ...files]
+  // This reporter names what failed once more at the end, whatever the Node and wherever it prints to.
+  const settings = ['--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=600000', '--test-reporter=spec']
+  const command = [...loader, ...target, ...settings, ...files]
   if (!coverage) run(process.execPath, command)
   const limits = ['--check-coverage', '--lines=90', '--branches=90', '--functions=0', '--statements=0']
   const report = ['--include=lib/**/*.ts', '--reporter=text', '--reporter=html', ...limits]

@@ -40,7 +40,7 @@ async function startSvc(): Promise<number> {
       .map((layer) => `export const ${layer} = (ctx, next) => next()\n`)
       .join(''),
     'user.mjs': `export default ({ params }) => ({ id: params.id, name: 'Ada' })
-      export const signIn = ({ session }) => { session.set('name', 'Ada') }
+      export const signIn = ({ session }) => { session.set('name', 'Ada'); return 'signed in' }
       export const session = ({ session }) => ({ name: session.get('name') })
       export const view = (ctx) => ctx.view('page.html', { title: 'A & B', names: ['Ada', '<Grace>'] })\n`,
     'page.html': '<h1>{{ title }}</h1>\n@foreach name in names\n<p>{{ name }}</p>\n@endforeach\n',
