@@ -245,17 +245,20 @@ for (const how of ['one by one', 'at once']) {
   })
 }
 
+/** Processor time for what takes about a millisecond. It is there for what grows with a power: a minute and more. */
+const mayTakeUs = 5_000_000
+
 test('is done at once with very deep and very long paths', () => {
   const deepest = Array.from({ length: maxSegments }, (_, index) => `/:p${index}`).join('')
   const registry = registryOf([route('GET /:a/:b/:c'), route('GET /a/*r'), route(`GET ${deepest}`)])
   const deep = ['/a', '/b', '/%41', '//'].map((part) => part.repeat(10_000))
   const paths = [...deep, '/'.repeat(100_000), `/${'a'.repeat(100_000)}`]
   for (const path of paths) {
-    const begin = process.hrtime.bigint()
+    const begin = process.cpuUsage().user
     registry.find('GET', path)
     registry.find('POST', path)
     registry.allowed(path)
-    assert.ok(process.hrtime.bigint() - begin < 200_000_000n, `${path.slice(0, 20)}... of ${path.length}`)
+    assert.ok(process.cpuUsage().user - begin < mayTakeUs, `${path.slice(0, 20)}... of ${path.length}`)
   }
   assert.equal(registry.find('GET', '/a'.repeat(10_000))?.values[0]?.length, 19_997)
   assert.equal(registry.find('GET', '/b'.repeat(maxSegments))?.values.length, maxSegments)
@@ -268,10 +271,10 @@ test('visits a node once however a table and a path are made to come back', () =
     const segments = Array.from({ length: depth }, (_, level) => (bits & (1 << level) ? `:p${level}` : 'a'))
     registry.add(route(`GET /${segments.join('/')}/end`, String(bits)))
   }
-  const begin = process.hrtime.bigint()
+  const begin = process.cpuUsage().user
   assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/nowhere`), undefined)
   assert.equal(registry.find('GET', `${'/a'.repeat(60)}`), undefined)
-  assert.ok(process.hrtime.bigint() - begin < 200_000_000n)
+  assert.ok(process.cpuUsage().user - begin < mayTakeUs)
   assert.equal(registry.find('GET', `${'/a'.repeat(depth)}/end`)?.route.target, '0')
 })
 
