@@ -258,7 +258,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function leave(): void {
     active -= 1
-    if (active === 0) for (const resolve of whenIdle.splice(0)) resolve()
+    if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
   function report(ctx: Context, error: HttpError | Refusal): void {

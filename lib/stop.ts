@@ -8,6 +8,7 @@
  * moment only what is being served counts: a header section that has come in part waits no longer. So is it with one that
  * becomes idle later, since its answer had begun before the stop and could not say that it is the last.
  */
+import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Listener } from './listener.ts'
 import type { ModuleLogger } from './log/logger.ts'

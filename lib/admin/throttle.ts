@@ -8,6 +8,7 @@
  * Surprise: an attempt counts as failed from its beginning until it turns out right. Else a thousand at the same time
  * would all begin before the first has failed.
  */
+import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MaybePromise } from '../maybe-promise.ts'
 

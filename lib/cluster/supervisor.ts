@@ -4,6 +4,7 @@
  * Surprise: at the first start nothing is replaced. What ends one worker then, a route file that is no JSON say, ends all
  * of them, and the server ends with that worker's status, as a server of one process does.
  */
+import { performance } from 'node:perf_hooks'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Ending, WorkerProcess } from './worker-process.ts'
 

@@ -6,6 +6,7 @@
  * Surprise: nothing is kept and nothing is used up. A token stays valid until it is too old, for everybody: tabs and
  * the back button keep working. That a request comes from this site is for `check.ts` to ask.
  */
+import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import { createSigner, splitSigned } from '../tokens/signature.ts'
 import { deriveKey } from './derive-key.ts'

@@ -5,6 +5,7 @@
  * is made once, and all share its bytes. No event comes between two others later, so the first and the last tell what it
  * is.
  */
+import { Buffer } from 'node:buffer'
 import { endWithText } from '../http/one-write.ts'
 import { jsonType, StreamReply } from '../http/reply.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'

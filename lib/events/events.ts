@@ -4,6 +4,7 @@
  * Surprise: a channel or queue that nobody has used for as long as it keeps events, and at least an hour, is let go of,
  * so that names made of user ids do not fill the memory. Who still holds it can go on using it.
  */
+import { performance } from 'node:perf_hooks'
 import { Heartbeat } from '../heartbeat.ts'
 import { HttpError } from '../http/errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'

@@ -5,6 +5,7 @@
  * microseconds since 1970, so that it is beyond whatever was published before, and a client that comes with an older
  * cursor is told of the gap.
  */
+import { performance } from 'node:perf_hooks'
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 import { EventList } from './event-list.ts'
 

@@ -4,6 +4,7 @@
  * Surprise: a list of chunks would do for honest clients; but a body sent in chunks of one byte makes a list that takes
  * a hundred times the body's size. A single chunk is kept as it is, without a copy.
  */
+import { Buffer } from 'node:buffer'
 
 const empty: Buffer = Buffer.alloc(0)
 

@@ -7,7 +7,7 @@
  * Surprise: of two cookies with one name the first counts. Browsers send the one with the longer path first, that is
  * the one nearer to the page.
  */
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 
 type SameSite = (typeof sameSites)[number]
 

@@ -5,6 +5,7 @@
  * asked about.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { performance } from 'node:perf_hooks'
 import type { TLSSocket } from 'node:tls'
 import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'

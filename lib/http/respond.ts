@@ -4,6 +4,7 @@
  * Surprise: a body that the action did not read is a matter of the answer. A small rest is read and thrown away by
  * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely (`linger`).
  */
+import { Buffer } from 'node:buffer'
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
 import type { Context } from './context.ts'
 import { linger, markEnding } from './linger.ts'

@@ -5,6 +5,7 @@
  * up to 64 KiB of text; what does not fit is lost, counted and told. Every line given to it ends up in exactly one
  * place: on disk (`written`), counted as `lost`, or still held.
  */
+import { Buffer } from 'node:buffer'
 import { codeOf, reasonOf } from './log-file.ts'
 import type { LogTarget } from './log-file.ts'
 import { isTooEarly, retryMs } from './retry.ts'

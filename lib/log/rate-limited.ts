@@ -2,6 +2,7 @@
  * For lines that a client can cause: the first is written at once, those that follow within the interval are only
  * counted, and the next one after it tells how many there were. So that no client can flood the log.
  */
+import { performance } from 'node:perf_hooks'
 
 /** Writes through `write`, at most once an interval. */
 export class RateLimited {

@@ -4,6 +4,7 @@
  * Surprise: when the clock is set back, the earlier samples are set back with it, so that the times only ever grow.
  * When it leaps ahead, or the machine slept, there is a gap.
  */
+import { performance } from 'node:perf_hooks'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import { round3 } from './round.ts'
 

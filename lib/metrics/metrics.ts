@@ -4,6 +4,7 @@
  *
  * Surprise: the window's counters are differences of those that never go back, so `resetWindow` loses nothing.
  */
+import { performance } from 'node:perf_hooks'
 import { Histogram, toMicroseconds } from './histogram.ts'
 import { RecentRequests, type RecentRequest } from './recent-requests.ts'
 import { RequestCounts } from './request-counts.ts'

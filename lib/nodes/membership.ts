@@ -4,6 +4,7 @@
  * Surprise: a beat is one command, and it comes back with all there is to know: the nodes, and where the state stands. So
  * a message that was lost is made good within a second.
  */
+import { performance } from 'node:perf_hooks'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Redis } from '../redis/client.ts'
 import { RedisAwayError } from '../redis/errors.ts'

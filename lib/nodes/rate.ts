@@ -1,6 +1,7 @@
 /**
  * How many of something there were in a second, from how many there were at all.
  */
+import { performance } from 'node:perf_hooks'
 
 /** Counts one thing. */
 export class Rate {

@@ -5,6 +5,7 @@
  * Surprise: the timer is never moved to a later time. When its entry has been removed it fires for nothing and is set
  * anew, so that most waits cost no timer at all.
  */
+import { performance } from 'node:perf_hooks'
 
 /** What has a deadline. Both fields are changed by `Deadlines` alone while the entry is in it. */
 export interface Timed {

@@ -9,6 +9,7 @@
  *
  * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
  */
+import { performance } from 'node:perf_hooks'
 
 /** What became of an item that asked to enter. */
 export type Entry = 'started' | 'queued' | 'refused'

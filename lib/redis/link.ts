@@ -2,6 +2,7 @@
  * Keeps one connection to a server: opens it, and another one whenever it ends, with pauses that grow and are random, so
  * that many processes do not come back in the same moment.
  */
+import { performance } from 'node:perf_hooks'
 import { Connection, type ConnectionOptions } from './connection.ts'
 import { RedisAwayError } from './errors.ts'
 import { describe } from './socket.ts'

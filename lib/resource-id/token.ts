@@ -5,7 +5,7 @@
  * Surprise: a token proves that this server made it, and nothing else. Anybody can read the id in it, it does not
  * expire, and whether the client may touch what the id names is for the action to ask.
  */
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { createSecretKey } from 'node:crypto'
 import { createSigner, splitSigned } from '../tokens/signature.ts'
 

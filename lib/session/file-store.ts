@@ -12,6 +12,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { applyChanges } from './apply-changes.ts'
 import { FileExpiry } from './file-expiry.ts'
 import { fromFileText, toFileText } from './file-text.ts'

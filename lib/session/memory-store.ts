@@ -5,6 +5,7 @@
  * room. What has expired is in front too, but for a few, so a sweep begins there and ends at a bound: its cost does not
  * grow with the number of sessions. What it leaves is not given any more, and falls to a later sweep.
  */
+import { performance } from 'node:perf_hooks'
 import { applyChanges } from './apply-changes.ts'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from './store.ts'
 

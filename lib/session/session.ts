@@ -7,6 +7,7 @@
  *
  * Surprise: `destroy` and `regenerate` note what is to happen. It happens when the session is saved.
  */
+import { performance } from 'node:perf_hooks'
 import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
 import { checkedKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue } from './fields.ts'

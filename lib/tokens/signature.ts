@@ -4,6 +4,7 @@
  *
  * Surprise: the first key signs, every key verifies: a key can be changed while forms that the old one signed are open.
  */
+import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
 
 /** Signs texts and verifies signatures. */

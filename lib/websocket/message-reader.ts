@@ -7,7 +7,7 @@
  * Surprise: the caller pulls. `next()` gives one message or control frame at a time, so that a connection that is
  * closed by what it just got needs no flag in here: nobody asks any more.
  */
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { closeCodes, ProtocolError } from './close-code.ts'
 import { firstControlOpcode, FrameHeader, opcodes, readHeader } from './frame.ts'
 import { applyMask, rotateMask } from './mask.ts'

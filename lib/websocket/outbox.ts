@@ -6,6 +6,7 @@
  * buffers of 16 KiB. A socket keeps some 250 bytes of memory for each write that waits: a peer that sends pings and
  * never reads would otherwise cost a hundred times what its pongs have bytes.
  */
+import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { headerSize, maxHeaderBytes, writeHeader } from './frame.ts'
 
