@@ -13,6 +13,7 @@ import type { Workload } from './workloads.ts'
 /** A server that runs. */
 export interface ServerProcess {
   readonly name: string
+  readonly pid: number
   /** Without a path. */
   readonly origin: string
   /** The processor time that it has taken so far. */
@@ -33,13 +34,14 @@ const listening = /(?:^port |listening on http:\/\/127\.0\.0\.1:)(\d+)/
  * Starts a server and resolves when it listens.
  * @param node the program of the Node to start it with
  * @param folder one that is not there yet
+ * @param through a program, with its arguments, that runs Node; none unless given
  * @throws Error when it ends before
  */
 export async function startServer(
   name: string,
-  { node, workload, folder }: { node: string; workload: Workload; folder: string },
+  { node, workload, folder, through = [] }: { node: string; workload: Workload; folder: string; through?: readonly string[] },
 ): Promise<ServerProcess> {
-  const command = ['-c', String(cores.server), node, ...programOf(name, workload, folder)]
+  const command = ['-c', String(cores.server), ...through, node, ...programOf(name, workload, folder)]
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn('taskset', command, { stdio: ['ignore', 'pipe', 'inherit'], env })
   const end = (): void => void child.kill('SIGKILL')
@@ -56,6 +58,7 @@ export async function startServer(
   const pid = child.pid as number // It runs.
   return {
     name,
+    pid,
     origin: `http://127.0.0.1:${port}`,
     cpuMs: () => cpuMs(pid),
     residentMiB: () => residentMiB(pid),
