@@ -55,7 +55,10 @@ interface Contestant {
 }
 
 const settleMs = 500
-const firstWarmingSeconds = 2
+/** Until then V8 may not have compiled for speed what a request needs. */
+const warmingRequests = 150_000
+const warmingSeconds = 2
+const mostWarmings = 10
 
 /**
  * Measures, for each number of connections in turn.
@@ -109,7 +112,12 @@ async function playRounds(
   const play = ({ server, request }: Contestant, forSeconds: number): Promise<Sample> =>
     sample(server, request, { core: cores.load, connections, seconds: forSeconds, scriptFile })
   const samples = new Map<Contestant, Sample[]>(contestants.map((contestant) => [contestant, []]))
-  for (const contestant of contestants) await play(contestant, firstWarmingSeconds)
+  for (const contestant of contestants) {
+    let requests = 0
+    for (let time = 0; time < mostWarmings && requests < warmingRequests; time += 1) {
+      requests += (await play(contestant, warmingSeconds)).requestsPerSecond * warmingSeconds
+    }
+  }
   for (let round = 0; round < rounds; round += 1) {
     const first = round % contestants.length
     for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
