@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installPeers, peersFolder } from '../support/peers.ts'
 import { writeFigures } from './document.ts'
-import { measure, type Measurement } from './measure.ts'
+import { measure, turnMs, type Measurement } from './measure.ts'
 import { findNode, ownNode } from './nodes.ts'
 import { readOptions, usage, type Options } from './options.ts'
 import { renderSection, toSection, type Section } from './tables.ts'
@@ -93,7 +93,7 @@ function describeConditions({ rounds, seconds, short }: Options): string {
   const machine = `${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${cpus().length} cores, Linux ${release()}`
   const packages = comparedPackages.map((name) => `${name} ${versions[name]}`)
   const own = `svc ${readPackage(join(root, 'package.json')).version}`
-  return `${machine}; ${rounds} rounds of ${seconds} s; ${own}${short ? '' : `; ${packages.join(', ')}`}.`
+  return `${machine}; ${rounds} rounds of ${seconds} s in turns of ${turnMs} ms; ${own}${short ? '' : `; ${packages.join(', ')}`}.`
 }
 
 function readPackage(file: string): PackageFile {

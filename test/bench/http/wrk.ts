@@ -1,9 +1,10 @@
 /**
  * The load: `wrk`, Debian's package, with one thread on a core of its own.
  */
-import { execFile, spawnSync } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { promisify } from 'node:util'
+import { text } from 'node:stream/consumers'
 
 /** A request as it is sent again and again. */
 export interface LoadRequest {
@@ -35,7 +36,16 @@ export interface LoadResult {
 /** A load that could not be made, or not all of whose answers were right. */
 export class LoadError extends Error {}
 
-const run = promisify(execFile)
+/** A load that is made in turns. */
+export interface LoadInTurns {
+  /** Goes on. */
+  go(): void
+  /** Stops until `go`; what was sent is still answered. */
+  wait(): void
+  /** Goes on, ends, and says how many requests were answered. Rejects with LoadError as `load` does. */
+  end(): Promise<number>
+}
+
 const unitsMs: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000 }
 
 /** The programs that are not on this machine, with the advice what to do; '' when all are there. */
@@ -51,24 +61,50 @@ export function missingPrograms(): string {
  * Makes load for a while.
  * @throws LoadError when wrk fails, an answer has another status, or a connection breaks
  */
-export async function load(
-  request: LoadRequest,
+export function load(request: LoadRequest, options: LoadOptions): Promise<LoadResult> {
+  return startWrk(request, options).result
+}
+
+/** Begins a load that waits at once. `seconds` is the most that it may last, with all its waiting. */
+export function startInTurns(request: LoadRequest, options: LoadOptions): LoadInTurns {
+  const { child, result } = startWrk(request, options)
+  const kill = (): void => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.kill('SIGSTOP')
+  return {
+    go: () => void child.kill('SIGCONT'),
+    wait: () => void child.kill('SIGSTOP'),
+    end: async () => {
+      child.kill('SIGCONT')
+      // It ends within a tenth of a second and prints its report, but only when the first of its threads gets the signal.
+      const again = setInterval(() => child.kill('SIGINT'), 20)
+      try {
+        return (await result).requests
+      } finally {
+        clearInterval(again)
+        process.off('exit', kill)
+      }
+    },
+  }
+}
+
+function startWrk(
+  { url, method, headers, body, status }: LoadRequest,
   { core, connections, seconds, scriptFile }: LoadOptions,
-): Promise<LoadResult> {
-  const { url, method, headers, body } = request
+): { child: ChildProcess; result: Promise<LoadResult> } {
   const fields = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s', ...fields]
   if (method === 'POST') {
     writeFileSync(scriptFile, `wrk.method = "POST"\nwrk.body = ${JSON.stringify(body)}\n`)
     args.push('-s', scriptFile)
   }
-  try {
-    const { stdout } = await run('taskset', ['-c', String(core), 'wrk', ...args, url])
-    return parseReport(stdout, request.status)
-  } catch (error) {
-    if (error instanceof LoadError) throw error
-    throw new LoadError(`The load on ${url} failed: ${String(error)}`, { cause: error })
+  const child = spawn('taskset', ['-c', String(core), 'wrk', ...args, url], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const read = async (): Promise<LoadResult> => {
+    const [report, [code]] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null]>])
+    if (code !== 0) throw new LoadError(`The load on ${url} failed with ${String(code)}: ${report}`)
+    return parseReport(report, status)
   }
+  return { child, result: read() }
 }
 
 /**
