@@ -1,5 +1,6 @@
 /** Holds `docs/audit.md` against the code, and against what is on disk after a server has written all that it writes. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,6 +35,15 @@ const sources: readonly Source[] = ['bin', 'lib'].flatMap((folder) =>
 )
 
 describe('docs/audit.md', () => {
+  it('has a command that prints every import that is neither relative nor of Node: none', () => {
+    const command = /^(grep .*?)(\| grep -v.*?) *# prints nothing$/m.exec(readFileSync(join(root, 'docs/audit.md'), 'utf8'))
+    const [, all = '', rest = ''] = command ?? []
+    const print = (text: string): string => spawnSync('sh', ['-c', text], { cwd: root, encoding: 'utf8' }).stdout
+    assert.ok(print(all).split('\n').length > 1000)
+    assert.equal(print(all + rest), '')
+    assert.equal(print(`printf "import a from 'a'\\n" ${rest}`), "import a from 'a'\n")
+  })
+
   it('has the size of every place, to a fifth', () => {
     const places = new Map<string, number>()
     for (const file of ['bin', 'lib'].flatMap(filesBelow)) {

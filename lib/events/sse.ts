@@ -33,7 +33,7 @@ const headers = [
   ...['Cache-Control', 'no-store'],
   ...['X-Accel-Buffering', 'no'],
 ]
-const comment = Buffer.from(':\n\n')
+const comment = new TextEncoder().encode(':\n\n')
 /** About how many characters of older events are written at once. */
 const pieceLength = 65_536
 
@@ -204,7 +204,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     this.#response.destroy()
   }
 
-  #write(chunk: string | Buffer): boolean {
+  #write(chunk: string | Uint8Array): boolean {
     this.ctx.sentBytes += chunk.length
     return this.#response.write(chunk)
   }

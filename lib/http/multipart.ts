@@ -28,14 +28,14 @@ const carriageReturn = 0x0d
 const lineFeed = 0x0a
 const space = 0x20
 const tab = 0x09
-const headerEnd = Buffer.from('\r\n\r\n')
+const headerEnd = Buffer.of(carriageReturn, lineFeed, carriageReturn, lineFeed)
 const nothing = Buffer.alloc(0)
 
 /** Takes one body apart. Parts cannot be nested: a part is bytes. */
 export class MultipartParser {
   readonly #delimiter: Buffer
   #state: State = 'preamble'
-  #waiting: Buffer = Buffer.from('\r\n')
+  #waiting: Buffer = Buffer.of(carriageReturn, lineFeed)
   #parts = 0
   #header: Buffer = nothing
   #headerLength = 0

@@ -43,7 +43,7 @@ const maxPending = 100_000
 const maxUnsentBytes = 64 * 2 ** 20
 /** Milliseconds of silence on an idle connection until it is asked whether it is there. */
 const idleMs = 1000
-const messageKind = Buffer.from('message')
+const messageKind = new TextEncoder().encode('message')
 
 /** How many milliseconds apart the beats must be for a time-out. */
 export function beatMsFor(commandTimeoutMs: number): number {

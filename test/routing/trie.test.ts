@@ -245,8 +245,8 @@ for (const how of ['one by one', 'at once']) {
   })
 }
 
-/** Processor time for what takes about a millisecond. It is there for what grows with a power: a minute and more. */
-const mayTakeUs = 5_000_000
+/** Of the processor's time, so that other work of the machine does not count. */
+const mayTakeUs = 200_000
 
 test('is done at once with very deep and very long paths', () => {
   const deepest = Array.from({ length: maxSegments }, (_, index) => `/:p${index}`).join('')
