@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
-import { describe, it } from 'node:test'
+import { createServer, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
 import { createClientAddress } from '../lib/http/client-address.ts'
 import { createContextClass } from '../lib/http/features.ts'
 import { silentLogger } from '../lib/log/silent.ts'
 import { compose, type Action, type Chain } from '../lib/middleware/compose.ts'
 import { parsePattern } from '../lib/routing/pattern.ts'
 import { Registry } from '../lib/routing/registry.ts'
-import { createRequestServer } from '../lib/server.ts'
+import { createRequestServer, type RequestServer } from '../lib/server.ts'
 import { startApplication } from './support/application.ts'
 import { Connection, requestText } from './support/connection.ts'
+import { listen } from './support/listen.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
 import { emptyRestPool } from './support/rest-pool.ts'
@@ -315,35 +316,11 @@ describe('pool_http', () => {
 
   it('does not make system routes wait, and they hold no worker', async (t) => {
     let release = (_: string): void => {}
-    const registry = new Registry<Chain>()
-    const add = (name: string, url: string, system: boolean, action: Action): void => {
-      const record = { name, url, action: 'a.mjs', method: '*', middleware: '', scope: '' }
-      registry.add({ record, pattern: parsePattern(url), system, target: compose([], action, { late: () => {}, unawaited: () => {} }) })
-    }
-    add('slow', '/slow', false, () => new Promise((resolve) => (release = resolve)))
-    add('svc.ping', '/svc-ping', true, () => 'pong')
-    add('svc.late', '/svc-late', true, async () => 'late pong')
-    const { ContextClass } = createContextClass([], {
-      bodyLimitBytes: 1,
-      clientAddress: createClientAddress([]),
-      makeRequestId: () => 'id',
-    })
-    const requests = createRequestServer({
-      registry,
-      ContextClass,
-      pool: { workers: 1, queueSize: 0 },
-      restPool: emptyRestPool,
-      checkHost: () => {},
-      staticFiles: undefined,
-      accessLog: undefined,
-      metrics: { record: () => {} },
-      log: () => silentLogger,
-      reveal: false,
-    })
-    const server = createServer((question, answer) => requests.handle(question, answer, 'nothing')).listen(0, '127.0.0.1')
-    t.after(() => server.close())
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { requests, url } = await serveRoutes(t, [
+      { name: 'slow', path: '/slow', action: () => new Promise((resolve) => (release = resolve)) },
+      { name: 'svc.ping', path: '/svc-ping', system: true, action: () => 'pong' },
+      { name: 'svc.late', path: '/svc-late', system: true, action: async () => 'late pong' },
+    ])
     const slow = request(`${url}/slow`)
     await until(() => requests.pool.busy === 1)
     assert.equal((await request(`${url}/slow`)).status, 503)
@@ -422,3 +399,64 @@ describe('what a request held', () => {
     await until(() => lines().some((line) => /\[ERROR\] \[response\] GET \/ \(r0\): an upload's temporary files/.test(line)))
   })
 })
+
+describe('the end of a request', () => {
+  it('comes with its answer, on every Node, where the kernel has taken it whole', async (t) => {
+    const after: unknown[] = []
+    const { requests, url } = await serveRoutes(
+      t,
+      [
+        { name: 'json', path: '/json', action: () => ({ a: 1 }) },
+        { name: 'late', path: '/late', action: async () => 'late' },
+      ],
+      (response) => after.push([requests.active, response.listenerCount('close')]),
+    )
+    assert.equal((await request(`${url}/json`)).status, 200)
+    assert.deepEqual(after, [[0, 0]], 'nobody waits for its close event')
+    assert.equal((await request(`${url}/late`)).status, 200)
+    assert.deepEqual(after[1], [1, 1], 'a promise is waited for')
+    await requests.idle()
+  })
+})
+
+interface BareRoute {
+  readonly name: string
+  readonly path: string
+  readonly system?: boolean
+  readonly action: Action
+}
+
+/** A request server with one worker and no queue on a plain `node:http` server. `handled`: called when `handle` has returned. */
+async function serveRoutes(
+  t: TestContext,
+  routes: readonly BareRoute[],
+  handled: (response: ServerResponse) => void = () => {},
+): Promise<{ readonly requests: RequestServer; readonly url: string }> {
+  const registry = new Registry<Chain>()
+  for (const { name, path, system = false, action } of routes) {
+    const record = { name, url: path, action: 'a.mjs', method: '*', middleware: '', scope: '' }
+    registry.add({ record, pattern: parsePattern(path), system, target: compose([], action, { late: () => {}, unawaited: () => {} }) })
+  }
+  const { ContextClass } = createContextClass([], {
+    bodyLimitBytes: 1,
+    clientAddress: createClientAddress([]),
+    makeRequestId: () => 'id',
+  })
+  const requests = createRequestServer({
+    registry,
+    ContextClass,
+    pool: { workers: 1, queueSize: 0 },
+    restPool: emptyRestPool,
+    checkHost: () => {},
+    staticFiles: undefined,
+    accessLog: undefined,
+    metrics: { record: () => {} },
+    log: () => silentLogger,
+    reveal: false,
+  })
+  const server = createServer((question, answer) => {
+    requests.handle(question, answer, 'nothing')
+    handled(answer)
+  })
+  return { requests, url: `http://127.0.0.1:${await listen(t, server)}` }
+}

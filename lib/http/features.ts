@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Context } from './context.ts'
+import { HeaderSections } from './header-section.ts'
 import type { RequestServices } from './received-request.ts'
 
 /** One member that a feature adds. */
@@ -50,7 +51,7 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
  */
 export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
   const ContextClass = class extends Context {}
-  Object.defineProperty(ContextClass.prototype, 'services', { value: services })
+  Object.defineProperties(ContextClass.prototype, { services: { value: services }, headerSections: { value: new HeaderSections() } })
   // A class, since an object made by `Object.create` with a descriptor takes 10 times as long.
   const Scope = class {
     readonly [contextKey]: Context
@@ -64,7 +65,7 @@ export function createContextClass(features: readonly Feature[], services: Reque
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
 
-  const own = new Set([...Object.keys(new Context(blankRequest, blankResponse)), 'services'])
+  const own = new Set([...Object.keys(new Context(blankRequest, blankResponse)), 'services', 'headerSections'])
   let index = 0
   for (const feature of features) {
     for (const member of feature.members) {

@@ -5,11 +5,15 @@ import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 
 /** What the server alone sets: by the body, and so that no answer has two of it. */
 const framingFields = /^(?:content-length|transfer-encoding)$/i
+/** Those, and all that Node writes itself where nobody has, or treats in a way of its own. */
+const fieldsOfNode = /^(?:connection|content-disposition|content-length|date|expect|keep-alive|trailer|transfer-encoding)$/i
 
 /** An ordered list of header fields. Names are told apart without regard to case. */
 export class HeaderList {
   /** Name and value in turn. */
   readonly flat: string[] = []
+  /** Whether nothing was set that Node looks at: these fields may then be sent as they are. */
+  plain = true
 
   /**
    * Sets a field in place of all of that name; a list of values gives one field each.
@@ -17,16 +21,16 @@ export class HeaderList {
    *   5.5), is null or undefined, and for Content-Length and Transfer-Encoding
    */
   set(name: string, value: string | number | readonly (string | number)[]): void {
-    const values = typeof value === 'object' && value !== null ? value : [value]
-    check(name, values)
+    this.#checkName(name)
+    const texts = typeof value === 'object' && value !== null ? [...value].map((one) => textOf(name, one)) : [textOf(name, value)]
     this.delete(name)
-    for (const one of values) this.flat.push(name, String(one))
+    for (const text of texts) this.flat.push(name, text)
   }
 
   /** Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does. */
   append(name: string, value: string): void {
-    check(name, [value])
-    this.flat.push(name, value)
+    this.#checkName(name)
+    this.flat.push(name, textOf(name, value))
   }
 
   /** The first value of a field, or undefined. */
@@ -48,11 +52,18 @@ export class HeaderList {
     }
     return -1
   }
+
+  #checkName(name: string): void {
+    validateHeaderName(name)
+    if (!fieldsOfNode.test(name)) return
+    if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
+    this.plain = false
+  }
 }
 
-function check(name: string, values: readonly (string | number)[]): void {
-  validateHeaderName(name)
-  if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
-  // Its type wants a string; it refuses undefined, and everything else it takes as text.
-  for (const value of values) validateHeaderValue(name, (value ?? undefined) as string)
+/** A value as it is sent. It is checked as a text, since an object may give another one each time. */
+function textOf(name: string, value: string | number): string {
+  const text = value === undefined || value === null ? undefined : String(value)
+  validateHeaderValue(name, text as string) // Its type wants a string; it refuses undefined.
+  return text as string
 }

@@ -7,20 +7,17 @@
  * a version that keeps it elsewhere gets the text the usual way.
  */
 import type { ServerResponse } from 'node:http'
+import type { SectionHolder } from './header-section.ts'
 
 /** Longer texts are not worth the copy. */
 const maxLength = 16 * 1024
 
-interface HeaderSection {
-  _header?: unknown
-}
-
 /**
- * To be called right after `writeHead`. An answer to HEAD gets no text.
+ * To be called right after the header section was made. An answer to HEAD gets no text.
  * @param text ASCII only: the header section is sent in Latin-1
  */
 export function endWithText(response: ServerResponse, text: string): void {
-  const holder = response as HeaderSection
+  const holder = response as SectionHolder
   if (response.req.method === 'HEAD') {
     response.end()
     return

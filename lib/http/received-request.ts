@@ -11,6 +11,7 @@ import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
+import type { HeaderSections } from './header-section.ts'
 import { isRequestId } from './request-id.ts'
 
 /** What every request of one server shares. */
@@ -24,6 +25,8 @@ export interface RequestServices {
 export class ReceivedRequest {
   /** Of the server that this request came to; on the prototype, see `features.ts`. */
   declare readonly services: RequestServices
+  /** Of the server, on the prototype as well. */
+  declare readonly headerSections: HeaderSections
 
   /** The raw request and response, for the server's own parts. An application has no use for them. */
   readonly request: IncomingMessage

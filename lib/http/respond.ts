@@ -11,6 +11,8 @@ import { linger, markEnding } from './linger.ts'
 import { endWithText } from './one-write.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from './reply.ts'
 
+const noFields: readonly string[] = []
+
 /**
  * Writes the reply with the context's status, header fields and cookies.
  * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
@@ -27,24 +29,30 @@ export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): 
 export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
-  const headers = headersOf(ctx, lastOnConnection)
-  if (status === 204 || status === 304) return write(ctx, status, headers, '', 0)
-
-  const { body, type } = status === 205 ? emptyReply : reply
-  if (type !== '' && ctx.outgoingIfAny?.get('Content-Type') === undefined) headers.push('Content-Type', type)
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
-    vary(headers)
-    if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, headers, length)
+  const fields = fieldsOf(ctx, lastOnConnection)
+  if (status === 204 || status === 304) {
+    if (isOver(ctx)) return
+    ctx.response.writeHead(status, fields.slice())
+    ctx.response.end()
+    return
   }
-  headers.push('Content-Length', String(length))
-  write(ctx, status, headers, body, length)
+
+  const { body, type: ownType } = status === 205 ? emptyReply : reply
+  const type = ctx.outgoingIfAny?.get('Content-Type') === undefined ? ownType : ''
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, ownType)) {
+    const varied = vary(fields)
+    if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, varied, type, length)
+    write(ctx, status, varied, type, body, length)
+  } else {
+    write(ctx, status, fields, type, body, length)
+  }
 }
 
 function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
-  const headers = withFields(headersOf(ctx, lastOnConnection), reply.headers)
+  const headers = withFields(fieldsOf(ctx, lastOnConnection), reply.headers)
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
@@ -53,25 +61,20 @@ function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boole
 }
 
 /** A compressor that fails is no reason to fail the request: the body goes out as it is. */
-function respondGzip(ctx: Context, reply: BodyReply, status: number, headers: string[], length: number): void {
-  const plain = (): void => {
-    headers.push('Content-Length', String(length))
-    write(ctx, status, headers, reply.body, length)
-  }
+function respondGzip(ctx: Context, reply: BodyReply, status: number, fields: readonly string[], type: string, length: number): void {
+  const plain = (): void => write(ctx, status, fields, type, reply.body, length)
   const packed = (body: Uint8Array): void => {
-    headers.push('Content-Encoding', 'gzip', 'Content-Length', String(body.byteLength))
-    weakenEtag(headers)
-    write(ctx, status, headers, body, body.byteLength)
+    write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', 'gzip'], type, body, body.byteLength)
   }
   const body = gzipReply(reply.body)
   if (body instanceof Uint8Array) packed(body)
   else body.then(packed, plain)
 }
 
-function write(ctx: Context, status: number, headers: string[], body: string | Uint8Array, length: number): void {
+function write(ctx: Context, status: number, fields: readonly string[], type: string, body: string | Uint8Array, length: number): void {
   if (isOver(ctx)) return
   const { response } = ctx
-  response.writeHead(status, headers)
+  ctx.headerSections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
   if (ctx.method === 'HEAD' || length === 0) {
     response.end()
     return
@@ -82,10 +85,10 @@ function write(ctx: Context, status: number, headers: string[], body: string | U
 }
 
 /** The application's fields and those that a stream or a file must have, which take the place of the former. */
-function withFields(headers: string[], own: readonly string[]): string[] {
-  if (headers.length === 0) return own.slice()
+function withFields(fields: readonly string[], own: readonly string[]): string[] {
+  if (fields.length === 0) return own.slice()
   const names = own.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
-  const kept = headers.filter((_, at) => !names.includes((headers[at - (at % 2)] as string).toLowerCase()))
+  const kept = fields.filter((_, at) => !names.includes((fields[at - (at % 2)] as string).toLowerCase()))
   return [...kept, ...own]
 }
 
@@ -94,8 +97,8 @@ function isOver(ctx: Context): boolean {
   return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
 
-/** The header fields that a reply begins with: the application's own, then the server's. */
-function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
+/** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
+function fieldsOf(ctx: Context, lastOnConnection: boolean): readonly string[] {
   const cut = ctx.hasBody && mustCut(ctx)
   if (cut) linger(ctx.request.socket)
   // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be served.
@@ -105,7 +108,7 @@ function headersOf(ctx: Context, lastOnConnection: boolean): string[] {
   }
   const id = ctx.idToSend
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
-  return ctx.outgoingIfAny?.flat.slice() ?? []
+  return ctx.outgoingIfAny?.flat ?? noFields
 }
 
 /** Whether what is left of the request's body is too much to be read and thrown away. */
@@ -122,18 +125,25 @@ function mayCompress(ctx: Context, type: string): boolean {
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
 }
 
-function vary(headers: string[]): void {
-  const at = headers.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === 'vary')
-  if (at < 0) headers.push('Vary', 'Accept-Encoding')
-  else if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(headers[at + 1] as string)) {
-    headers[at + 1] += ', Accept-Encoding'
-  }
+/** A copy: a compressor may take longer than the action leaves its context alone. */
+function vary(fields: readonly string[]): readonly string[] {
+  const at = indexOfField(fields, 'vary')
+  if (at < 0) return [...fields, 'Vary', 'Accept-Encoding']
+  const value = fields[at + 1] as string
+  const isSaid = /(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(value)
+  return fields.with(at + 1, isSaid ? value : `${value}, Accept-Encoding`)
 }
 
 /** Compressed bytes are other bytes: a strong ETag no longer holds (RFC 9110, section 8.8.1). */
-function weakenEtag(headers: string[]): void {
-  const at = headers.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === 'etag')
-  if (at >= 0 && !headers[at + 1]?.startsWith('W/')) headers[at + 1] = `W/${headers[at + 1]}`
+function weakenEtag(fields: readonly string[]): readonly string[] {
+  const at = indexOfField(fields, 'etag')
+  if (at < 0) return fields
+  const value = fields[at + 1] as string
+  return value.startsWith('W/') ? fields : fields.with(at + 1, `W/${value}`)
+}
+
+function indexOfField(fields: readonly string[], name: string): number {
+  return fields.findIndex((field, at) => at % 2 === 0 && field.toLowerCase() === name)
 }
 
 function checkStatus(status: number): void {

@@ -61,8 +61,11 @@ export interface AccessLogOptions {
 
 /** The access log. Everything is synchronous, and nothing throws. */
 export interface AccessLog extends WrittenLog {
-  /** Takes the line of a request whose response has ended or whose client left. */
-  write(entry: AccessEntry): void
+  /**
+   * Takes the line of a request whose response has ended or whose client left.
+   * @param nowMs when that was, in milliseconds since 1970; whoever has just looked at the clock need not have it looked at again
+   */
+  write(entry: AccessEntry, nowMs?: number): void
 }
 
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
@@ -112,8 +115,8 @@ class RequestLog implements AccessLog {
     return this.#appender.problem
   }
 
-  write(entry: AccessEntry): void {
-    this.#appender.append(this.#renderLine(entry, this.#now()))
+  write(entry: AccessEntry, nowMs = this.#now()): void {
+    this.#appender.append(this.#renderLine(entry, nowMs))
   }
 
   take(lines: string): void {

@@ -40,11 +40,12 @@ export interface MetricsOptions {
 /** Counts requests. It holds no timer, so there is nothing to close. */
 export class Metrics {
   readonly #now: () => number
+  readonly #wallNow: () => number
   readonly #startedAt: number
   readonly #startedAtMs: number
   readonly #counts = new RequestCounts()
   readonly #routes = new RouteTable()
-  readonly #recent: RecentRequests
+  readonly #recent = new RecentRequests()
   readonly #windowLatency = new Histogram()
   readonly #intervalLatency = new Histogram()
   readonly #countsAtReset = new RequestCounts()
@@ -54,9 +55,8 @@ export class Metrics {
 
   constructor(options: MetricsOptions = {}) {
     this.#now = options.now ?? (() => performance.now())
-    const wallNow = options.wallNow ?? Date.now
-    this.#recent = new RecentRequests(wallNow)
-    this.#startedAtMs = wallNow()
+    this.#wallNow = options.wallNow ?? Date.now
+    this.#startedAtMs = this.#wallNow()
     this.#startedAt = this.#now()
     this.#resetAt = this.#startedAt
     this.#sampledAt = this.#startedAt
@@ -66,8 +66,10 @@ export class Metrics {
    * Counts a request that has ended. On the way of every request: it makes no object but on a route's first.
    * @param timed false leaves its duration out of percentiles and histograms: it waited for an event, which says nothing
    *   of the server
+   * @param endedAtMs when it ended, in milliseconds since 1970; whoever has just looked at the clock need not have it looked
+   *   at again
    */
-  record(request: RequestRecord, timed = true): void {
+  record(request: RequestRecord, timed = true, endedAtMs = this.#wallNow()): void {
     const { method, path, sentStatus, sentBytes, receivedBytes = 0, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
     const route = this.#routes.of(routeName)
@@ -78,7 +80,7 @@ export class Metrics {
       this.#intervalLatency.add(durationUs)
       route.time(durationUs)
     }
-    this.#recent.add(method, path, sentStatus, durationUs, routeName)
+    this.#recent.add(endedAtMs, method, path, sentStatus, durationUs, routeName)
   }
 
   /** Begins a new window: every counter and timing of `snapshot()` is 0 again, but for the uptime. Totals stay. */

@@ -27,19 +27,13 @@ export class RecentRequests {
   readonly #methods: string[] = new Array<string>(keptRequests).fill('')
   readonly #paths: string[] = new Array<string>(keptRequests).fill('')
   readonly #routes: string[] = new Array<string>(keptRequests).fill('')
-  readonly #wallNow: () => number
   #next = 0
   #count = 0
 
-  /** @param wallNow the calendar's clock in milliseconds */
-  constructor(wallNow: () => number) {
-    this.#wallNow = wallNow
-  }
-
-  /** Keeps a request that ends now. */
-  add(method: string, path: string, status: number, durationUs: number, route: string): void {
+  /** Keeps a request that has ended. */
+  add(endedAtMs: number, method: string, path: string, status: number, durationUs: number, route: string): void {
     const at = this.#next
-    this.#times[at] = this.#wallNow()
+    this.#times[at] = endedAtMs
     this.#methods[at] = method
     this.#paths[at] = path
     this.#statuses[at] = status

@@ -46,4 +46,27 @@ describe('HeaderList', () => {
       assert.throws(() => list.append(name, '3'), TypeError)
     }
   })
+
+  it('notes when a field is set that Node looks at, whatever its case', () => {
+    const plain = new HeaderList()
+    plain.set('X-Connection', 'a')
+    plain.append('Set-Cookie', 'a=b')
+    assert.equal(plain.plain, true)
+    for (const name of ['Connection', 'DATE', 'keep-alive', 'Trailer', 'Expect', 'Content-Disposition']) {
+      const set = new HeaderList()
+      set.set(name, 'a')
+      const appended = new HeaderList()
+      appended.append(name, 'a')
+      assert.deepEqual([set.plain, appended.plain], [false, false], name)
+    }
+  })
+
+  it('sends the text that it has checked of a value that gives another each time', () => {
+    const texts = ['good', 'bad\r\nX-Forged: 1']
+    const list = new HeaderList()
+    list.set('X-A', [{ toString: () => texts.shift() } as unknown as string])
+    assert.deepEqual(list.flat, ['X-A', 'good'])
+    assert.throws(() => list.set('X-A', {} as unknown as string), TypeError)
+    assert.deepEqual(list.flat, ['X-A', 'good'])
+  })
 })
