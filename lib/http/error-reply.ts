@@ -17,9 +17,21 @@ import { BodyReply, htmlType, jsonReply } from './reply.ts'
  * @param request gives its header fields by their lower-case names
  */
 export function wantsJson(request: Pick<Context, 'header'>): boolean {
-  if (request.header('accept')?.split(',').some(takesJson)) return true
+  if (acceptsJson(request.header('accept') ?? '')) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
+}
+
+let lastAccept = ''
+let lastAcceptsJson = false
+
+/** Whether one range of Accept names JSON. Clients mostly send what the one before has sent, so that is remembered. */
+function acceptsJson(accept: string): boolean {
+  if (accept !== lastAccept) {
+    lastAcceptsJson = accept.split(',').some(takesJson)
+    lastAccept = accept
+  }
+  return lastAcceptsJson
 }
 
 /** Whether a media range of Accept names JSON, and not as what is not wanted: `q=0` (RFC 9110, section 12.4.2). */

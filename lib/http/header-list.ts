@@ -5,8 +5,21 @@ import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 
 /** What the server alone sets: by the body, and so that no answer has two of it. */
 const framingFields = /^(?:content-length|transfer-encoding)$/i
-/** Those, and all that Node writes itself where nobody has, or treats in a way of its own. */
-const fieldsOfNode = /^(?:connection|content-disposition|content-length|date|expect|keep-alive|trailer|transfer-encoding)$/i
+/** Those that Node writes itself where nobody has, or treats in a way of its own. */
+const fieldsOfNode = /^(?:connection|content-disposition|date|expect|keep-alive|trailer)$/i
+
+/** What is known of a field's name. */
+interface FieldName {
+  readonly lower: string
+  /** Whether Node does not look at it. */
+  readonly plain: boolean
+}
+
+/** The names that were set so far: applications have a few of them, and each is looked at once. */
+const names = new Map<string, FieldName>()
+/** Neither more nor longer ones are kept, for an application that makes names of what it is sent. */
+const mostNames = 256
+const longestName = 64
 
 /** An ordered list of header fields. Names are told apart without regard to case. */
 export class HeaderList {
@@ -21,44 +34,57 @@ export class HeaderList {
    *   5.5), is null or undefined, and for Content-Length and Transfer-Encoding
    */
   set(name: string, value: string | number | readonly (string | number)[]): void {
-    this.#checkName(name)
+    const known = nameOf(name)
     const texts = typeof value === 'object' && value !== null ? [...value].map((one) => textOf(name, one)) : [textOf(name, value)]
-    this.delete(name)
+    this.#remove(known.lower)
     for (const text of texts) this.flat.push(name, text)
+    if (!known.plain) this.plain = false
   }
 
   /** Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does. */
   append(name: string, value: string): void {
-    this.#checkName(name)
+    const { plain } = nameOf(name)
     this.flat.push(name, textOf(name, value))
+    if (!plain) this.plain = false
   }
 
   /** The first value of a field, or undefined. */
   get(name: string): string | undefined {
-    const at = this.#find(name, 0)
+    const at = this.#find(lowerOf(name), 0)
     return at < 0 ? undefined : this.flat[at + 1]
   }
 
   /** Removes every field of a name. */
   delete(name: string): void {
-    for (let at = this.#find(name, 0); at >= 0; at = this.#find(name, at)) this.flat.splice(at, 2)
+    this.#remove(lowerOf(name))
   }
 
-  #find(name: string, from: number): number {
-    const wanted = name.toLowerCase()
+  #remove(wanted: string): void {
+    for (let at = this.#find(wanted, 0); at >= 0; at = this.#find(wanted, at)) this.flat.splice(at, 2)
+  }
+
+  #find(wanted: string, from: number): number {
     for (let at = from; at < this.flat.length; at += 2) {
       const candidate = this.flat[at] as string
       if (candidate.length === wanted.length && candidate.toLowerCase() === wanted) return at
     }
     return -1
   }
+}
 
-  #checkName(name: string): void {
-    validateHeaderName(name)
-    if (!fieldsOfNode.test(name)) return
-    if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
-    this.plain = false
-  }
+/** Throws TypeError for a name that is no token, and for one that the server alone sets. */
+function nameOf(name: string): FieldName {
+  const known = names.get(name)
+  if (known !== undefined) return known
+  validateHeaderName(name)
+  if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
+  const made = { lower: name.toLowerCase(), plain: !fieldsOfNode.test(name) }
+  if (names.size < mostNames && name.length <= longestName) names.set(name, made)
+  return made
+}
+
+function lowerOf(name: string): string {
+  return names.get(name)?.lower ?? name.toLowerCase()
 }
 
 /** A value as it is sent. It is checked as a text, since an object may give another one each time. */

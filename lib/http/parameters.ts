@@ -15,13 +15,24 @@ export interface ValueWithParameters {
 
 const valueShape = /^[!#$%&'*+\-.^_`|~0-9a-z]+(?:\/[!#$%&'*+\-.^_`|~0-9a-z]+)?$/
 
+let lastText = ''
+let last: ValueWithParameters | undefined
+
 /**
- * Takes a header value apart.
+ * Takes a header value apart. Nearly all requests of a form have the same one, so the last is remembered.
  *
  * @param text one header value, as in Content-Type or Content-Disposition
  * @returns `undefined` when it is malformed or names a parameter twice: two readers might take different ones
  */
 export function parseParameters(text: string): ValueWithParameters | undefined {
+  if (text !== lastText) {
+    last = parse(text)
+    lastText = text
+  }
+  return last
+}
+
+function parse(text: string): ValueWithParameters | undefined {
   const semicolon = text.indexOf(';')
   let at = semicolon < 0 ? text.length : semicolon
   const value = text.slice(0, at).trim().toLowerCase()

@@ -12,6 +12,7 @@ import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
 import type { HeaderSections } from './header-section.ts'
+import { fieldOf, fieldsOf } from './request-fields.ts'
 import { isRequestId } from './request-id.ts'
 
 /** What every request of one server shares. */
@@ -79,17 +80,17 @@ export class ReceivedRequest {
 
   /** The request's header fields by lower-case name; an object without prototype. */
   get headers(): Record<string, string> {
-    return (this.#headers ??= Object.assign(Object.create(null), this.request.headers) as Record<string, string>)
+    return (this.#headers ??= fieldsOf(this.request))
   }
 
   /** One header field of the request, by its lower-case name. */
   header(name: string): string | undefined {
-    return this.request.headers[name] as string | undefined
+    return fieldOf(this.request, name)
   }
 
   /** The cookies by name; an object without prototype. */
   get cookies(): Record<string, string> {
-    return (this.#cookies ??= parseCookies(this.request.headers.cookie))
+    return (this.#cookies ??= parseCookies(this.header('cookie')))
   }
 
   /** The client's address: the peer's, or what trusted proxies say of it. */
@@ -105,7 +106,7 @@ export class ReceivedRequest {
 
   /** The host, with its port when it has one, that the client asked for; '' when it named none. */
   get host(): string {
-    return ReceivedRequest.#clientOf(this).host ?? this.request.headers.host ?? ''
+    return ReceivedRequest.#clientOf(this).host ?? this.header('host') ?? ''
   }
 
   /** The bytes of the request's body: those that were read, or as announced where nobody read them. */

@@ -18,8 +18,10 @@ export const maxUrlencodedFields = 10_000
  * {@link maxUrlencodedFields} fields
  */
 export function parseUrlencoded(bytes: Buffer): Form {
-  const text = decodeText(bytes, 'utf-8')
-  if (text === undefined) throw badForm('it is not UTF-8')
+  const sent = decodeText(bytes, 'utf-8')
+  if (sent === undefined) throw badForm('it is not UTF-8')
+  const text = sent.includes('+') ? sent.replaceAll('+', ' ') : sent
+  const isEncoded = text.includes('%')
 
   const fields = new Map<string, string[]>()
   let count = 0
@@ -33,7 +35,8 @@ export function parseUrlencoded(bytes: Buffer): Form {
       const equals = piece.indexOf('=')
       const name = equals < 0 ? piece : piece.slice(0, equals)
       const value = equals < 0 ? '' : piece.slice(equals + 1)
-      addField(fields, decode(name, count), decode(value, count))
+      if (isEncoded) addField(fields, decode(name, count), decode(value, count))
+      else addField(fields, name, value)
     }
     at = end + 1
   }
@@ -41,10 +44,9 @@ export function parseUrlencoded(bytes: Buffer): Form {
 }
 
 function decode(text: string, count: number): string {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
-  if (!spaced.includes('%')) return spaced
+  if (!text.includes('%')) return text
   try {
-    return decodeURIComponent(spaced)
+    return decodeURIComponent(text)
   } catch (cause) {
     throw badForm(`field ${count} has a percent-encoding that is wrong or not UTF-8`, cause)
   }

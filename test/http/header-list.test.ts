@@ -61,6 +61,20 @@ describe('HeaderList', () => {
     }
   })
 
+  it('treats names alike, however many and however long there were before', () => {
+    for (let count = 0; count < 600; count += 1) {
+      const list = new HeaderList()
+      const name = `X-${count}${'a'.repeat(count % 100)}`
+      list.set(name.toUpperCase(), 'a')
+      list.set(name, 'b')
+      assert.deepEqual([list.flat, list.get(name.toLowerCase()), list.plain], [[name, 'b'], 'b', true])
+      assert.throws(() => list.set(`${name} `, 'c'), TypeError)
+    }
+    const list = new HeaderList()
+    list.set('Trailer', 'a')
+    assert.equal(list.plain, false)
+  })
+
   it('sends the text that it has checked of a value that gives another each time', () => {
     const texts = ['good', 'bad\r\nX-Forged: 1']
     const list = new HeaderList()

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { describe, it, type TestContext } from 'node:test'
+import { fieldOf, fieldsOf, type AimedRequest } from '../../lib/http/request-fields.ts'
+import { requestText } from '../support/connection.ts'
+import { listen } from '../support/listen.ts'
+import { exchange } from '../support/raw.ts'
+import { Seeded } from '../support/seeded.ts'
+
+/** Sends requests with these fields to a plain server, and calls `look` with each. */
+async function receive(t: TestContext, requests: readonly (readonly string[])[], look: (request: AimedRequest, at: number) => void) {
+  let at = 0
+  const failures: unknown[] = []
+  const server = createServer((request, response) => {
+    try {
+      look(request, at)
+    } catch (error) {
+      failures.push(error)
+    }
+    at += 1
+    response.end()
+  })
+  const port = await listen(t, server)
+  const texts = requests.map((fields, index) => requestText('GET /', index === requests.length - 1 ? [...fields, 'Connection: close'] : fields))
+  await exchange(port, texts.join(''))
+  if (failures.length > 0) throw failures[0]
+  assert.equal(at, requests.length)
+}
+
+describe('the fields of a request', () => {
+  it('are those that Node tells, whatever their case, order and number', async (t) => {
+    const seeded = new Seeded(1)
+    const names = ['Cookie', 'X-A', 'x-a', 'X-B', 'Accept', 'ACCEPT', 'User-Agent', 'Authorization', 'Referer', 'If-Match', 'age', 'Via', '0']
+    const requests = Array.from({ length: 400 }, () =>
+      Array.from({ length: seeded.integer(6) }, () => `${seeded.pick(names)}: ${seeded.pick(['', 'a', 'a=b; c', '1, 2', '\u00e9'])}`),
+    )
+    await receive(t, requests, (request, at) => {
+      const own = fieldsOf(request)
+      assert.equal(Object.getPrototypeOf(own), null)
+      for (const name of names) assert.equal(fieldOf(request, name.toLowerCase()), request.headers[name.toLowerCase()], `${name} of ${requests[at]}`)
+      assert.deepEqual({ ...own }, { ...request.headers })
+    })
+  })
+
+  it('are plain keys: none is what every object has', async (t) => {
+    await receive(t, [['X-A: 1'], ['__proto__: a', 'Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (request, at) => {
+      const fields = fieldsOf(request)
+      const own = ['__proto__', 'constructor', 'tostring', 'set-cookie'].map((name) => [fieldOf(request, name), fields[name]])
+      const sent = at === 0 ? [undefined, undefined, undefined, undefined] : ['a', 'b', 'c', 'd=e']
+      assert.deepEqual(own, sent.map((value) => [value, value]))
+      assert.equal(fieldOf(request, 'hasOwnProperty'), undefined)
+    })
+  })
+
+  it('have the host that the target named in place of the one sent', async (t) => {
+    await receive(t, [['X-A: 1'], ['X-A: 1', 'X-A: 2']], (request, at) => {
+      request.targetHost = 'target'
+      assert.equal(fieldOf(request, 'host'), 'target')
+      assert.deepEqual({ ...fieldsOf(request) }, { host: 'target', 'x-a': at === 0 ? '1' : '1, 2', ...(at === 0 ? {} : { connection: 'close' }) })
+    })
+  })
+})
