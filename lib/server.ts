@@ -109,7 +109,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     active += 1
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
-    response.on('close', () => finish(ctx, response.writableFinished))
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
     if (response.socket === null) closeWithConnection(response, socket)
   }
 
@@ -122,7 +122,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.upgrading = { socket, head }
     ctx.lastOnConnection = true
     active += 1
-    response.on('close', () => finish(ctx, response.writableFinished))
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
     admit(ctx, targetIsPath, 'nothing')
   }
 
@@ -230,7 +230,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
    */
   function finishIfSent(ctx: Context): void {
     const { response } = ctx
-    if (response.writableEnded && response.writableLength === 0) finish(ctx, true)
+    const isSent = response.writableEnded && response.writableLength === 0
+    if (isSent && response.socket?.destroyed !== true) finish(ctx, true)
   }
 
   function release(ctx: Context): void {
@@ -292,10 +293,14 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 /** Codes of which the log has a line now and then, and not one for each request. */
 const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
-/** Whether an answer that had begun was lost with its connection. Node 20 calls it finished then. */
-function wasCut({ request, response, upgrading }: Context): boolean {
-  const isLost = request.socket.errored !== null || response.socket?.destroyed === true
-  return isLost && response.headersSent && upgrading === undefined
+/** Whether the connection was lost before the answer had left it. Node 20 calls the answer finished then. */
+function isLost({ request, response }: Context): boolean {
+  return request.socket.errored !== null || response.socket?.destroyed === true
+}
+
+/** Whether an answer that had begun was lost with its connection. */
+function wasCut(ctx: Context): boolean {
+  return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
 }
 
 function methodNotAllowed(ctx: Context, allow: string): Refusal {

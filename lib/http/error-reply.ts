@@ -84,6 +84,7 @@ const droppedFields = [
   'Expires',
   'Last-Modified',
   'Location',
+  'Trailer',
 ]
 
 function dropFields(outgoing: HeaderList, status: number, lastingCookie: string | undefined): void {

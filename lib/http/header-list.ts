@@ -1,6 +1,7 @@
 /**
  * The header fields of an answer, in the flat form that `response.writeHead` takes: name and value in turn.
  */
+import { asPropertyName } from '../property-name.ts'
 import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 
 /** What the server alone sets: by the body, and so that no answer has two of it. */
@@ -78,8 +79,9 @@ function nameOf(name: string): FieldName {
   if (known !== undefined) return known
   validateHeaderName(name)
   if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
-  const made = { lower: name.toLowerCase(), plain: !fieldsOfNode.test(name) }
-  if (names.size < mostNames && name.length <= longestName) names.set(name, made)
+  const made = { lower: asPropertyName(name.toLowerCase()), plain: !fieldsOfNode.test(name) }
+  // A text of its own: one that was cut out of another would keep all of that.
+  if (names.size < mostNames && name.length <= longestName) names.set(asPropertyName(name), made)
   return made
 }
 
@@ -89,7 +91,7 @@ function lowerOf(name: string): string {
 
 /** A value as it is sent. It is checked as a text, since an object may give another one each time. */
 function textOf(name: string, value: string | number): string {
-  const text = value === undefined || value === null ? undefined : String(value)
+  const text = value === undefined || value === null ? undefined : `${value}`
   validateHeaderValue(name, text as string) // Its type wants a string; it refuses undefined.
   return text as string
 }

@@ -28,8 +28,7 @@ export class HeaderSections {
   #typeAndLength = 'Content-Length: '
 
   /**
-   * Gives a response its header section, as `writeHead` does with `fields`, the type and the length. Nothing else may have
-   * set header fields of it.
+   * Gives a response its header section, as `writeHead` does with `fields`, the type and the length.
    * @param status 200 to 599, neither 204 nor 304
    * @param fields name and value in turn
    * @param plain whether all of `fields` are checked, and none steers the connection
@@ -38,7 +37,7 @@ export class HeaderSections {
    * @throws TypeError for a name or a value that no field may have
    */
   write(response: ServerResponse, status: number, fields: readonly string[], plain: boolean, type: string, length: number): void {
-    const isOrdinary = plain && response.shouldKeepAlive && isChecked(type)
+    const isOrdinary = plain && response.shouldKeepAlive && isChecked(type) && isUntouched(response)
     if (isOrdinary && this.#end !== '') {
       const holder = response as SectionHolder
       holder._header = this.#startOf(status, fields, type) + length + this.#end
@@ -81,6 +80,11 @@ export class HeaderSections {
       this.#end = ''
     }, 1000 - now.getMilliseconds()).unref()
   }
+}
+
+/** Whether nobody has set fields or a reason of the response itself. */
+function isUntouched(response: ServerResponse): boolean {
+  return response.getHeaderNames().length === 0 && (response.statusMessage as string | undefined) === undefined
 }
 
 /** Whether a type needs no look at its characters. */

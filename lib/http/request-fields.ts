@@ -3,7 +3,8 @@
  * in a long list for it; here one field is found in the list as it came, and the object is made with the names of the
  * requests before.
  *
- * Surprise: how several fields of one name are told as one (RFC 9110, section 5.3) is left to Node.
+ * Surprise: how several fields of one name are told as one (RFC 9110, section 5.3) is left to Node, but for those that it
+ * tells in no text: `Set-Cookie`, which belongs to answers, is a list.
  */
 import type { IncomingMessage } from 'node:http'
 import { asPropertyName } from '../property-name.ts'
@@ -26,7 +27,7 @@ export function fieldOf(request: AimedRequest, name: string): string | undefined
   for (let at = 0; at < raw.length; at += 2) {
     const candidate = raw[at] as string
     if (candidate.length !== name.length || candidate.toLowerCase() !== name) continue
-    if (found !== undefined) return request.headers[name] as string | undefined
+    if (found !== undefined) return joined(request, name) ?? found
     found = raw[at + 1]
   }
   return found
@@ -35,14 +36,11 @@ export function fieldOf(request: AimedRequest, name: string): string | undefined
 /** All fields by lower-case name: an object without prototype. */
 export function fieldsOf(request: AimedRequest): Record<string, string> {
   const raw = request.rawHeaders
-  let fields = emptyFields()
+  const fields = Object.create(null) as Record<string, string>
   for (let at = 0; at < raw.length; at += 2) {
     const name = lowerNameOf(raw[at] as string)
-    if (fields[name] !== undefined) {
-      fields = Object.assign(emptyFields(), request.headers)
-      break
-    }
-    fields[name] = raw[at + 1] as string
+    const before = fields[name]
+    fields[name] = before === undefined ? (raw[at + 1] as string) : (joined(request, name) ?? before)
   }
   if (request.targetHost !== undefined) fields['host'] = request.targetHost
   return fields
@@ -59,6 +57,9 @@ function lowerNameOf(sent: string): string {
   return kept
 }
 
-function emptyFields(): Record<string, string> {
-  return Object.create(null) as Record<string, string>
+/** What Node makes of several fields of one name; undefined for `__proto__`, which its object cannot hold. */
+function joined({ headers }: IncomingMessage, name: string): string | undefined {
+  if (!Object.hasOwn(headers, name)) return undefined
+  const told = headers[name]
+  return typeof told === 'object' ? told.join(', ') : told
 }

@@ -151,6 +151,15 @@ describe('requests that cannot be served', () => {
   })
 })
 
+describe('header fields', () => {
+  it('all count, however many fit into a header section', async (t) => {
+    const { port } = await serve(t, { '/': "async (ctx) => [ctx.headers['x-last'], ctx.headers.a?.length, await ctx.readText()].join()" })
+    const many = Array.from({ length: 2000 }, () => 'a:')
+    const answers = await exchange(port, requestText('POST /', [...many, 'X-Last: b', 'Connection: close', 'Content-Length: 3'], 'abc'))
+    assert.match(answers, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nb,3998,abc$/)
+  })
+})
+
 describe('CONNECT and Upgrade', () => {
   it('CONNECT is 405, after the answers before it', async (t) => {
     const { port, lines } = await serve(t, actions)

@@ -100,6 +100,12 @@ describe('the request in the context', () => {
         ctx.log('waits')
         ctx.response.on('close', () => setImmediate(() => { ctx.log('late ' + ctx.signal.aborted); resolve('') }))
       })`,
+      '/cut': `async (ctx) => {
+        ctx.signal.addEventListener('abort', () => ctx.log('cut and told'))
+        await null
+        ctx.request.socket.destroy()
+        return 'x'
+      }`,
       '/fine': "(ctx) => { ctx.signal.addEventListener('abort', () => ctx.log('wrong')); return 'x' }",
       '/fetch': `async (ctx) => {
         ctx.log('waits')
@@ -114,8 +120,9 @@ describe('the request in the context', () => {
       client.socket.destroy()
       await until(() => lines('access.log').length === at + 1)
     }
+    await assert.rejects(request(`${url}/cut`))
     assert.equal((await request(`${url}/fine`)).text, 'x')
-    await until(() => logged('aborted') && logged('late true'))
+    await until(() => logged('aborted') && logged('late true') && logged('cut and told'))
     assert.ok(!logged('wrong'))
     assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [], 'work given up is no error')
   })

@@ -63,6 +63,12 @@ describe('the answer to an error', () => {
     assert.match(text, /<h1>500/)
   })
 
+  it('comes also where a field made the reply one that cannot be sent', async (t) => {
+    const { url } = await serve(t, { '/': "(ctx) => { ctx.setHeader('Trailer', 'X-A'); return 'x' }" })
+    const { status, headers } = await request(url)
+    assert.deepEqual([status, headers['trailer']], [500, undefined])
+  })
+
   it('keeps cookies below 500, where the application meant the answer, and no-store always', async (t) => {
     const action = (status: number) => `(ctx) => {
       ctx.setCookie('a', 'b')

@@ -29,7 +29,7 @@ describe('HeaderList', () => {
       assert.throws(() => list.set('X-A', ['fine', value]), TypeError)
       assert.throws(() => list.append('X-A', value), TypeError)
     }
-    for (const value of [undefined, null]) assert.throws(() => list.set('X-A', value as unknown as string), TypeError)
+    for (const value of [undefined, null, Symbol('a')]) assert.throws(() => list.set('X-A', value as unknown as string), TypeError)
     assert.deepEqual(list.flat, ['X-A', 'good'])
   })
 

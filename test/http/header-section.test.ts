@@ -129,6 +129,20 @@ describe('HeaderSections', () => {
     assert.equal(timesByNode({ shouldKeepAlive: true, section: undefined }), 3)
   })
 
+  it('leaves a response to Node of which somebody has set fields or the reason', async (t) => {
+    const sections = new HeaderSections()
+    const { port, made } = await serve(t, (response, { url }) => {
+      if (url === '/field') response.setHeader('X-Raw', 'a')
+      if (url === '/reason') response.statusMessage = 'Fine'
+      return writeWith(sections, response, small)
+    })
+    const ask = async (path: string): Promise<string> =>
+      exchange(port, `GET / HTTP/1.1\r\nHost: h\r\n\r\nGET ${path} HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
+    assert.equal((await ask('/field')).match(/X-Raw: a\r\n/g)?.length, 1)
+    assert.equal((await ask('/reason')).match(/200 Fine\r\n/g)?.length, 1)
+    assert.ok(made.byNode >= 4)
+  })
+
   it('lets nothing into a section that no field may hold', async (t) => {
     const sections = new HeaderSections()
     const refused: unknown[] = []
@@ -155,6 +169,7 @@ function timesByNode({ shouldKeepAlive, section }: { readonly shouldKeepAlive: b
     const response = {
       shouldKeepAlive,
       _header: undefined as string | undefined,
+      getHeaderNames: () => [],
       writeHead: () => {
         times += 1
         response._header = section === undefined ? undefined : `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${section}\r\n`

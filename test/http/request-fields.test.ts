@@ -47,6 +47,17 @@ describe('the fields of a request', () => {
     await receive(t, requests, (request) => assert.deepEqual({ ...fieldsOf(request) }, { ...request.headers }))
   })
 
+  it('are texts, of Set-Cookie too, whatever else was sent', async (t) => {
+    const doubled = ['X-A: 1', 'X-A: 2']
+    await receive(t, [['Set-Cookie: a'], ['Set-Cookie: a', ...doubled], [...doubled, 'Set-Cookie: a', 'set-cookie: b']], (request, at) => {
+      const told = at < 2 ? 'a' : 'a, b'
+      assert.deepEqual([fieldOf(request, 'set-cookie'), fieldsOf(request)['set-cookie']], [told, told])
+    })
+    await receive(t, [['__proto__: a', '__proto__: b', ...doubled]], (request) => {
+      assert.deepEqual([fieldOf(request, '__proto__'), fieldsOf(request)['__proto__'], fieldsOf(request)['x-a']], ['a', 'a', '1, 2'])
+    })
+  })
+
   it('are plain keys: none is what every object has', async (t) => {
     await receive(t, [['X-A: 1'], ['__proto__: a', 'Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (request, at) => {
       const fields = fieldsOf(request)
