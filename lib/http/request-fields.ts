@@ -1,10 +1,9 @@
 /**
- * The header fields of a request by name. Node makes an object of all of them when one is asked for, and looks each name up
- * in a long list for it; here one field is found in the list as it came, and the object is made with the names of the
- * requests before.
+ * The header fields of a request by name, each one a text. In Node's object of them a name may be what every object has,
+ * `constructor` say, and `Set-Cookie`, which belongs to answers, is a list. Here one field is found in the list as it came, and
+ * the object has no prototype.
  *
- * Surprise: how several fields of one name are told as one (RFC 9110, section 5.3) is left to Node, but for those that it
- * tells in no text: `Set-Cookie`, which belongs to answers, is a list.
+ * Surprise: how several fields of one name are told as one (RFC 9110, section 5.3) is left to Node.
  */
 import type { IncomingMessage } from 'node:http'
 import { asPropertyName } from '../property-name.ts'
@@ -12,7 +11,7 @@ import { asPropertyName } from '../property-name.ts'
 /** A request whose target may have named the host, which then stands for the Host field (RFC 9112, section 3.2.2). */
 export type AimedRequest = IncomingMessage & { targetHost?: string | undefined }
 
-/** The lower-case forms of names as they were sent. */
+/** The lower-case forms of names as they were sent: a new text costs V8 most of a microsecond to become a property's name. */
 const lowerNames = new Map<string, string>()
 /** When there are more, all are forgotten: clients send what they like. */
 const mostNames = 256
