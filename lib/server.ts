@@ -20,6 +20,7 @@ import { label } from './http/label.ts'
 import { isBehindEnd, passOver } from './http/linger.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
+import { isLost, isSent, wasCut } from './http/sent.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
@@ -224,14 +225,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     finishIfSent(ctx)
   }
 
-  /**
-   * Most answers are with the operating system as soon as they are written: no need to wait to be told.
-   * `writableFinished` says so at once on Node 20 and 22 alone.
-   */
+  /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
   function finishIfSent(ctx: Context): void {
-    const { response } = ctx
-    const isSent = response.writableEnded && response.writableLength === 0
-    if (isSent && response.socket?.destroyed !== true) finish(ctx, true)
+    if (isSent(ctx.response)) finish(ctx, true)
   }
 
   function release(ctx: Context): void {
@@ -292,16 +288,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
 /** Codes of which the log has a line now and then, and not one for each request. */
 const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
-
-/** Whether the connection was lost before the answer had left it. Node 20 calls the answer finished then. */
-function isLost({ request, response }: Context): boolean {
-  return request.socket.errored !== null || response.socket?.destroyed === true
-}
-
-/** Whether an answer that had begun was lost with its connection. */
-function wasCut(ctx: Context): boolean {
-  return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
-}
 
 function methodNotAllowed(ctx: Context, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })

@@ -15,7 +15,6 @@ import { parseJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 import { readChunks, type Reading } from './read-chunks.ts'
-import { fieldOf } from './request-fields.ts'
 import { parseUrlencoded } from './urlencoded.ts'
 
 /** How a body is read. */
@@ -163,7 +162,7 @@ export class Body {
   }
 
   #contentType(): ValueWithParameters | undefined {
-    const header = fieldOf(this.#request, 'content-type')
+    const header = this.#request.headers['content-type']
     return header === undefined ? undefined : parseParameters(header)
   }
 
@@ -187,13 +186,13 @@ export class Body {
     if (this.#disposed) throw requestEnded()
     if (request.readableDidRead) throw new Error('Cannot read the body: other code has read from the request before')
     if (request.destroyed) throw clientClosed()
-    const encoding = fieldOf(request, 'content-encoding')?.trim().toLowerCase() ?? ''
+    const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
     if (encoding !== '' && encoding !== 'identity') {
       throw new HttpError(415, 'unsupported_encoding', 'Cannot read the body: it must have no Content-Encoding', {
         headers: { 'Accept-Encoding': 'identity' },
       })
     }
-    if (Number(fieldOf(request, 'content-length') ?? 0) > this.#options.maxBytes) throw this.#refuseSize()
+    if (Number(request.headers['content-length'] ?? 0) > this.#options.maxBytes) throw this.#refuseSize()
   }
 
   #refuseSize(): HttpError {
@@ -223,6 +222,6 @@ function unsupportedType(reason: string): HttpError {
   return new HttpError(415, 'unsupported_media_type', `Cannot read the body: ${reason}`)
 }
 
-function hasBody(request: IncomingMessage): boolean {
-  return announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
+function hasBody({ headers }: IncomingMessage): boolean {
+  return announcesBody(headers['content-length'], headers['transfer-encoding'])
 }

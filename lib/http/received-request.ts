@@ -80,12 +80,12 @@ export class ReceivedRequest {
 
   /** The request's header fields by lower-case name; an object without prototype. */
   get headers(): Record<string, string> {
-    return (this.#headers ??= fieldsOf(this.request))
+    return (this.#headers ??= fieldsOf(this.request.headers))
   }
 
   /** One header field of the request, by its lower-case name. */
   header(name: string): string | undefined {
-    return fieldOf(this.request, name)
+    return fieldOf(this.request.headers, name)
   }
 
   /** The cookies by name; an object without prototype. */

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { fieldOf, fieldsOf, type AimedRequest } from '../../lib/http/request-fields.ts'
+import { fieldOf, fieldsOf } from '../../lib/http/request-fields.ts'
 import { requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { exchange } from '../support/raw.ts'
 import { Seeded } from '../support/seeded.ts'
 
-/** Sends requests with these fields to a plain server, and calls `look` with each. */
-async function receive(t: TestContext, requests: readonly (readonly string[])[], look: (request: AimedRequest, at: number) => void) {
+/** Sends requests with these fields to a plain server, and calls `look` with what Node tells of each. */
+async function receive(t: TestContext, requests: readonly (readonly string[])[], look: (headers: IncomingHttpHeaders, at: number) => void) {
   let at = 0
   const failures: unknown[] = []
   const server = createServer((request, response) => {
     try {
-      look(request, at)
+      look(request.headers, at)
     } catch (error) {
       failures.push(error)
     }
@@ -34,45 +34,37 @@ describe('the fields of a request', () => {
     const requests = Array.from({ length: 400 }, () =>
       Array.from({ length: seeded.integer(6) }, () => `${seeded.pick(names)}: ${seeded.pick(['', 'a', 'a=b; c', '1, 2', '\u00e9'])}`),
     )
-    await receive(t, requests, (request, at) => {
-      const own = fieldsOf(request)
+    await receive(t, requests, (headers, at) => {
+      const own = fieldsOf(headers)
       assert.equal(Object.getPrototypeOf(own), null)
-      for (const name of names) assert.equal(fieldOf(request, name.toLowerCase()), request.headers[name.toLowerCase()], `${name} of ${requests[at]}`)
-      assert.deepEqual({ ...own }, { ...request.headers })
+      for (const name of names) assert.equal(fieldOf(headers, name.toLowerCase()), headers[name.toLowerCase()], `${name} of ${requests[at]}`)
+      assert.deepEqual({ ...own }, { ...headers })
     })
   })
 
   it('are told whatever names came before, many and long ones', async (t) => {
     const requests = Array.from({ length: 400 }, (_, at) => [`X-${at}: a`, `X-${'B'.repeat(at % 100)}-${at}: b`, 'X-Last: c'])
-    await receive(t, requests, (request) => assert.deepEqual({ ...fieldsOf(request) }, { ...request.headers }))
+    await receive(t, requests, (headers) => assert.deepEqual({ ...fieldsOf(headers) }, { ...headers }))
   })
 
   it('are texts, of Set-Cookie too, whatever else was sent', async (t) => {
     const doubled = ['X-A: 1', 'X-A: 2']
-    await receive(t, [['Set-Cookie: a'], ['Set-Cookie: a', ...doubled], [...doubled, 'Set-Cookie: a', 'set-cookie: b']], (request, at) => {
+    await receive(t, [['Set-Cookie: a'], ['Set-Cookie: a', ...doubled], [...doubled, 'Set-Cookie: a', 'set-cookie: b']], (headers, at) => {
       const told = at < 2 ? 'a' : 'a, b'
-      assert.deepEqual([fieldOf(request, 'set-cookie'), fieldsOf(request)['set-cookie']], [told, told])
+      assert.deepEqual([fieldOf(headers, 'set-cookie'), fieldsOf(headers)['set-cookie']], [told, told])
     })
-    await receive(t, [['__proto__: a', '__proto__: b', ...doubled]], (request) => {
-      assert.deepEqual([fieldOf(request, '__proto__'), fieldsOf(request)['__proto__'], fieldsOf(request)['x-a']], ['a', 'a', '1, 2'])
+    await receive(t, [['__proto__: a'], ['__proto__: a', '__proto__: b', ...doubled]], (headers) => {
+      assert.deepEqual([fieldOf(headers, '__proto__'), fieldsOf(headers)['__proto__']], [undefined, undefined], 'Node keeps none of that name')
     })
   })
 
   it('are plain keys: none is what every object has', async (t) => {
-    await receive(t, [['X-A: 1'], ['__proto__: a', 'Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (request, at) => {
-      const fields = fieldsOf(request)
-      const own = ['__proto__', 'constructor', 'tostring', 'set-cookie'].map((name) => [fieldOf(request, name), fields[name]])
-      const sent = at === 0 ? [undefined, undefined, undefined, undefined] : ['a', 'b', 'c', 'd=e']
+    await receive(t, [['X-A: 1'], ['Constructor: b', 'toString: c', 'Set-Cookie: d=e']], (headers, at) => {
+      const fields = fieldsOf(headers)
+      const own = ['constructor', 'tostring', 'set-cookie'].map((name) => [fieldOf(headers, name), fields[name]])
+      const sent = at === 0 ? [undefined, undefined, undefined] : ['b', 'c', 'd=e']
       assert.deepEqual(own, sent.map((value) => [value, value]))
-      assert.equal(fieldOf(request, 'hasOwnProperty'), undefined)
-    })
-  })
-
-  it('have the host that the target named in place of the one sent', async (t) => {
-    await receive(t, [['X-A: 1'], ['X-A: 1', 'X-A: 2']], (request, at) => {
-      request.targetHost = 'target'
-      assert.equal(fieldOf(request, 'host'), 'target')
-      assert.deepEqual({ ...fieldsOf(request) }, { host: 'target', 'x-a': at === 0 ? '1' : '1, 2', ...(at === 0 ? {} : { connection: 'close' }) })
+      assert.equal(fieldOf(headers, 'hasOwnProperty'), undefined)
     })
   })
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
-import { fieldOf, type AimedRequest } from '../../lib/http/request-fields.ts'
 import { toOriginForm } from '../../lib/http/target.ts'
 
 function convert(target: string, method = 'GET'): [boolean, string | undefined, string | undefined] {
-  const request = { method, url: target, rawHeaders: ['Host', 'field'] } as AimedRequest
-  return [toOriginForm(request), request.url, fieldOf(request, 'host')]
+  const request = { method, url: target, headers: { host: 'field' } } as unknown as IncomingMessage
+  return [toOriginForm(request), request.url, request.headers.host]
 }
 
 describe('toOriginForm', () => {
