@@ -54,6 +54,15 @@ export function textOfValue(what: string, value: unknown): string {
 }
 
 /**
+ * The value of a text, valid JSON, made anew each time. Most are strings in which nothing is escaped: to parse one
+ * takes V8 three times as long as to cut it out.
+ */
+export function valueOfText(text: string): unknown {
+  const isPlainString = text.startsWith('"') && text.endsWith('"') && !text.includes('\\')
+  return isPlainString ? text.slice(1, -1) : JSON.parse(text)
+}
+
+/**
  * The text of a bag of flash messages, an object.
  * @throws TypeError for what is none, and as above
  */

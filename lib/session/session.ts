@@ -10,11 +10,11 @@
 import { performance } from 'node:perf_hooks'
 import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import { checkedKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue } from './fields.ts'
+import { checkedKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue, valueOfText } from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import { SessionData } from './session-data.ts'
-import type { FieldChanges, SessionStore } from './store.ts'
+import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 
 /** What the sessions of one server share. A reload may change it while a request runs. */
 export interface SessionServices {
@@ -70,7 +70,7 @@ export class Session {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
     const text = data.get(fieldOf(checkedKey(key)))
-    return text === undefined ? fallback : JSON.parse(text)
+    return text === undefined ? fallback : valueOfText(text)
   }
 
   /**
@@ -166,15 +166,18 @@ export class Session {
       this.#opened = new SessionData()
       return
     }
-    return after(store.read(id), (found) => {
-      this.#opened = new SessionData(found?.fields)
-      if (found === undefined) return
-      this.#id = id
-      this.#came = true
-      this.#expiresAtMs = performance.now() + found.remainingMs
-      const { remainingMs } = found
-      this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
-    })
+    const found = store.read(id)
+    return found instanceof Promise ? found.then((later) => this.#openWith(id, later)) : this.#openWith(id, found)
+  }
+
+  #openWith(id: string, found: StoredSession | undefined): void {
+    this.#opened = new SessionData(found?.fields)
+    if (found === undefined) return
+    this.#id = id
+    this.#came = true
+    const { remainingMs } = found
+    this.#expiresAtMs = performance.now() + remainingMs
+    this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
   }
 
   /** The save of the request, after its chain has returned. */

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { begin, checkAnswer, requestTo } from './http/answers.ts'
 import { findNode, ownNode, type NodeProgram } from './http/nodes.ts'
+import { serverNames } from './http/options.ts'
 import { startServer } from './http/server-process.ts'
 import { workloads, type Workload } from './http/workloads.ts'
 import type { LoadRequest } from './http/wrk.ts'
@@ -55,7 +56,7 @@ installPeers('fastify', '@fastify/cookie', '@fastify/session', '@fastify/formbod
 const root = mkdtempSync(join(tmpdir(), 'svc-bench-'))
 process.once('exit', () => rmSync(root, { recursive: true, force: true }))
 const nodes = values.nodes === undefined ? [ownNode] : values.nodes.split(',').map((major) => findNode(Number(major)))
-const chosen = values.servers === undefined ? ordinary : ['bare', ...values.servers.split(',')]
+const chosen = values.servers === undefined ? ordinary : ['bare', ...serverNames(values.servers)]
 
 console.log('| workload | Node | server | instructions [lowest, highest] | bare takes |\n| --- | --- | --- | --- | --- |')
 for (const workload of asked) {

@@ -5,7 +5,8 @@ import { visit } from './session-server.ts'
 import { contents } from './store-values.ts'
 
 describe('what a session holds', () => {
-  const values: readonly unknown[] = [null, false, 0, -1.5, '', 'é😀\u0000"', [], [1, [2]], {}, { a: { b: [null] } }]
+  const texts = ['', 'Ada', '"', '""', '\\', '\\u0041', 'é😀\u0000"', 'é😀\u2028\u007f', '\ud800', ' a ', 'x'.repeat(999)]
+  const values: readonly unknown[] = [null, false, 0, -1.5, ...texts, [], [1, [2]], ['a'], {}, { a: { b: [null] } }]
   for (const value of values) {
     it(`comes back in the next request: ${JSON.stringify(value)}`, async (t) => {
       const { visitor } = await visit(t, {

@@ -32,6 +32,11 @@ test('takes names of workloads and every option', () => {
   })
 })
 
+test('takes names of servers that have a comma in them', () => {
+  const { servers } = readOptions(['--servers', 'fastify,fastify, logger,svc, session'])
+  assert.deepEqual(servers, ['fastify', 'fastify, logger', 'svc, session'])
+})
+
 test('a short run is bare and svc, json alone', () => {
   const { workloads: names, servers, rounds, connections } = readOptions(['--short', 'view', '--rounds', '20'])
   assert.deepEqual([names, servers, rounds, connections], [['json'], ['svc'], 3, [64]])
@@ -44,6 +49,8 @@ test('refuses what it does not know', () => {
     [['--seconds', '1.5'], /--seconds must be .*: it is "1.5"/],
     [['--connections', '1,,64'], /--connections must be .*: it is ""/],
     [['--nodes', 'lts'], /--nodes must be .*: it is "lts"/],
+    [['--servers', 'svc,fastly'], /There is no server "fastly": there are bare; svc; fastify; /],
+    [['--servers', 'bare, svc'], /There is no server "bare, svc"/],
     [['--fast'], /Unknown option '--fast'/],
   ]
   for (const [args, message] of rows) assert.throws(() => readOptions(args), message)

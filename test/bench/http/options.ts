@@ -30,7 +30,7 @@ Workloads: ${workloads.map(({ name }) => name).join(' ')}; all unless named
   --rounds N         rounds that alternate over the servers, 7
   --seconds N        seconds of a round, 1
   --connections N,N  connections at the same time, 1,64,1000
-  --servers A,B      these servers alone, beside bare
+  --servers A,B      these servers alone, beside bare; a name may have a comma and a space: --servers 'svc,svc, session'
   --nodes N,N        these major versions of Node, say 20,24,26; npm installs what is not there.
                      Unless --servers says otherwise bare, svc and fastify alone
   --write            writes the tables into docs/performance.md
@@ -65,7 +65,7 @@ export function readOptions(args: readonly string[]): Options {
   const { short, write, help } = values
   const options: Options = {
     workloads: positionals.length > 0 ? positionals : known,
-    servers: values.servers?.split(','),
+    servers: values.servers === undefined ? undefined : serverNames(values.servers),
     rounds: wholeNumber('--rounds', values.rounds),
     seconds: wholeNumber('--seconds', values.seconds),
     connections: values.connections.split(',').map((text) => wholeNumber('--connections', text)),
@@ -75,6 +75,19 @@ export function readOptions(args: readonly string[]): Options {
     help,
   }
   return short ? { ...options, ...shortRun } : options
+}
+
+/**
+ * Reads the names of servers, between which stands a comma without a space.
+ * @throws Error for one that no workload has
+ */
+export function serverNames(text: string): string[] {
+  const known = new Set(workloads.flatMap(({ servers }) => servers))
+  const names = text.split(/,(?! )/)
+  for (const name of names) {
+    if (!known.has(name)) throw new Error(`There is no server "${name}": there are ${[...known].join('; ')}`)
+  }
+  return names
 }
 
 function wholeNumber(option: string, text: string): number {
