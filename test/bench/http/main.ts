@@ -13,6 +13,7 @@ import { installPeers, peersFolder } from '../support/peers.ts'
 import { writeFigures } from './document.ts'
 import { measure, turnMs, type Measurement } from './measure.ts'
 import { findNode, ownNode } from './nodes.ts'
+import { otherCheckout } from './server-process.ts'
 import { readOptions, usage, type Options } from './options.ts'
 import { renderSection, toSection, type Section } from './tables.ts'
 import { comparedPackages, workloads, type Workload } from './workloads.ts'
@@ -72,11 +73,12 @@ async function measureOnNodes(workload: Workload, folder: string): Promise<Measu
   const nodes = options.nodes.length === 0 ? [ownNode] : options.nodes.map(findNode)
   const asked = options.servers ?? (options.nodes.length === 0 ? workload.servers : onEveryNode)
   const servers = workload.servers.filter((name) => name === 'bare' || asked.includes(name))
-  const { connections, rounds, seconds } = options
+  const { connections, rounds, seconds, against } = options
+  if (against !== undefined) servers.push(otherCheckout)
   const found: Measurement[] = []
   for (const node of nodes) {
     const own = join(folder, node.version)
-    found.push(...(await measure({ workload, servers, node, connections, rounds, seconds, folder: own })))
+    found.push(...(await measure({ workload, servers, node, connections, rounds, seconds, against, folder: own })))
   }
   return found
 }

@@ -51,6 +51,7 @@ export interface MeasureOptions {
   readonly connections: readonly number[]
   readonly rounds: number
   readonly seconds: number
+  readonly against: string | undefined
   /** One that is not there yet. */
   readonly folder: string
 }
@@ -75,11 +76,11 @@ const mostWarmings = 10
  * @throws Error when a server does not start or answers wrongly; LoadError
  */
 export async function measure(options: MeasureOptions): Promise<Measurement[]> {
-  const { workload, node, connections, folder } = options
+  const { workload, node, connections, folder, against } = options
   const servers: ServerProcess[] = []
   try {
     for (const [at, name] of options.servers.entries()) {
-      servers.push(await startServer(name, { node: node.program, workload, folder: join(folder, String(at)) }))
+      servers.push(await startServer(name, { node: node.program, workload, folder: join(folder, String(at)), against }))
     }
     const differences = new Map<string, string>()
     const contestants = await prepare(servers, workload, differences)

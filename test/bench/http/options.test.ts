@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { relative, resolve } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { readOptions } from './options.ts'
 import { workloads } from './workloads.ts'
 
@@ -11,6 +13,7 @@ test('measures everything on this Node unless told otherwise', () => {
     seconds: 1,
     connections: [1, 64, 1000],
     nodes: [],
+    against: undefined,
     short: false,
     write: false,
     help: false,
@@ -26,6 +29,7 @@ test('takes names of workloads and every option', () => {
     seconds: 2,
     connections: [8, 16],
     nodes: [24, 26],
+    against: undefined,
     short: false,
     write: true,
     help: false,
@@ -35,6 +39,11 @@ test('takes names of workloads and every option', () => {
 test('takes names of servers that have a comma in them', () => {
   const { servers } = readOptions(['--servers', 'fastify,fastify, logger,svc, session'])
   assert.deepEqual(servers, ['fastify', 'fastify, logger', 'svc, session'])
+})
+
+test('takes another checkout as an absolute path', () => {
+  const own = fileURLToPath(new URL('../../../', import.meta.url))
+  assert.equal(readOptions(['--against', relative('', own) || '.']).against, resolve(own))
 })
 
 test('a short run is bare and svc, json alone', () => {
@@ -51,6 +60,8 @@ test('refuses what it does not know', () => {
     [['--nodes', 'lts'], /--nodes must be .*: it is "lts"/],
     [['--servers', 'svc,fastly'], /There is no server "fastly": there are bare; svc; fastify; /],
     [['--servers', 'bare, svc'], /There is no server "bare, svc"/],
+    [['--against', 'no/such'], /--against must be the folder of a checkout: there is no no.such.bin.svc\.js/],
+    [['--against', '.', '--write'], /--against is for a look/],
     [['--fast'], /Unknown option '--fast'/],
   ]
   for (const [args, message] of rows) assert.throws(() => readOptions(args), message)

@@ -1,6 +1,8 @@
 /**
  * The words and options of `npm run bench`.
  */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { workloads } from './workloads.ts'
 
@@ -15,6 +17,8 @@ export interface Options {
   readonly connections: readonly number[]
   /** Major versions of Node to measure on beside, or instead of, the one that runs; empty: that one alone. */
   readonly nodes: readonly number[]
+  /** The folder of another checkout, whose server is measured beside this one; undefined for none. */
+  readonly against: string | undefined
   /** A short run for a build: nothing in it fails because of what it measures. */
   readonly short: boolean
   /** Whether the tables go into docs/performance.md. */
@@ -33,6 +37,7 @@ Workloads: ${workloads.map(({ name }) => name).join(' ')}; all unless named
   --servers A,B      these servers alone, beside bare; a name may have a comma and a space: --servers 'svc,svc, session'
   --nodes N,N        these major versions of Node, say 20,24,26; npm installs what is not there.
                      Unless --servers says otherwise bare, svc and fastify alone
+  --against FOLDER   beside them the server of another checkout, built where this one is: "svc, other"
   --write            writes the tables into docs/performance.md
   --short            bare and svc, json, 64 connections, 3 rounds: for a build, fails for no figure
 `
@@ -53,6 +58,7 @@ export function readOptions(args: readonly string[]): Options {
       connections: { type: 'string', default: '1,64,1000' },
       servers: { type: 'string' },
       nodes: { type: 'string', default: '' },
+      against: { type: 'string' },
       short: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -62,7 +68,11 @@ export function readOptions(args: readonly string[]): Options {
   for (const name of positionals) {
     if (!known.includes(name)) throw new Error(`There is no workload "${name}": there are ${known.join(', ')}`)
   }
-  const { short, write, help } = values
+  const { short, write, help, against } = values
+  if (against !== undefined && !existsSync(join(against, 'bin/svc.js'))) {
+    throw new Error(`--against must be the folder of a checkout: there is no ${join(against, 'bin/svc.js')}`)
+  }
+  if (against !== undefined && write) throw new Error('--against is for a look: it cannot be put into the page by --write')
   const options: Options = {
     workloads: positionals.length > 0 ? positionals : known,
     servers: values.servers === undefined ? undefined : serverNames(values.servers),
@@ -70,6 +80,7 @@ export function readOptions(args: readonly string[]): Options {
     seconds: wholeNumber('--seconds', values.seconds),
     connections: values.connections.split(',').map((text) => wholeNumber('--connections', text)),
     nodes: values.nodes === '' ? [] : values.nodes.split(',').map((text) => wholeNumber('--nodes', text)),
+    against: against === undefined ? undefined : resolve(against),
     short,
     write,
     help,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { writeApplication, writeFixture } from './application.ts'
+import { endWithThis } from './children.ts'
 import { cpuMs, residentMiB } from './process-figures.ts'
 import type { Workload } from './workloads.ts'
 
@@ -24,28 +25,40 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
+/** How a server is started. */
+export interface StartOptions {
+  /** The program of the Node to start it with. */
+  readonly node: string
+  readonly workload: Workload
+  /** One that is not there yet. */
+  readonly folder: string
+  /** The folder of the other checkout; needed for its server alone. */
+  readonly against?: string | undefined
+  /** A program, with its arguments, that runs Node; none unless given. */
+  readonly through?: readonly string[]
+}
+
 /** The cores that are used. Whatever else runs on them is measured, too. */
 export const cores = { server: 0, load: 1 } as const
+
+/** The server of another checkout. */
+export const otherCheckout = 'svc, other'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const listening = /(?:^port |listening on http:\/\/127\.0\.0\.1:)(\d+)/
 
 /**
  * Starts a server and resolves when it listens.
- * @param node the program of the Node to start it with
- * @param folder one that is not there yet
- * @param through a program, with its arguments, that runs Node; none unless given
  * @throws Error when it ends before
  */
 export async function startServer(
   name: string,
-  { node, workload, folder, through = [] }: { node: string; workload: Workload; folder: string; through?: readonly string[] },
+  { node, workload, folder, against = '', through = [] }: StartOptions,
 ): Promise<ServerProcess> {
-  const command = ['-c', String(cores.server), ...through, node, ...programOf(name, workload, folder)]
+  const command = ['-c', String(cores.server), ...through, node, ...programOf(name, workload, folder, against)]
   const env = { ...process.env, NODE_ENV: 'production' }
   const child = spawn('taskset', command, { stdio: ['ignore', 'pipe', 'inherit'], env })
-  const end = (): void => void child.kill('SIGKILL')
-  process.once('exit', end)
+  endWithThis(child)
   const ended = once(child, 'exit')
   const port = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -63,18 +76,18 @@ export async function startServer(
     cpuMs: () => cpuMs(pid),
     residentMiB: () => residentMiB(pid),
     async stop() {
-      process.off('exit', end)
-      end()
+      child.kill('SIGKILL')
       await ended
     },
   }
 }
 
 /** svc is started by its launcher, as it ships. */
-function programOf(name: string, workload: Workload, folder: string): string[] {
+function programOf(name: string, workload: Workload, folder: string, against: string): string[] {
   if (name === 'svc' || name.startsWith('svc,')) {
-    writeApplication(folder, workload, name)
-    return [join(root, 'bin/svc.js'), '--config', join(folder, 'svc.json')]
+    const isOther = name === otherCheckout
+    writeApplication(folder, workload, isOther ? 'svc' : name)
+    return [join(isOther ? against : root, 'bin/svc.js'), '--config', join(folder, 'svc.json')]
   }
   writeFixture(folder, workload)
   return [join(root, 'test/bench/http/servers', fileOf(name)), folder, name]

@@ -6,6 +6,7 @@
  */
 import { medianInterval, median, ratios } from '../support/statistics.ts'
 import type { Measurement, Sample, ServerFigures } from './measure.ts'
+import { otherCheckout } from './server-process.ts'
 
 /** What the document has below one heading. */
 export interface Section {
@@ -74,9 +75,9 @@ function figuresOf({ samples, restMiB, loadedMiB }: ServerFigures, bare: readonl
   ]
 }
 
-/** How many times the server's requests per second svc has; '' for svc itself. */
+/** How many times the server's requests per second svc has; '' for svc itself, not for that of another checkout. */
 function toSvc({ server, samples }: ServerFigures, svc: readonly Sample[] | undefined): string {
-  if (svc === undefined || server.startsWith('svc')) return ''
+  if (svc === undefined || (server.startsWith('svc') && server !== otherCheckout)) return ''
   return withInterval(ratios(listsOf(svc).rates, listsOf(samples).rates))
 }
 

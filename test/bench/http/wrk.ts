@@ -5,6 +5,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
+import { endWithThis } from './children.ts'
 
 /** A request as it is sent again and again. */
 export interface LoadRequest {
@@ -68,8 +69,6 @@ export function load(request: LoadRequest, options: LoadOptions): Promise<LoadRe
 /** Begins a load that waits at once. `seconds` is the most that it may last, with all its waiting. */
 export function startInTurns(request: LoadRequest, options: LoadOptions): LoadInTurns {
   const { child, result } = startWrk(request, options)
-  const kill = (): void => void child.kill('SIGKILL')
-  process.once('exit', kill)
   child.kill('SIGSTOP')
   return {
     go: () => void child.kill('SIGCONT'),
@@ -82,7 +81,6 @@ export function startInTurns(request: LoadRequest, options: LoadOptions): LoadIn
         return (await result).requests
       } finally {
         clearInterval(again)
-        process.off('exit', kill)
       }
     },
   }
@@ -99,6 +97,7 @@ function startWrk(
     args.push('-s', scriptFile)
   }
   const child = spawn('taskset', ['-c', String(core), 'wrk', ...args, url], { stdio: ['ignore', 'pipe', 'inherit'] })
+  endWithThis(child)
   const read = async (): Promise<LoadResult> => {
     const [report, [code]] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null]>])
     if (code !== 0) throw new LoadError(`The load on ${url} failed with ${String(code)}: ${report}`)
