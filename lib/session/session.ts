@@ -158,7 +158,7 @@ export class Session {
     this.#data().change(flashFieldOf(formId), bag === undefined ? undefined : textOfBag(formId, bag))
   }
 
-  /** Reads the session that the cookie names. Without a cookie the store is not asked. */
+  /** Reads the session that the cookie names. Without a cookie the store is not asked. `after` would make a function for each request. */
   open(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = readSessionCookie(this.#ctx, cookie)

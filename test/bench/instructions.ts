@@ -48,6 +48,7 @@ if (values.help || asked.length < positionals.length) {
   console.log(usage)
   process.exit(values.help ? 0 : 2)
 }
+const chosen = chosenServers(values.servers)
 if (spawnSync('valgrind', ['--version']).error !== undefined) {
   console.error('valgrind is missing: apt-get install valgrind')
   process.exit(1)
@@ -56,11 +57,20 @@ installPeers('fastify', '@fastify/cookie', '@fastify/session', '@fastify/formbod
 const root = mkdtempSync(join(tmpdir(), 'svc-bench-'))
 process.once('exit', () => rmSync(root, { recursive: true, force: true }))
 const nodes = values.nodes === undefined ? [ownNode] : values.nodes.split(',').map((major) => findNode(Number(major)))
-const chosen = values.servers === undefined ? ordinary : ['bare', ...serverNames(values.servers)]
 
 console.log('| workload | Node | server | instructions [lowest, highest] | bare takes |\n| --- | --- | --- | --- | --- |')
 for (const workload of asked) {
   for (const node of nodes) await countAll(workload, node)
+}
+
+function chosenServers(text: string | undefined): readonly string[] {
+  if (text === undefined) return ordinary
+  try {
+    return ['bare', ...serverNames(text)]
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
+  }
 }
 
 async function countAll(workload: Workload, node: NodeProgram): Promise<void> {
