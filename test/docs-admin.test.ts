@@ -19,15 +19,8 @@ import { temporaryFolder } from './support/temporary-folder.ts'
 
 const admin = readPage('docs/admin.md')
 const statusRows = tableBelow(admin, '### /svc-status')
-const troubleshooting = readPage('docs/troubleshooting.md')
 
 describe('docs/admin.md', () => {
-  it('has curl lines that print what stands there, up to the stop of the server', async (t) => {
-    const { app, url, folder } = await startMade(t)
-    await runCurlLines(admin, { 8080: url }, folder)
-    await app.stopped
-  })
-
   it('has a curl line for every endpoint', () => {
     const lines = admin.blocks.map((block) => block.text).join('').split('\n')
     const asked = lines.filter((line) => line.startsWith('$ curl')).map((line) => {
@@ -49,18 +42,6 @@ describe('docs/admin.md', () => {
       return [method, `\`${url}\``, auth ? 'yes' : 'no', changes[change], meaning]
     })
     assert.deepEqual(documented, expected)
-  })
-
-  it('is right about the kind of each answer', async (t) => {
-    const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
-    const types = { JSON: /^application\/json/, HTML: /^text\/html/, text: /^text\/plain/ }
-    const rows = tableBelow(admin, '## Endpoints').filter(([method]) => method === 'GET')
-    for (const [, path = '', , , kind = ''] of rows.filter((row) => row[1] !== '`/svc-stop`')) {
-      const query = path.includes('match') ? '?path=/' : ''
-      const { status, headers } = await request(url + path.slice(1, -1) + query)
-      if (kind === 'none') assert.equal(status, 302, path)
-      else assert.match(headers['content-type'] ?? '', types[kind as keyof typeof types], path)
-    }
   })
 
   it('lists the fields of the status', async (t) => {
@@ -113,30 +94,6 @@ describe('docs/admin.md', () => {
   })
 })
 
-describe('docs/troubleshooting.md', () => {
-  const texts = tableBelow(troubleshooting, '## Warnings').map(([cell = '']) => cell.slice(1, -1))
-  const rows = texts.map((text) => {
-    const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    return { text, pattern: new RegExp(`^${parts.join('[^]*')}$`) }
-  })
-
-  it('explains every warning, and none that is never given', async (t) => {
-    const warnings = [
-      ...(await warningsOfFiles(t)),
-      ...(await startApplication(t, { '.logs/svc.log/in-the-way': '' }, { app_key: '' })).app.warnings(),
-      ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
-      ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
-      ...warningsWithoutFile(t),
-      ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
-      ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
-      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer],
-    ]
-    assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
-    assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])
-    assert.ok(!rows.some(({ pattern }) => pattern.test('something that nobody says')))
-  })
-})
-
 describe('cookies of the curl lines', () => {
   it('are kept and sent, and dropped when their age is 0', async (t) => {
     const { folder, url } = await startApplication(t, {
@@ -156,65 +113,6 @@ describe('cookies of the curl lines', () => {
     assert.equal(await curl('curl -s -b jar http://localhost:8080/show', place), '{}')
   })
 })
-
-/** What a server says of keys, middleware, routes and actions that are wrong in every way. */
-async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
-  const { app } = await startMade(t, {
-    'svc.json': { server: { prot: 1 } },
-    'routes/middleware/idle.mjs': 'export default 5',
-    'routes/middleware/config.json': { load: ['idle.mjs'], setups: {}, setup: { nobody: {} } },
-    'routes/a.json': [
-      { name: 'missing', url: '/missing', action: 'missing.mjs' },
-      { name: 'view', url: '/view', action: 'missing.html' },
-      { name: 'kind', url: '/kind', action: 'a.txt' },
-      { name: 'export', url: '/export', action: 'a.mjs@other' },
-      { name: 'broken', url: '/broken', action: 'broken.mjs' },
-      { name: 'field', url: '/field', action: 'a.mjs', methods: 'GET' },
-      { name: 'method', url: '/method', action: 'a.mjs', method: 'GTE' },
-      { name: 'pattern', url: 'x', action: 'a.mjs' },
-      { name: 'middleware', url: '/z', action: 'a.mjs', middleware: 'SVC_MwSesion' },
-      { name: 'outside', url: '/outside', action: '../a.mjs' },
-      { name: 'must', url: 5, action: 'a.mjs' },
-      { name: 'view', url: '/again', action: 'a.mjs' },
-      { url: '/noname', action: 'a.mjs' },
-    ],
-    'a.mjs': 'export default () => 1',
-    'a.txt': '',
-    'broken.mjs': 'export default (',
-  })
-  return app.warnings()
-}
-
-/** Sessions that are of one process by choice. */
-const withOwnSessions = {
-  'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
-  'a.mjs': "export default () => ''",
-  'routes/middleware/config.json': { setup: { session: { store: 'memory' } } },
-}
-
-function warningsWithoutFile(t: TestContext): readonly string[] {
-  const folder = temporaryFolder()
-  const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'log.console': false }) })
-  t.after(() => app.closeLogs())
-  return app.warnings()
-}
-
-/** An application as `init` makes it, with more files; what it has already is replaced. */
-async function startMade(
-  t: TestContext,
-  files: Readonly<Record<string, unknown>> = {},
-): Promise<{ app: App; url: string; folder: string }> {
-  const folder = temporaryFolder()
-  initApplication(folder)
-  writeFiles(folder, files)
-  const app = createApp({ loaded: loadConfig(`${folder}/svc.json`, { 'server.port': 0, 'log.console': false }) })
-  t.after(async () => {
-    await app.stop()
-    app.closeLogs()
-  })
-  const { url } = await app.start()
-  return { app, url, folder }
-}
 
 /** The fields that a cell names: `a.b`, `.c` are a.b and a.c. */
 function namesOf(cell: string): string[] {

@@ -230,19 +230,6 @@ describe('docs/errors.md', () => {
       assert.equal((answer.json() as { error: string }).error, code)
     }
   })
-
-  it('is right about what is answered on the connection', async (t) => {
-    const { port, lines } = await startApplication(t, {}, { 'server.header_timeout_s': 1 })
-    const late = exchange(port, 'GET / HTTP/1.1\r\nHost: a\r\n')
-    const large = await exchange(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(17_000)}\r\n\r\n`)
-    const answers = [parseAnswer(await late), parseAnswer(large)]
-    assert.deepEqual(answers.map(({ status }) => status), Object.values(statusesOfConnection))
-    for (const { headers, body } of answers) {
-      assert.match(headers['content-type'] ?? '', /^text\/html/)
-      assert.match(body, /^<!doctype html>/)
-    }
-    assert.deepEqual(lines('access.log'), [])
-  })
 })
 
 describe('docs/architecture.md', () => {

@@ -4,7 +4,7 @@ import type { Context } from '../lib/http/context.ts'
 import { HttpError } from '../lib/http/errors.ts'
 import { BodyReply, StreamReply, textType, type ReadyReply } from '../lib/http/reply.ts'
 import { ParkedReply, type EndReason, type ParkedKind } from '../lib/pool/parked.ts'
-import { Connection, requestText } from './support/connection.ts'
+import { Connection, cutAtEnd, requestText } from './support/connection.ts'
 import type { TestApplication } from './support/application.ts'
 import { parseAnswer, type RawAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
@@ -89,6 +89,7 @@ async function serveParked(
   const key = `parked-${process.pid}-${Math.random()}`
   Reflect.set(globalThis, key, (ctx: Context) => make(ctx, source))
   t.after(() => Reflect.deleteProperty(globalThis, key))
+  cutAtEnd(t)
   const action = `(ctx) => globalThis['${key}'](ctx)`
   const app = await serve(t, { '/poll/:name': action, '/plain': '() => "plain"' }, config)
   /** Opens a connection for each poll, and waits until each waits. */

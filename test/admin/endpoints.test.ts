@@ -5,12 +5,9 @@ import { test } from 'node:test'
 import { systemRoutes } from '../../lib/admin/table.ts'
 import { traceModules } from '../../lib/log/trace.ts'
 import { serverName } from '../../lib/version.ts'
-import { request, type Answer } from '../support/request.ts'
-import { launch } from '../support/launch.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import type { Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
-import { writeFiles } from '../support/application.ts'
-import { cookieOf, credentials, greeting, nowSeconds, startPanel, type PanelServer } from './panel-server.ts'
+import { greeting, startPanel, type PanelServer } from './panel-server.ts'
 
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
@@ -92,16 +89,6 @@ test('in dev every endpoint answers everybody, with no credentials set up', asyn
     post: (path, value) => server.ask(path, { body: JSON.stringify(value) }),
   })
   isPage(await server.ask('/svc-setup'), 'name="user"', 'name="password"', 'name="password2"')
-})
-
-test('slow answers after three seconds, with the time of day', async (t) => {
-  const server = await startPanel(t, { 'admin.enabled': false })
-  const began = performance.now()
-  const answer = await server.ask('/svc-slow')
-  assert.ok(performance.now() - began >= 2990)
-  const { status, time, ...rest } = answer.json() as { status: string; time: string }
-  assert.deepEqual([answer.status, answer.headers['content-type'], status, rest], [200, json, 'ok', {}])
-  assert.match(time, /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/)
 })
 
 test('with admin.enabled false nothing is there but ping, slow and ready, signed in or not, dev or prod', async (t) => {
@@ -285,43 +272,6 @@ test('cache-clear deletes compiled views and their sources, recursively, and cou
   assert.deepEqual(left.map(({ name }) => name).sort(), ['notes.txt', 'own.prg'])
   assert.equal((await server.ask('/a')).text, 'view a', 'the RAM cache goes on')
   isJson(await server.ask('/svc-cache-clear'), { status: 'ok', deleted: 0, path })
-})
-
-test('stop answers, closes its connection, and the process ends with 0', async (t) => {
-  const folder = temporaryFolder()
-  writeFiles(folder, { 'routes/.keep': '', 'svc.json': { 'server.port': 0, app_key: 'test', ...credentials } })
-  const server = launch(t, ['start'], { cwd: folder })
-  const url = await server.listening()
-  const answer = await request(`${url}/svc-stop`, {
-    headers: { cookie: cookieOf(nowSeconds()), connection: 'keep-alive' },
-  })
-  isJson(answer, { status: 'stopping' })
-  assert.equal(answer.headers.connection, 'close')
-  assert.equal(await server.ended, 0)
-  assert.match(server.stdout(), /\[INFO \] \[server\] stop asked for by 127\.0\.0\.1\n/)
-})
-
-test('while a stop drains, ready says 503 and everything else is still served', async (t) => {
-  const folder = temporaryFolder()
-  // Long, since the test does not wait for the end: the process is killed when all has been asked.
-  const config = {
-    'server.port': 0,
-    app_key: 'test',
-    ...credentials,
-    'server.drain_delay_s': 60,
-    'server.stop_timeout_s': 120,
-  }
-  writeFiles(folder, { ...greeting, 'svc.json': config })
-  const server = launch(t, ['start'], { cwd: folder })
-  const url = await server.listening()
-  const headers = { cookie: cookieOf(nowSeconds()) }
-  isJson(await request(`${url}/svc-ready`), { status: 'ready' })
-  isJson(await request(`${url}/svc-stop`, { headers }), { status: 'stopping' })
-  const ready = await request(`${url}/svc-ready`)
-  assert.deepEqual([ready.status, ready.json()], [503, { status: 'stopping' }])
-  assert.equal((await request(`${url}/hello/bob`)).text, 'hello bob')
-  assert.equal((await request(`${url}/svc-routes/reload`, { headers })).status, 200)
-  isJson(await request(`${url}/svc-stop`, { headers }), { status: 'stopping' })
 })
 
 test('GET also serves HEAD where nothing changes, and OPTIONS says what is taken', async (t) => {

@@ -102,6 +102,7 @@ test('what waits and what is refused is in the status, the samples and the Prome
     'svc_streams_slow_total{kind="ws"}': 0,
   }
   for (const [name, value] of Object.entries(expected)) assert.equal(await sampleOf(server, name), value, name)
+  t.mock.timers.reset() // The stop looks by an interval for connections that have become idle.
 })
 
 test('evicted sessions stay counted when a reload exchanges the store', async (t) => {

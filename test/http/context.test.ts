@@ -300,6 +300,7 @@ describe('replies', () => {
     await client.send(requestText('GET /ok'))
     const answers = await client.answers(paths.length + 1)
     assert.deepEqual(answers.map(({ status }) => status), [...paths.map(() => 500), 200])
+    client.socket.destroy()
     assert.equal(lines().filter((line) => line.includes('[ERROR] [error]')).length, paths.length)
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
-import { HttpError } from '../../lib/http/errors.ts'
-import type { Form } from '../../lib/http/form.ts'
 import { maxPartHeaderBytes, maxParts, MultipartParser } from '../../lib/http/multipart.ts'
 import { MultipartForm } from '../../lib/http/multipart-form.ts'
 import { parsePartHeader } from '../../lib/http/part-header.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { assertNothingLeft, multipart } from './body-support.ts'
+import { checkDamagedForms, contentOf, cut } from './multipart-support.ts'
 
 /** The parts as header and data, put together from the events of the given chunks. */
 function parts(boundary: string, chunks: readonly Buffer[]): Array<[string, string]> {
@@ -34,33 +32,6 @@ function parts(boundary: string, chunks: readonly Buffer[]): Array<[string, stri
   }
   parser.end()
   return found
-}
-
-/** A buffer cut at random places, empty chunks among them. */
-function cut(bytes: Buffer, seeded: Seeded, longest: number): Buffer[] {
-  const chunks: Buffer[] = []
-  for (let at = 0; at < bytes.length; ) {
-    const length = seeded.integer(longest + 1)
-    chunks.push(bytes.subarray(at, at + length))
-    at += length
-  }
-  return chunks
-}
-
-async function read(boundary: string, chunks: readonly Buffer[], folder: string): Promise<Form> {
-  const upload = new MultipartForm(boundary, folder)
-  try {
-    for (const chunk of chunks) await upload.write(chunk)
-    const form = upload.end()
-    for (const file of form.files) contentOf(file)
-    return form
-  } finally {
-    await upload.discard()
-  }
-}
-
-function contentOf(file: Form['files'][number]): Buffer {
-  return file.bytes ?? readFileSync(file.path ?? '')
 }
 
 test('takes a body apart, however it is framed', () => {
@@ -252,43 +223,4 @@ test('gives the same form however the bytes are cut', async () => {
   }
 })
 
-test('throws nothing but HttpError on damaged bytes, and leaves no file', async () => {
-  const folder = temporaryFolder()
-  const seeded = new Seeded(29)
-  const field = 'Content-Disposition: form-data; name="a"'
-  const whole = multipart('b', [
-    [field, 'value'],
-    [`${field}; filename="x.txt"\r\nContent-Type: text/plain`, 'small'],
-    [`${field}; filename="y.bin"`, Buffer.alloc(70_000, 'y\r\n--')],
-    [field, 'last'],
-  ])
-  const marks = ['\r', '\n', '\r\n\r\n', '"', ';', ':', '\0', '\xff', '\\', '=']
-  const tokens = [...marks, '--b', '--b--', '\r\n--b\r\n', 'filename="']
-  let refused = 0
-  for (let round = 0; round < 1500; round += 1) {
-    let body = whole
-    for (let change = 0; change <= seeded.integer(3); change += 1) {
-      // Mostly near the framing, at either end: most of the bytes are the large file's.
-      const near = seeded.integer(300)
-      const at = seeded.integer(2) === 0 ? near : body.length - near
-      const kept = at + (seeded.integer(2) === 0 ? 0 : seeded.integer(30))
-      body = Buffer.concat([body.subarray(0, at), Buffer.from(seeded.pick(tokens), 'latin1'), body.subarray(kept)])
-    }
-    if (seeded.integer(10) === 0) body = body.subarray(0, seeded.integer(body.length))
-    const results: string[] = []
-    for (const chunks of [[body], cut(body, seeded, 3000)]) {
-      try {
-        const form = await read('b', chunks, folder)
-        results.push(JSON.stringify([[...form.entries()], form.files.map(({ filename, size }) => [filename, size])]))
-      } catch (error) {
-        assert.ok(error instanceof HttpError, String(error))
-        assert.ok(error.status === 400 || error.status === 415)
-        results.push('refused') // by which of two mistakes depends on which is seen first
-        refused += 1
-      }
-    }
-    assert.equal(results[0], results[1])
-  }
-  assertNothingLeft(folder)
-  assert.ok(refused > 500 && refused < 2900, String(refused))
-})
+test('throws nothing but HttpError on damaged bytes, and leaves no file', () => checkDamagedForms(80))

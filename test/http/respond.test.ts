@@ -159,6 +159,7 @@ describe('a body that the action did not read', () => {
       await client.send('x'.repeat(100_000) + requestText('GET /ok'))
       const [first, second] = await client.answers(2)
       assert.deepEqual([first?.status, first?.headers.connection, second?.body], [200, 'keep-alive', 'ok'], path)
+      client.socket.destroy()
     }
   })
 
@@ -178,5 +179,6 @@ describe('a body that the action did not read', () => {
     const chunked = ['Transfer-Encoding: chunked']
     await client.send(requestText('POST /read', chunked, '1\r\nx\r\n0\r\n\r\n') + requestText('POST /read', ['Content-Length: 0']))
     assert.deepEqual((await client.answers(2)).map(({ body, headers }) => [body, headers.connection]), [['x', 'keep-alive'], ['', 'keep-alive']])
+    client.socket.destroy()
   })
 })

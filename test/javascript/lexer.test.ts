@@ -175,12 +175,12 @@ function toRegExp(text: string): RegExp {
 test('takes time in proportion to the length', () => {
   const shapes = ['a ', '((((', '`${', '"\\n" ', '/* */x ', '{ } ', '\\u0061', '1_0', '/a/;', '. . ', '}}}}']
   for (const shape of shapes) {
-    const source = shape.repeat(400_000 / shape.length)
+    const source = shape.repeat(100_000 / shape.length)
     const begin = process.cpuUsage().user
     let count = 0
     for (const _token of tokensBeforeError(source)) count++
     const tookMs = (process.cpuUsage().user - begin) / 1000
     assert.ok(count > 0)
-    assert.ok(tookMs < 5000, `${JSON.stringify(shape)}: ${tookMs} ms`)
+    assert.ok(tookMs < 312, `${JSON.stringify(shape)}: ${tookMs} ms`)
   }
 })

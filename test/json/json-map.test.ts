@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonError, mapJson, nodeAt, parseJson } from '../../lib/json/json-map.ts'
 import type { JsonNode } from '../../lib/json/json-map.ts'
-import { Seeded } from '../support/seeded.ts'
+import { checkJson } from './json-map-support.ts'
 
 const mistakes: readonly [text: string, message: string][] = [
   ['', 'line 1, column 1: a value was expected, but here is the end of the text'],
@@ -76,56 +76,4 @@ test('maps every member to its place', () => {
   assert.deepEqual(parseJson(text), { a: [1, { x: 2 }], 'b\n': { c: '}' } })
 })
 
-test('takes and refuses what JSON.parse takes and refuses, but for doubled names (seeded)', () => {
-  const random = new Seeded(20_26)
-  const punctuation = ['{', '}', '[', ']', ',', ':', '"', '\\', ' ', '\n', '\u0001']
-  const parts = [...punctuation, '"a"', '"b"', '0', '-', '1.5', 'e9', 'true', 'null']
-  let taken = 0
-  for (let round = 0; round < 60_000; round++) {
-    const jumble = Array.from({ length: random.integer(8) }, () => random.pick(parts)).join('')
-    const text = round % 2 === 0 ? document(random, 0) : jumble
-    const damaged = round % 4 === 0 ? damage(random, text, parts) : text
-    const expected = attempt(() => JSON.parse(damaged))
-    const actual = attempt(() => parseJson(damaged))
-    if (actual instanceof JsonError && actual.message.includes('stands twice')) continue
-    assert.equal(actual instanceof Error, expected instanceof Error, damaged)
-    if (expected instanceof Error) continue
-    assert.deepEqual(actual, expected)
-    taken++
-  }
-  assert.ok(taken > 10_000, String(taken))
-})
-
-function document(random: Seeded, depth: number): string {
-  const space = random.pick(['', ' ', '\n  ', '\t'])
-  switch (random.integer(depth > 3 ? 4 : 6)) {
-    case 0:
-      return space + random.pick(['0', '-1', '2.50', '1e3', '-0.1E-2'])
-    case 1:
-      return random.pick(['true', 'false', 'null'])
-    case 2:
-      return `${space}${JSON.stringify(String.fromCharCode(...random.bytes(random.integer(4))))}`
-    case 3:
-      return `"${random.pick(['', '\\n', '\\u00e9', 'é', '\\"', '\u2028'])}"${space}`
-    case 4:
-      return `[${Array.from({ length: random.integer(4) }, () => document(random, depth + 1)).join(`${space},`)}]`
-    default: {
-      const member = (index: number): string => `${space}"${index}"${space}:${document(random, depth + 1)}`
-      const members = Array.from({ length: random.integer(4) }, (_, index) => member(index))
-      return `{${members.join(',')}${members.length > 0 ? space : ''}}`
-    }
-  }
-}
-
-function damage(random: Seeded, text: string, parts: readonly string[]): string {
-  const at = random.integer(text.length + 1)
-  return text.slice(0, at) + random.pick(parts) + text.slice(at + random.integer(2))
-}
-
-function attempt(act: () => unknown): unknown {
-  try {
-    return act()
-  } catch (error) {
-    return error
-  }
-}
+test('takes and refuses what JSON.parse takes and refuses, but for doubled names (seeded)', () => checkJson(5_000))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AccessEntry, AccessFormat, AccessLogOptions } from '../../lib/log/access-log.ts'
 import { accessFormats, createAccessLog } from '../../lib/log/access-log.ts'
@@ -15,7 +15,16 @@ type Change = Partial<AccessEntry> & { headers?: Record<string, string> }
 
 const now = (): number => Date.parse('2026-11-20T11:27:00.123Z')
 const start = '127.0.0.1 - - [20/Nov/2026:11:27:00 +0000] '
-process.env.TZ = 'UTC'
+const zoneOfTheMachine = process.env.TZ
+
+before(() => {
+  process.env.TZ = 'UTC'
+})
+
+after(() => {
+  if (zoneOfTheMachine === undefined) delete process.env.TZ
+  else process.env.TZ = zoneOfTheMachine
+})
 
 const rows: readonly (readonly [what: string, format: AccessFormat, change: Change, line: string])[] = [
   ['the line of the specification', 'spec', {}, `${start}"GET /x HTTP/1.1" 200`],

@@ -35,6 +35,29 @@ test('tells whether its path still leads to it', () => {
   file.close()
 })
 
+test('holds one file open, however often it is reopened', () => {
+  const open = new Set<number>()
+  const file = new LogFile(join(temporaryFolder(), 'a.log'), {
+    ...nodeFileSystem,
+    openSync: (...given) => {
+      const descriptor = nodeFileSystem.openSync(...given)
+      open.add(descriptor)
+      return descriptor
+    },
+    closeSync: (descriptor) => {
+      open.delete(descriptor)
+      nodeFileSystem.closeSync(descriptor)
+    },
+  })
+  file.open()
+  for (let count = 0; count < 3; count += 1) {
+    file.reopen()
+    assert.equal(open.size, 1)
+  }
+  file.close()
+  assert.equal(open.size, 0)
+})
+
 test('cannot be written to before it is opened', () => {
   const path = join(temporaryFolder(), 'a.log')
   const file = new LogFile(path, nodeFileSystem)

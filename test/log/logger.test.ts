@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import type { Level, LoggerOptions } from '../../lib/log/logger.ts'
 import { createLogger, levels } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -222,30 +219,6 @@ for (const [change, message] of wrongOptions) {
     assert.equal(existsSync(folder), false)
   })
 }
-
-test('goes on when nobody reads the console any more', async () => {
-  const folder = temporaryFolder()
-  const target = process.env.SVC_TEST_TARGET === 'dist' ? '../../dist/log/logger.js' : '../../lib/log/logger.ts'
-  const program = `
-    import { createLogger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, target)).href)}
-    const options = { folder: ${JSON.stringify(folder)}, file: 'svc.log', level: 'info', maxSizeMb: 1, maxFiles: 0 }
-    const logger = createLogger({ ...options, console: true, format: 'text', trace: {} })
-    process.on('exit', () => logger.close())
-    logger.module('app')('first')
-    process.stdin.once('data', () => {
-      for (let number = 0; number < 3; number += 1) setImmediate(() => logger.module('app')('unread ' + number))
-      process.stdin.destroy()
-    })`
-  const loader = 'typescript' in process.features ? [] : ['--import', 'tsx']
-  const args = [...loader, '--input-type=module', '--eval', program]
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
-  child.stdout.destroy()
-  await once(child.stdout, 'close')
-  child.stdin.end('go')
-  assert.deepEqual(await once(child, 'exit'), [0, null])
-  assert.equal(allLines(folder).filter((line) => line.includes('unread')).length, 3)
-})
 
 function revokedProxy(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})

@@ -6,9 +6,8 @@ import { Seeded } from '../support/seeded.ts'
 const percents = [1, 10, 25, 50, 75, 90, 95, 99, 99.9, 100]
 const hourMs = 3_600_000
 
-/** By nearest rank. */
-function exactPercentile(values: readonly number[], percent: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
+/** By nearest rank, of values in ascending order. */
+function exactPercentile(sorted: readonly number[], percent: number): number {
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] as number
 }
 
@@ -32,8 +31,9 @@ for (const [name, draw] of shapes) {
       const seeded = new Seeded(count)
       const values = Array.from({ length: count }, () => draw(seeded))
       const histogram = filled(values)
+      const sorted = values.toSorted((a, b) => a - b)
       for (const percent of percents) {
-        const exact = exactPercentile(values, percent)
+        const exact = exactPercentile(sorted, percent)
         const told = histogram.percentile(percent)
         const allowed = exact / 33 + 0.000_6 // the second for rounding to microseconds
         assert.ok(Math.abs(told - exact) <= allowed, `p${percent} is ${exact}, told as ${told}`)

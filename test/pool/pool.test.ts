@@ -96,15 +96,15 @@ describe('a pool', () => {
     const pool: Pool<number> = new Pool<number>({
       workers: 1,
       queueSize: 2,
-      turnMs: 300,
+      turnMs: 100,
       start: () => {
-        busyFor(310)
+        busyFor(105)
         pool.leave()
       },
     })
     assert.equal(pool.enter(0), 'started')
     for (let item = 1; item <= 100; item += 1) assert.equal(pool.enter(item), 'queued')
-    busyFor(310)
+    busyFor(105)
     assert.equal(pool.enter(101), 'refused')
     await turn()
     assert.equal(pool.waiting, 99)

@@ -1,30 +1,13 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { buildApplication } from '../../lib/application.ts'
-import { parseConfig } from '../../lib/config/load.ts'
+import { describe, it } from 'node:test'
 import { ReloadError } from '../../lib/control/commands.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import { writeFiles, type Files } from '../support/application.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import type { Files } from '../support/application.ts'
+import { makeApplication } from './application-support.ts'
 
 const route = (name: string, action = 'a.mjs'): object => ({ name, url: `/${name.replace('.', '/')}`, action })
 const action = 'export default () => "a"'
-
-/** An application that is not started; no server. */
-function makeApplication(t: Pick<TestContext, 'after'>, files: Files) {
-  const folder = temporaryFolder()
-  writeFiles(folder, files)
-  const { application, registry } = buildApplication(parseConfig({}, folder), 'a key', () => silentLogger)
-  t.after(() => application.stop())
-  return {
-    application,
-    folder,
-    names: () => registry.list().map(({ record }) => record.name),
-    write: (more: Files) => writeFiles(folder, more),
-  }
-}
 
 async function problemsOf(reload: Promise<unknown>): Promise<ReloadError['problems']> {
   try {
@@ -252,27 +235,5 @@ describe('the stop of an application', () => {
     process.emit(`${key}-go` as 'SIGUSR2') // Any name will do for an event, but the types know a few only.
     await Promise.all([refused, stopped])
     assert.deepEqual([steps, names()], [['up', 'down'], []])
-  })
-})
-
-describe('10,000 routes', () => {
-  it('are ready in a time that grows with their number alone', async (t) => {
-    const records = Array.from({ length: 10_000 }, (_, at) => ({
-      name: `area${at % 100}.route${at}`,
-      url: `/area${at % 100}/route${at}/:id`,
-      method: 'GET',
-      action: `actions/${at % 50}.mjs@run`,
-    }))
-    const files: Record<string, unknown> = {}
-    for (let at = 0; at < 50; at++) files[`actions/${at}.mjs`] = 'export const run = () => "x"'
-    for (let at = 0; at < 10; at++) files[`routes/${at}.json`] = records.slice(at * 1000, at * 1000 + 1000)
-    const { application, names } = makeApplication(t, files)
-    const before = performance.now()
-    await application.start()
-    const took = performance.now() - before
-    assert.equal(names().length, 10_000)
-    t.diagnostic(`10,000 routes ready in ${took.toFixed(0)} ms`)
-    // Some 200 ms on an idle machine. Tests share theirs, so the limit is for what grows with the square: a minute.
-    assert.ok(took < 10_000, `${took} ms`)
   })
 })

@@ -1,39 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { createModules } from '../../lib/routing/modules.ts'
-import type { ModuleNamespace } from '../../lib/routing/modules.ts'
-import { Seeded } from '../support/seeded.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-
-/** An application in a folder of its own, with the shorthands that the tests need. */
-function application(files: Readonly<Record<string, string>>) {
-  const root = temporaryFolder()
-  const write = (changed: Readonly<Record<string, string>>): void => {
-    for (const [name, content] of Object.entries(changed)) {
-      mkdirSync(dirname(join(root, name)), { recursive: true })
-      writeFileSync(join(root, name), content)
-    }
-  }
-  write({ 'package.json': '{"type": "module"}', ...files })
-  const modules = createModules({ root })
-  return {
-    root,
-    write,
-    remove: (name: string) => rmSync(join(root, name)),
-    load: (name: string) => modules.load(join(root, name)),
-    refresh: () => modules.refresh(),
-    value: async (name: string) => run(await modules.load(join(root, name))),
-  }
-}
-
-function run(namespace: ModuleNamespace): unknown {
-  assert.equal(typeof namespace['default'], 'function')
-  return (namespace['default'] as () => unknown)()
-}
+import { application, checkRenewal, run } from './modules-support.ts'
 
 const importer = `import v from './v.js'\nexport default () => v\n`
 const counter = 'let count = 0\nexport const next = () => ++count\n'
@@ -319,44 +290,7 @@ test('a refresh that cannot look fails, and forgets no change', async () => {
   assert.equal(await app.value('a.js'), 2)
 })
 
-test('after any changes, what is loaded is what is on disk, and the rest is what it was', async () => {
-  const random = new Seeded(7)
-  const app = application({})
-  const names = Array.from({ length: 8 }, (_, index) => `m${index}.${index % 3 === 2 ? 'cjs' : 'js'}`)
-  const sources = new Map<string, { value: number; imports: readonly string[] }>()
-  const change = (index: number): void => {
-    const name = names[index] ?? ''
-    // A file imports from those before it; what is CommonJS imports CommonJS alone, for Node keeps other ES modules.
-    const before = names.slice(0, index).filter((one) => name.endsWith('.js') || one.endsWith('.cjs'))
-    const imports = before.filter(() => random.integer(3) === 0)
-    const value = random.integer(1_000_000)
-    sources.set(name, { value, imports })
-    const sum = ['', ...imports.map((_, at) => `v${at}()`)].join(' + ')
-    const lines = name.endsWith('.cjs')
-      ? [...imports.map((one, at) => `const v${at} = require('./${one}')`), `module.exports = () => ${value}${sum}`]
-      : [...imports.map((one, at) => `import v${at} from './${one}'`), `export default () => ${value}${sum}`]
-    app.write({ [name]: lines.join('\n') })
-  }
-  const expected = (name: string): number => {
-    const { value, imports } = sources.get(name) ?? { value: 0, imports: [] }
-    return imports.reduce((total, one) => total + expected(one), value)
-  }
-  names.forEach((_, index) => change(index))
-  const held = new Map<string, ModuleNamespace>()
-  for (let round = 0; round < 60; round++) {
-    for (let count = random.integer(3); count > 0; count--) change(random.integer(names.length))
-    const loads = names.filter(() => random.integer(4) === 0).map((name) => app.load(name))
-    const renewed = new Set(await app.refresh())
-    await Promise.all(loads)
-    for (const name of names.filter(() => random.integer(3) > 0)) {
-      const namespace = await app.load(name)
-      assert.equal(run(namespace), expected(name), `${name} in round ${round}`)
-      if (held.has(name) && !renewed.has(name)) assert.equal(namespace, held.get(name), `${name} in round ${round}`)
-    }
-    held.clear()
-    for (const name of names) held.set(name, await app.load(name))
-  }
-})
+test('after any changes, what is loaded is what is on disk, and the rest is what it was', () => checkRenewal(15))
 
 test('TypeScript modules and what they import are renewed', async () => {
   const app = application({
@@ -372,28 +306,6 @@ test('TypeScript modules and what they import are renewed', async () => {
 
 test('refuses a root that is not absolute', () => {
   assert.throws(() => createModules({ root: 'app' }), /the root must be an absolute path: it is app/)
-})
-
-test('a process that has renewed modules ends by itself', () => {
-  const app = application({ 'a.js': 'export default () => 1\n' })
-  app.write({
-    'main.ts': `
-      import { writeFileSync } from 'node:fs'
-      import { createModules } from ${JSON.stringify(new URL('../../lib/routing/modules.ts', import.meta.url).href)}
-      const modules = createModules({ root: import.meta.dirname })
-      await modules.load(import.meta.dirname + '/a.js')
-      writeFileSync(import.meta.dirname + '/a.js', 'export default () => 22')
-      await modules.refresh()
-      console.log((await modules.load(import.meta.dirname + '/a.js')).default())`,
-  })
-  const options = process.execArgv.filter((option) => !option.startsWith('--test'))
-  const child = spawnSync(process.execPath, [...options, join(app.root, 'main.ts')], {
-    timeout: 20_000,
-    encoding: 'utf8',
-    env: { ...process.env, NODE_TEST_CONTEXT: '' },
-  })
-  assert.equal(child.stdout, '22\n', child.stderr)
-  assert.equal(child.status, 0)
 })
 
 const commonJs: readonly (readonly [title: string, source: string, exported: Readonly<Record<string, unknown>>])[] = [

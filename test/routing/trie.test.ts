@@ -4,10 +4,9 @@ import { HttpError } from '../../lib/http/errors.ts'
 import { maxSegments } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import type { Route } from '../../lib/routing/registry.ts'
-import { Seeded } from '../support/seeded.ts'
-import { referenceAllowed, referenceFind } from './reference-matcher.ts'
-import type { Answer } from './reference-matcher.ts'
+import { referenceFind } from './reference-matcher.ts'
 import { route } from './routes.ts'
+import { answerOf, checkAgainstReference } from './trie-support.ts'
 
 /** A request, then the route and the values that answer; `-` for none. */
 type Row = readonly [request: string, route: string, ...values: string[]]
@@ -149,77 +148,9 @@ test('says which parameter is wrongly encoded, with 400 bad_path_encoding', () =
   assert.deepEqual(registry.allowed('/a/%zz'), ['GET', 'HEAD', 'OPTIONS'])
 })
 
-test('gives the same match object each time for a path without parameters', () => {
-  const registry = registryOf([route('GET /a/b')])
-  assert.equal(registry.find('GET', '/a/b'), registry.find('HEAD', '/a/b/'))
-})
-
-const numbered = Array.from({ length: 30 }, (_, at) => `res${at}`)
-const manySegments = ['res', 'r', 'resource', 'res/1', 'res%', 'rés', '日本', '日木', ...numbered]
-
-/** What literals of patterns and segments of paths are taken from. */
-const alphabets: readonly {
-  readonly name: string
-  readonly count: number
-  readonly sizes: readonly number[]
-  readonly literals: readonly string[]
-  readonly segments: readonly string[]
-}[] = [
-  {
-    name: 'few segments',
-    count: 400,
-    sizes: [3, 8, 20, 60],
-    literals: ['a', 'b', 'é', 'c%2Fd', '5%25'],
-    segments: ['a', 'b', 'a', 'b', '%61', '%C3%A9', 'é', 'c%2fd', 'c', '5%25', '5%', 'zz', '', '%C3', 'ab'],
-  },
-  {
-    name: 'many segments with one beginning',
-    count: 60,
-    sizes: [20, 60, 150],
-    literals: manySegments.map(encodeURIComponent),
-    segments: [
-      ...[...manySegments, ...manySegments.map(encodeURIComponent)],
-      ...['%72es', '%72es1', 're', 'res1x', 'xres', '日', '', '%ff'],
-    ],
-  },
-]
-
-for (const { name, count, sizes, literals, segments } of alphabets) {
-  test(`agrees with the reference on random tables and paths of ${name}, while routes come and go`, () => {
-    const seeded = new Seeded(4)
-    let found = 0
-    let wrong = 0
-    for (let table = 0; table < count; table += 1) {
-      const size = seeded.pick(sizes)
-      const some = (name: string): Route<string> => route(`${someMethods(seeded)} ${somePattern(seeded, literals)}`, name)
-      const list = Array.from({ length: seeded.pick([0, size]) }, (_, at) => some(`at once ${at}`))
-      const registry = new Registry<string>()
-      registry.replaceApplication(list)
-      for (let step = 0; step < 2 * size; step += 1) {
-        if (list.length > 0 && seeded.integer(4) === 0) {
-          const [gone] = list.splice(seeded.integer(list.length), 1)
-          assert.ok(registry.remove(gone?.record.name ?? ''))
-        } else {
-          const added = some(`r${step}`)
-          list.push(added)
-          registry.add(added)
-        }
-      }
-      for (let request = 0; request < 100; request += 1) {
-        const method = seeded.pick(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'])
-        const path = somePath(seeded, segments)
-        const answer = referenceFind(list, method, path)
-        if (answer === 'bad encoding') wrong += 1
-        else if (answer !== undefined) found += 1
-        const routes = list.map(({ record }) => `${record.name}: ${record.method} ${record.url}`)
-        const told = `${method} ${path} in ${routes.join(', ')}`
-        assert.deepEqual(answerOf(registry, method, path), answer, told)
-        assert.deepEqual(registry.allowed(path), referenceAllowed(list, path), told)
-      }
-      for (const { record } of list) assert.ok(registry.remove(record.name))
-      assert.equal(registry.find('GET', somePath(seeded, segments)), undefined)
-    }
-    assert.ok(found > 25 * count && wrong > count / 4, `${found} found, ${wrong} wrong`)
+for (const [alphabet, count] of [['few segments', 30], ['many segments with one beginning', 10]] as const) {
+  test(`agrees with the reference on random tables and paths of ${alphabet}, while routes come and go`, () => {
+    checkAgainstReference(alphabet, count)
   })
 }
 
@@ -282,33 +213,4 @@ function registryOf(routes: readonly Route<string>[]): Registry<string> {
   const registry = new Registry<string>()
   for (const one of routes) registry.add(one)
   return registry
-}
-
-function answerOf(registry: Registry<string>, method: string, path: string): Answer {
-  try {
-    const match = registry.find(method, path)
-    return match === undefined ? undefined : { name: match.route.target, values: match.values }
-  } catch (error) {
-    assert.ok(error instanceof HttpError && error.code === 'bad_path_encoding')
-    return 'bad encoding'
-  }
-}
-
-function someMethods(seeded: Seeded): string {
-  return seeded.pick(['GET', 'GET', 'POST', '*', 'HEAD', 'GET,POST', 'OPTIONS', 'PUT,GET'])
-}
-
-function somePattern(seeded: Seeded, literals: readonly string[]): string {
-  const length = seeded.integer(5)
-  const some = (index: number): string => {
-    return seeded.integer(3) > 0 ? seeded.pick(literals) : seeded.pick([`:p${index}`, `:q${index}`])
-  }
-  const segments = Array.from({ length }, (_, index) => some(index))
-  if (seeded.integer(4) === 0) segments.push('*r')
-  return `/${segments.join('/')}`
-}
-
-function somePath(seeded: Seeded, segments: readonly string[]): string {
-  const parts = Array.from({ length: seeded.integer(6) }, () => seeded.pick(segments))
-  return `/${parts.join('/')}${seeded.pick(['', '', '/'])}`
 }

@@ -4,9 +4,8 @@ import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { problemOfFields } from '../../lib/session/fields.ts'
-import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { faulty, openFileStore } from './file-store-support.ts'
+import { checkDamagedFiles, damage, faulty, openFileStore } from './file-store-support.ts'
 import { changes, contents, fields, id } from './store-values.ts'
 
 const minute = 60_000
@@ -76,25 +75,7 @@ describe('a damaged session file', () => {
     assert.equal(fs.readdirSync(folder).length, 2)
   })
 
-  it('never makes a read fail, and never gives what is no session', async (t) => {
-    const { store, fileOf } = openFileStore(t)
-    await store.create(id(1), fields({ 'key:a': '1', 'flash:f': '{"x":"y"}' }), minute)
-    const good = fs.readFileSync(fileOf(id(1)))
-    const random = new Seeded(4)
-    for (let round = 0; round < 500; round++) {
-      const bytes = Buffer.from(good)
-      const at = random.integer(bytes.length)
-      const kind = random.integer(3)
-      if (kind === 0) bytes[at] = random.integer(256)
-      const content = kind === 1 ? bytes.subarray(0, at) : kind === 2 ? random.bytes(at) : bytes
-      damage(fileOf(id(1)), content)
-      for (const [name, text] of (await store.read(id(1)))?.fields ?? []) {
-        assert.deepEqual([typeof name, typeof text], ['string', 'string'])
-      }
-    }
-    damage(fileOf(id(1)), good)
-    assert.deepEqual(await contents(store, id(1)), { 'key:a': '1', 'flash:f': '{"x":"y"}' })
-  })
+  it('never makes a read fail, and never gives what is no session', (t) => checkDamagedFiles(t, 150))
 
   it('is whole again when the session is made anew', async (t) => {
     const { store, fileOf } = openFileStore(t)
@@ -172,10 +153,3 @@ describe('a disk that fails', () => {
     await assert.rejects(create, /^Error: Cannot save a session in .*ENOTDIR/)
   })
 })
-
-/** Replaces what a file holds; its times stay. */
-function damage(file: string, content: string | Uint8Array): void {
-  const { atime, mtime } = fs.statSync(file)
-  fs.writeFileSync(file, content)
-  fs.utimesSync(file, atime, mtime)
-}

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createFileStore, type SessionFiles } from '../../lib/session/file-store.ts'
 import type { Fields, SessionStore } from '../../lib/session/store.ts'
+import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { contents, fields, id } from './store-values.ts'
 
 /** A store in a folder that is not there yet. Its fields hold any text, unless the last argument says what is wrong. */
 export function openFileStore(
@@ -70,7 +72,7 @@ export function machine(t: Pick<TestContext, 'after'>): Machine {
     passedMs += ms
     calendarMs += ms
   }
-  return { folder, open, pass, jump: (ms) => void (calendarMs += ms), files: () => readdirSync(folder).length }
+  return { folder, open, pass, jump: (ms) => void (calendarMs += ms), files: () => fs.readdirSync(folder).length }
 }
 
 /** The real file system, whose calls are noted by name. */
@@ -105,4 +107,32 @@ function wrapped(before: (call: string, path: string) => void): SessionFiles {
     mkdir: through('mkdir', promises.mkdir),
     opendir: through('opendir', (path) => promises.opendir(path)),
   }
+}
+
+/** Damages the file of a session in each round: no read fails, and none gives what is no session. */
+export async function checkDamagedFiles(t: Pick<TestContext, 'after'>, rounds: number): Promise<void> {
+  const { store, fileOf } = openFileStore(t)
+  await store.create(id(1), fields({ 'key:a': '1', 'flash:f': '{"x":"y"}' }), 60_000)
+  const good = fs.readFileSync(fileOf(id(1)))
+  const random = new Seeded(4)
+  for (let round = 0; round < rounds; round++) {
+    const bytes = Buffer.from(good)
+    const at = random.integer(bytes.length)
+    const kind = random.integer(3)
+    if (kind === 0) bytes[at] = random.integer(256)
+    const content = kind === 1 ? bytes.subarray(0, at) : kind === 2 ? random.bytes(at) : bytes
+    damage(fileOf(id(1)), content)
+    for (const [name, text] of (await store.read(id(1)))?.fields ?? []) {
+      assert.deepEqual([typeof name, typeof text], ['string', 'string'])
+    }
+  }
+  damage(fileOf(id(1)), good)
+  assert.deepEqual(await contents(store, id(1)), { 'key:a': '1', 'flash:f': '{"x":"y"}' })
+}
+
+/** Replaces what a file holds; its times stay. */
+export function damage(file: string, content: string | Uint8Array): void {
+  const { atime, mtime } = fs.statSync(file)
+  fs.writeFileSync(file, content)
+  fs.utimesSync(file, atime, mtime)
 }

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { temporaryFolder } from '../support/temporary-folder.ts'
-import { until } from '../support/until.ts'
 import { openFileStore, recording } from './file-store-support.ts'
 import { testSessionStore } from './store-conformance.ts'
 import { changes, contents, fields, id } from './store-values.ts'
@@ -136,39 +131,4 @@ describe('a process that is killed', () => {
     assert.equal(await store.rename(id(1), id(3), changes({ user: '8' }), minute), true)
     assert.equal(await store.read(id(1)), undefined)
   })
-
-  it('leaves every session whole', async (t) => {
-    const folder = join(temporaryFolder(), 'sessions')
-    const program = fileURLToPath(new URL('write-sessions.ts', import.meta.url))
-    for (let round = 0; round < 3; round++) {
-      const child = spawn(process.execPath, [...process.execArgv.filter(isLoader), program, folder], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      let lines = 0
-      child.stdout.on('data', (text: Buffer) => (lines += text.toString().split('\n').length - 1))
-      await until(() => lines > 20 + round * 7 || child.exitCode !== null)
-      child.kill('SIGKILL')
-      await once(child, 'close')
-      assert.equal(child.signalCode, 'SIGKILL')
-
-      const { store, problems } = openFileStore(t, promises, folder)
-      const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
-      assert.ok(names.length >= 10)
-      for (const name of names) {
-        const { version, fields } = JSON.parse(fs.readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
-        assert.equal(version, 1)
-        const values = new Map(fields as [string, string][])
-        assert.equal(values.get('first'), values.get('last')) // both are written by each step
-        assert.equal(values.get('filling')?.length, 20_000)
-      }
-      await store.sweep()
-      assert.deepEqual(problems, [])
-      assert.equal(fs.readdirSync(folder).filter((name) => name.endsWith('.json')).length, names.length)
-    }
-  })
 })
-
-/** What loads TypeScript where Node does not. */
-function isLoader(argument: string, at: number, all: readonly string[]): boolean {
-  return argument.startsWith('--import') || all[at - 1] === '--import'
-}

@@ -22,13 +22,6 @@ function makeContext(): Context {
 }
 
 describe('SVC_MwSession', () => {
-  it('makes no promise where nobody is asynchronous', () => {
-    const ctx = makeContext()
-    const outcome = runWithSession(ctx, () => ctx.session.set('b', ctx.session.get('a')))
-    assert.equal(outcome, undefined)
-    assert.deepEqual([ctx.session.get('a'), ctx.session.get('b')], [1, 1])
-  })
-
   it('throws at once what is thrown at once', () => {
     const ctx = makeContext()
     const error = new Error('broken')

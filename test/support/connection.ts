@@ -4,6 +4,19 @@ import type { TestContext } from 'node:test'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 import { until } from './until.ts'
 
+/** The connections of each test. */
+const opened = new WeakMap<object, Connection[]>()
+
+/**
+ * Cuts the connections of a test when it ends. Call it before the server is started: what is registered first ends first,
+ * and a server that stops gives those that are idle half a second.
+ */
+export function cutAtEnd(t: Pick<TestContext, 'after'>): void {
+  const connections: Connection[] = []
+  opened.set(t, connections)
+  t.after(() => connections.forEach(({ socket }) => socket.destroy()))
+}
+
 /** A connection of a test's own to a server on this machine: what it sends and what comes back, byte by byte. */
 export class Connection {
   readonly socket: Socket
@@ -15,7 +28,9 @@ export class Connection {
     this.socket = connect({ port, host: '127.0.0.1', ...options })
     this.socket.on('data', (chunk: Buffer) => (this.received += chunk.toString('latin1')))
     this.socket.on('error', () => {}) // A cut shows in what came, and in `closed`.
-    t.after(() => this.socket.destroy())
+    const connections = opened.get(t)
+    if (connections === undefined) t.after(() => this.socket.destroy())
+    else connections.push(this)
   }
 
   /** Sends bytes; resolves when the kernel has them. */

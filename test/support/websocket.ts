@@ -7,7 +7,7 @@ import type { Middleware } from '../../lib/middleware/compose.ts'
 import type { WebSocketHandlers } from '../../lib/websocket/connection.ts'
 import { clientFrame, takeFrame, type FrameFields, type ReceivedFrame } from '../websocket/frames.ts'
 import { startApplication, type Files, type TestApplication } from './application.ts'
-import { Connection, requestText } from './connection.ts'
+import { Connection, cutAtEnd, requestText } from './connection.ts'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 
 /** What a route is made of. */
@@ -40,6 +40,7 @@ export async function serveRoutes(
   const key = `websocket-${process.pid}-${Math.random()}`
   Reflect.set(globalThis, key, { parts, middleware })
   t.after(() => Reflect.deleteProperty(globalThis, key))
+  cutAtEnd(t)
   const modules = parts.map(({ handlers, action }, at): [string, string] => {
     const given = `globalThis['${key}'].parts[${at}]`
     const socket = handlers === undefined ? '' : `export const websocket = ${given}.handlers\n`

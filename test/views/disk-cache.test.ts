@@ -1,31 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import type { ViewsOptions } from '../../lib/views/cache.ts'
-import { Seeded } from '../support/seeded.ts'
+import { checkChangedBytes, fill, page } from './disk-cache-support.ts'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
-import type { Files } from './make-views.ts'
-
-const files: Files = {
-  'sub/v.html': "{{ title }}\n@view 'i.html'\n",
-  'i.html': 'i {{ title }}\n',
-}
-const page = 'T\ni T\n'
-
-/** Writes the files, fills the disk cache, and gives what a later process needs. */
-function fill(options: Partial<ViewsOptions> = {}) {
-  const first = makeViews(files, { disk: true, ...options })
-  assert.equal(first.views.render('sub/v.html', { title: 'T' }, {}), page)
-  assert.deepEqual([first.views.hits, first.views.misses, first.problems], [0, 1, []])
-  const entry = join(first.root, '.cached/views/sub/v.hrb')
-  const later = (more: Partial<ViewsOptions> = {}) =>
-    makeViews({}, { disk: true, root: first.root, ...options, ...more })
-  return { root: first.root, entry, later }
-}
 
 test('takes a compiled view from disk in a later process', () => {
   const { later } = fill()
@@ -152,18 +130,7 @@ test('uses no entry that another user may write', () => {
   assert.equal(statSync(entry).mode & 0o777, 0o600)
 })
 
-test('survives each single byte changed at random', () => {
-  const { entry, later } = fill()
-  const before = readFileSync(entry)
-  const seeded = new Seeded(7)
-  for (let round = 0; round < 200; round++) {
-    const damaged = Buffer.from(before)
-    const at = seeded.integer(damaged.length)
-    damaged[at] = (damaged[at] ?? 0) ^ (1 + seeded.integer(255))
-    writeFileSync(entry, damaged)
-    assert.equal(later({ ram: false }).views.render('sub/v.html', { title: 'T' }, {}), page)
-  }
-})
+test('survives each single byte changed at random', () => checkChangedBytes(60))
 
 test('says once that the folder cannot be written, and renders', () => {
   const { views, root, problems } = makeViews({ 'a.html': 'a', 'b.html': 'b', '.cached': 'a file' }, { disk: true })
@@ -223,14 +190,4 @@ test('tells what it could not clear', () => {
   asOrdinaryUser(() => assert.deepEqual(views.clear(), { deleted: 0, path: folder }))
   chmodSync(join(folder, 'sub'), 0o700)
   assert.match(problems.join(), /^Cannot delete compiled views in .*\/sub: EACCES/)
-})
-
-test('gives whole entries to readers while several processes write', async () => {
-  const { root } = fill()
-  const worker = fileURLToPath(new URL('./write-entries.ts', import.meta.url))
-  const run = promisify(execFile)
-  const workers = [1, 2, 3].map(() => run(process.execPath, [...process.execArgv, worker, root]))
-  for (const { stdout } of await Promise.all(workers)) assert.equal(stdout, 'problems: 0, wrong pages: 0\n')
-  const leftovers = readdirSync(join(root, '.cached/views/sub')).filter((name) => name.endsWith('.tmp'))
-  assert.deepEqual(leftovers, [])
 })

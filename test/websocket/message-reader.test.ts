@@ -170,11 +170,11 @@ test('hands a long binary message out without a copy and a short one without wha
   assert.equal(long.buffer === chunk.buffer, true)
 })
 
-test('takes 100,000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
+test('takes 10,000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
   const random = new Seeded(20_240_917)
   const maxMessageBytes = 64
   const ends = new Map<string, number>()
-  for (let round = 0; round < 100_000; round += 1) {
+  for (let round = 0; round < 10_000; round += 1) {
     const bytes = randomBytes(random)
     const whole = read([bytes], maxMessageBytes)
     const places = Array.from({ length: random.integer(6) }, () => random.integer(bytes.length + 1))
@@ -188,7 +188,7 @@ test('takes 100,000 seeded inputs: no other error, no more memory than the limit
     ends.set(kind, (ends.get(kind) ?? 0) + 1)
   }
   for (const kind of ['text', 'binary', '9', 'closed', 'failed 1002', 'failed 1007', 'failed 1009']) {
-    assert.ok((ends.get(kind) ?? 0) > 100, `${kind}: ${ends.get(kind) ?? 0}`)
+    assert.ok((ends.get(kind) ?? 0) > 10, `${kind}: ${ends.get(kind) ?? 0}`)
   }
 })
 

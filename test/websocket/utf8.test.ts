@@ -85,7 +85,7 @@ for (const [hex, what, valid] of rows) {
 test('fails with the very byte that spoils a text', () => {
   const random = new Seeded(3)
   const leads = [...Buffer.from('417f8090a0bfc1c2dfe0e1edeff0f1f4f5ff', 'hex')]
-  for (let round = 0; round < 20_000; round += 1) {
+  for (let round = 0; round < 4000; round += 1) {
     const bytes = Buffer.from(Array.from({ length: 1 + random.integer(6) }, () => random.pick(leads)))
     const cuts = Array.from(bytes, (_, at) => at + 1)
     const good = goodBytes(bytes)

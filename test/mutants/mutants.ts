@@ -1,0 +1,399 @@
+// Sixty small faults, spread over all rooms: each is one that a change could bring in unseen. `main.ts` puts them into a
+// copy of the project one by one, and looks whether a test fails.
+
+/** One fault. */
+export interface Mutant {
+  /** The file, below `lib/`. */
+  readonly file: string
+  /** The text that it replaces. It stands in the file once. */
+  readonly find: string
+  readonly replace: string
+  /** What no longer holds with it. */
+  readonly breaks: string
+  /** The tests to run first, as `test/run.js` takes them; those of the file's own room unless given. */
+  readonly tests?: readonly string[]
+}
+
+export const mutants: readonly Mutant[] = [
+  // Admin
+  {
+    file: 'admin/cookie.ts',
+    find: 'ageSeconds <= rules.lifetimeMinutes * 60',
+    replace: 'ageSeconds < rules.lifetimeMinutes * 60',
+    breaks: 'a cookie exactly as old as the lifetime is accepted',
+  },
+  {
+    file: 'admin/guard.ts',
+    find: "if (ctx.method === 'POST' || row.change === 'always') return true",
+    replace: "if (row.change === 'always') return true",
+    breaks: 'a POST from another site is refused on every admin path',
+  },
+  {
+    file: 'admin/next-path.ts',
+    find: 'return /^\\/(?![/\\\\])/.test(text)',
+    replace: 'return /^\\/(?!\\/)/.test(text)',
+    breaks: '`next` never leads to another host by a backslash',
+  },
+  {
+    file: 'admin/throttle.ts',
+    find: '.length <= freeFailures) return 0',
+    replace: '.length < freeFailures) return 0',
+    breaks: 'the first ten failed sign-ins of a minute are answered at once',
+  },
+  {
+    file: 'admin/throttle.ts',
+    find: '        waiting -= 1',
+    replace: '        waiting -= 0',
+    breaks: 'the fifty delayed answers are those that wait now, not those that ever did',
+  },
+  // Tokens
+  {
+    file: 'csrf/check.ts',
+    find: "if (values.length > 1) return 'malformed'",
+    replace: '',
+    breaks: 'a form with two tokens is refused',
+  },
+  {
+    file: 'csrf/token.ts',
+    find: 'ageSeconds > lapseS ||',
+    replace: 'ageSeconds >= lapseS ||',
+    breaks: 'a token exactly as old as the lapse is valid',
+  },
+  {
+    file: 'resource-id/token.ts',
+    find: "bytes.toString('base64') !== payload || ",
+    replace: '',
+    breaks: 'another encoding of the same bytes is refused',
+  },
+  {
+    file: 'resource-id/token.ts',
+    find: "text.lastIndexOf('|')",
+    replace: "text.indexOf('|')",
+    breaks: 'an id may hold |',
+  },
+  {
+    file: 'tokens/signature.ts',
+    find: 'sign: (text) => hmac(first, text)',
+    replace: 'sign: (text) => hmac(verifying[verifying.length - 1] as KeyObject, text)',
+    breaks: 'earlier keys verify and never sign',
+    tests: ['test/csrf/', 'test/resource-id/'],
+  },
+  // Sessions and flash
+  {
+    file: 'session/memory-store.ts',
+    find: 'if (entry === undefined) return undefined\n    this.#moveToEnd(entry)',
+    replace: 'if (entry === undefined) return undefined',
+    breaks: 'the session dropped at the bound is the one that nobody has used for longest',
+  },
+  {
+    file: 'session/session-data.ts',
+    find: 'if (this.#changed?.get(field) === text) this.#unsaved',
+    replace: 'this.#unsaved',
+    breaks: 'what is set while a save is under way is saved too',
+  },
+  {
+    file: 'session/cookie.ts',
+    find: 'maxAgeS === undefined ? {} : { maxAge: maxAgeS })\n  keepPrivate(ctx)',
+    replace: 'maxAgeS === undefined ? {} : { maxAge: maxAgeS })',
+    breaks: 'an answer with a session cookie says Cache-Control: private',
+  },
+  {
+    file: 'flash/bag.ts',
+    find: 'Object.keys(bag).length === 0 ? undefined : bag',
+    replace: 'bag',
+    breaks: 'an empty bag is removed from the session',
+  },
+  // HTTP
+  {
+    file: 'http/origin.ts',
+    find: "if (site === 'same-origin' || site === 'none') return 'same'",
+    replace: "if (site === 'same-origin' || site === 'same-site' || site === 'none') return 'same'",
+    breaks: 'a request of a sibling site counts as one from elsewhere',
+  },
+  {
+    file: 'http/client-address.ts',
+    find: '    if (!isListed(proxies, ip)) break\n',
+    replace: '',
+    breaks: 'the client is the right-most address that is not trusted',
+  },
+  {
+    file: 'http/cookie.ts',
+    find: "if (sameSite === 'None' && !secure)",
+    replace: "if (sameSite === 'None' && secure)",
+    breaks: 'SameSite=None needs Secure',
+  },
+  {
+    file: 'http/static-path.ts',
+    find: 'const refusedPart = /\\/\\.|\\/\\/|\\\\/',
+    replace: 'const refusedPart = /\\/\\.\\.|\\/\\/|\\\\/',
+    breaks: 'files whose name begins with a dot are not served',
+  },
+  {
+    file: 'http/conditional.ts',
+    find: 'return start >= size ?',
+    replace: 'return start > size ?',
+    breaks: 'a range that begins at the end of the file is 416',
+  },
+  {
+    file: 'http/multipart.ts',
+    find: 'if (this.#parts > maxParts)',
+    replace: 'if (this.#parts >= maxParts)',
+    breaks: 'a form of a thousand parts is taken',
+  },
+  {
+    file: 'http/escape-html.ts',
+    find: "return '&#39;'",
+    replace: "return ''",
+    breaks: "' is escaped for HTML",
+  },
+  {
+    file: 'http/connections.ts',
+    find: "if (parser?.incoming?.complete !== false) return void socket.destroy()",
+    replace: 'return void socket.destroy()',
+    breaks: 'at a stop a connection in the midst of a body gets its answer whole before it is closed',
+    tests: ['test/http/connections', 'test/stop'],
+  },
+  {
+    file: 'http/respond.ts',
+    find: 'write(ctx, status, varied, type, body, length)',
+    replace: 'write(ctx, status, fields, type, body, length)',
+    breaks: 'an answer that could have been compressed says Vary: Accept-Encoding',
+  },
+  {
+    file: 'http/body.ts',
+    find: 'if (this.#received > this.#options.maxBytes)',
+    replace: 'if (this.#received >= this.#options.maxBytes)',
+    breaks: 'a body of exactly the limit is taken',
+  },
+  {
+    file: 'http/address-limit.ts',
+    find: 'if (before >= most) {',
+    replace: 'if (before > most) {',
+    breaks: 'an address has at most as many connections as it may',
+  },
+  {
+    file: 'http/header-list.ts',
+    find: '    this.#remove(known.lower)\n',
+    replace: '',
+    breaks: 'a field that is set again stands once',
+  },
+  // Pools
+  {
+    file: 'pool/pool.ts',
+    find: 'if (this.#places.taken < this.#places.size ||',
+    replace: 'if (this.#places.taken <= this.#places.size ||',
+    breaks: 'a queue takes no more than its size',
+  },
+  {
+    file: 'pool/rest-pool.ts',
+    find: "    else if (state === 'queued') this.#pools[kind].forget(parked)\n",
+    replace: '',
+    breaks: 'a client that leaves the queue frees its place',
+  },
+  {
+    file: 'pool/deadlines.ts',
+    find: 'right.deadlineAt < child.deadlineAt',
+    replace: 'right.deadlineAt > child.deadlineAt',
+    breaks: 'deadlines run out in their order',
+  },
+  // Events
+  {
+    file: 'events/local-broker.ts',
+    find: 'const gap = newer < 0 || newer > events.length',
+    replace: 'const gap = newer > events.length',
+    breaks: 'a cursor ahead of the ring is told of a gap',
+  },
+  {
+    file: 'events/queue.ts',
+    find: '!this.#handToFirst(event)).reverse() as QueueEvent[]',
+    replace: '!this.#handToFirst(event)) as QueueEvent[]',
+    breaks: 'events that nobody took go back in their order',
+  },
+  {
+    file: 'events/wait-list.ts',
+    find: '    else next.previous = previous\n',
+    replace: '',
+    breaks: 'whoever leaves the middle of the list breaks it for nobody',
+  },
+  {
+    file: 'events/sse.ts',
+    find: 'StreamReply | undefined {\n    this.#channel.leaveStream(this)',
+    replace: 'StreamReply | undefined {',
+    breaks: 'a stream that has ended hears no more events',
+  },
+  // Routes
+  {
+    file: 'routing/trie.ts',
+    find: 'method, path, next)\n      if (match !== undefined) return match',
+    replace: 'method, path, next)\n      return match',
+    breaks: 'a look-up comes back from a literal that leads nowhere',
+  },
+  {
+    file: 'routing/trie.ts',
+    find: '    if (end === start) return takeRest(bounds, node, method, path, start)\n',
+    replace: '',
+    breaks: 'an empty segment is no parameter',
+  },
+  {
+    file: 'routing/registry.ts',
+    find: 'this.#table = new Table([...kept, ...routes])',
+    replace: 'this.#table = new Table([...routes, ...kept])',
+    breaks: 'a system route answers before one of the application with its pattern',
+  },
+  {
+    file: 'routing/run-time-routes.ts',
+    find: '    if (persist) persistRoute(routesFolder, parsed.record)\n    registry.add(route)\n',
+    replace: '    registry.add(route)\n    if (persist) persistRoute(routesFolder, parsed.record)\n',
+    breaks: 'a route that could not be written to its file is not registered',
+  },
+  {
+    file: 'routing/module-graph.ts',
+    find: 'for (const importer of importers.get(file) ?? []) changed.add(importer)',
+    replace: 'importers.get(file)',
+    breaks: 'a module is loaded anew when one that it imports has changed',
+  },
+  // Middleware, JWT
+  {
+    file: 'middleware/compose.ts',
+    find: 'return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))',
+    replace: 'return Promise.resolve(outcome)',
+    breaks: 'a middleware that does not await next() returns before what is below it',
+  },
+  {
+    file: 'jwt/claims.ts',
+    find: 'if (nowS >= exp + rules.leewayS)',
+    replace: 'if (nowS > exp + rules.leewayS)',
+    breaks: 'a token has expired in the very second that exp names',
+  },
+  // Logs
+  {
+    file: 'log/rotating-file.ts',
+    find: '.slice(0, -maxFiles))',
+    replace: '.slice(0, -maxFiles - 1))',
+    breaks: 'no more rotated files stay than max_files',
+  },
+  {
+    file: 'log/line.ts',
+    find: 'const controls = /[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]/',
+    replace: 'const controls = /[\\x00-\\x1f\\x7f-\\x9f]/',
+    breaks: 'line separators of Unicode cannot forge a line',
+  },
+  {
+    file: 'log/appender.ts',
+    find: 'if (this.#closed) return\n    this.flush()\n    const held',
+    replace: 'if (this.#closed) return\n    const held',
+    breaks: 'what is held is written before the log is closed',
+  },
+  {
+    file: 'log/log-file.ts',
+    find: '    const fd = this.#openFile()\n    this.close()\n',
+    replace: '    const fd = this.#openFile()\n',
+    breaks: 'a log that is reopened closes the file that it had',
+  },
+  // Metrics
+  {
+    file: 'metrics/histogram.ts',
+    find: 'const rank = Math.ceil((percent / 100) * this.#count)',
+    replace: 'const rank = Math.floor((percent / 100) * this.#count)',
+    breaks: 'a percentile is that of the nearest rank',
+  },
+  {
+    file: 'metrics/exposition.ts',
+    find: `.replaceAll('"', '\\\\"')`,
+    replace: '',
+    breaks: 'a quote in a route name is escaped for Prometheus',
+  },
+  // Views
+  {
+    file: 'views/cache.ts',
+    find: '    for (const path of kept.absent) if (stampOf(path) !== undefined) return false\n',
+    replace: '',
+    breaks: 'a view that appears where it is looked for first is taken from then on',
+  },
+  {
+    file: 'views/parse.ts',
+    find: '    if (block.hasElse) this.#fail(',
+    replace: '    if (false) this.#fail(',
+    breaks: 'a second @else is an error that names its line',
+  },
+  // WebSockets
+  {
+    file: 'websocket/message-reader.ts',
+    find: '    if (isText && this.#checked < this.#length) throw notUtf8()\n',
+    replace: '',
+    breaks: 'a text that ends within a character is refused with 1007',
+  },
+  {
+    file: 'websocket/outbox.ts',
+    find: 'length: number): void {\n    this.#handOver()\n    this.#pending += 1',
+    replace: 'length: number): void {\n    this.#pending += 1',
+    breaks: 'messages arrive in the order in which they were sent',
+  },
+  // Files
+  {
+    file: 'storage/edit-file.ts',
+    find: '    steps.fsyncSync(descriptor)\n',
+    replace: '',
+    breaks: 'what is written back is on the disk before it is renamed',
+  },
+  {
+    file: 'json/json-map.ts',
+    find: 'if (depth > maxDepth)',
+    replace: 'if (depth >= maxDepth)',
+    breaks: 'JSON may be nested a hundred deep',
+  },
+  {
+    file: 'config/value.ts',
+    find: 'return value < row.min || value > row.max ?',
+    replace: 'return value <= row.min || value > row.max ?',
+    breaks: 'a key takes its smallest value',
+  },
+  // Several processes and machines
+  {
+    file: 'cluster/peer.ts',
+    find: '    for (const { reject } of this.#waiting.values()) reject(disconnected())\n',
+    replace: '',
+    breaks: 'a call whose other side has ended is rejected',
+  },
+  {
+    file: 'redis/resp.ts',
+    find: 'if (this.#open.length > this.#limits.maxDepth)',
+    replace: 'if (this.#open.length >= this.#limits.maxDepth)',
+    breaks: 'a reply of Redis may be nested as deep as the limit',
+  },
+  {
+    file: 'nodes/edits.ts',
+    find: 'entry.lasts !== true && entry.hides !== true',
+    replace: 'entry.lasts !== true',
+    breaks: 'a node that comes later does not bring back a route that was deleted',
+    tests: ['test/nodes/', 'external/redis-nodes'],
+  },
+  // Start and stop
+  {
+    file: 'systemd/listen-fds.ts',
+    find: 'if (forPid !== String(pid)) {',
+    replace: 'if (forPid === undefined) {',
+    breaks: 'a socket that was passed to another process is not used',
+  },
+  {
+    file: 'listener.ts',
+    find: 'for (const socket of idle) if (idleBefore.has(socket)) retire(socket)',
+    replace: 'for (const socket of idle) retire(socket)',
+    breaks: 'at a stop a connection that has just become idle is given its time',
+    tests: ['test/listener', 'test/stop'],
+  },
+  {
+    file: 'server.ts',
+    find: '    if (pool.waiting > 0) pool.forget(ctx)\n',
+    replace: '',
+    breaks: 'a request whose client has left gives up its place in the queue',
+    tests: ['test/server'],
+  },
+  {
+    file: 'stop.ts',
+    find: '    requests.drain()\n',
+    replace: '',
+    breaks: 'at a stop answers say Connection: close and waits end',
+    tests: ['test/stop'],
+  },
+]

@@ -1,0 +1,27 @@
+// What the tests of route records share: the rules that they are parsed by, and the seeded check of any JSON values.
+import assert from 'node:assert/strict'
+import { parseRecord } from '../../lib/routing/record.ts'
+import { Seeded } from '../support/seeded.ts'
+
+const known = ['SVC_MwSession', 'SVC_MwCsrf', 'audit']
+export const rules = {
+  root: '/srv/app',
+  middlewareKnown: (name: string) => known.includes(name),
+  middlewareNames: () => known,
+}
+
+/** Parses any JSON values: each is a record or has problems. */
+export function checkAnyRecords(rounds: number): void {
+  const seeded = new Seeded(5)
+  const fields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', '__proto__', 'x']
+  const values = ['', 'a', '/a', '/:x', '../x', 'svc.a', 'GET', '*', ',', '\0', '%', '@', null, 0, true, [], {}]
+  let records = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const pairs = Array.from({ length: 3 + seeded.integer(6) }, () => [seeded.pick(fields), seeded.pick(values)])
+    const value: unknown = Object.fromEntries(pairs)
+    const parsed = parseRecord(value, rules)
+    if ('record' in parsed) records += 1
+    else assert.ok(parsed.problems.length > 0, JSON.stringify(value))
+  }
+  assert.ok(records > rounds / 4_000, String(records))
+}

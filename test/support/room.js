@@ -1,0 +1,34 @@
+// Runs the test files of one room in this process: starting a process costs more than most files.
+// Each file stands in a suite of its own, so that a hook at the top of a file is that file's alone.
+import { AsyncResource } from 'node:async_hooks'
+import { rmSync, writeFileSync } from 'node:fs'
+import { before, describe } from 'node:test'
+import { pathToFileURL } from 'node:url'
+
+/**
+ * Runs test files one after the other.
+ *
+ * @param {readonly string[]} files paths from the working directory
+ * @param {{ noteFile: string, timeoutMs: number }} options `noteFile`: holds the path of the file that is being run, and is
+ *   removed at the end, so that a process which was ended from outside leaves the name of the file that hung. `timeoutMs`:
+ *   the longest that one file, and so one test, may take
+ */
+export function runRoom(files, { noteFile, timeoutMs }) {
+  const note = (file) => writeFileSync(noteFile, file)
+  let earlier = Promise.resolve()
+  for (const file of files) {
+    describe(file, { timeout: timeoutMs }, () => {
+      before(() => note(file))
+      const load = AsyncResource.bind(() => import(pathToFileURL(file).href))
+      const loaded = earlier.then(() => {
+        note(file)
+        return load()
+      })
+      earlier = loaded.catch(() => {}) // The suite reports it.
+      return loaded
+    })
+  }
+  process.on('exit', (status) => {
+    if (status !== 13) rmSync(noteFile, { force: true }) // 13: something is awaited that never comes.
+  })
+}
