@@ -59,7 +59,7 @@ function runTests() {
   try {
     const entries = groupsOf(files).map(([name, group]) => entryOf(folder, name, group))
     // This reporter names what failed once more at the end, with its place, whatever the Node and wherever it prints to.
-    const settings = ['--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-timeout=600000', '--test-reporter=spec']
+    const settings = ['--test', `--test-concurrency=${alone ? 1 : 4}`, '--test-reporter=spec']
     const command = [...loader, ...target, ...settings, ...entries]
     const limits = ['--check-coverage', '--lines=99', '--branches=97', '--functions=0', '--statements=0']
     const report = ['--include=lib/**/*.ts', '--reporter=text', '--reporter=html', ...limits]
@@ -96,7 +96,7 @@ function entryOf(folder, name, group) {
   const notes = join(folder, 'running')
   mkdirSync(notes, { recursive: true })
   const room = pathToFileURL(join(root, 'test/support/room.js')).href
-  const options = { noteFile: join(notes, base), timeoutMs }
+  const options = { noteFile: join(notes, base), timeoutMs, roomTimeoutMs: 5 * timeoutMs }
   const path = join(folder, `${base}.mjs`)
   writeFileSync(path, `import { runRoom } from ${JSON.stringify(room)}\nrunRoom(${JSON.stringify(group)}, ${JSON.stringify(options)})\n`)
   return path

@@ -4,16 +4,19 @@ import { AsyncResource } from 'node:async_hooks'
 import { rmSync, writeFileSync } from 'node:fs'
 import { before, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
 
 /**
  * Runs test files one after the other.
  *
  * @param {readonly string[]} files paths from the working directory
- * @param {{ noteFile: string, timeoutMs: number }} options `noteFile`: holds the path of the file that is being run, and is
+ * @param {{ noteFile: string, timeoutMs: number, roomTimeoutMs: number }} options `noteFile`: holds the path of the file that is being run, and is
  *   removed at the end, so that a process which was ended from outside leaves the name of the file that hung. `timeoutMs`:
- *   the longest that one file, and so one test, may take
+ *   the longest that one file, and so one test, may take. `roomTimeoutMs`: after which the process is killed
  */
-export function runRoom(files, { noteFile, timeoutMs }) {
+export function runRoom(files, { noteFile, timeoutMs, roomTimeoutMs }) {
+  // A loop without an end blocks every timer and signal handler of this thread, but not those of another.
+  new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${roomTimeoutMs})`, { eval: true }).unref()
   const note = (file) => writeFileSync(noteFile, file)
   let earlier = Promise.resolve()
   for (const file of files) {
