@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { chooseAppKey, publishedInsecureAppKey } from '../lib/app-key.ts'
-import { createApp } from '../lib/app.ts'
-import { ConfigError, loadConfig, parseConfig } from '../lib/config/load.ts'
-import { ReloadError } from '../lib/control/commands.ts'
-import { startApplication, writeFiles } from './support/application.ts'
-import { request } from './support/request.ts'
+import { writeFiles } from './support/application.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
 const quiet = { 'server.port': 0, 'log.console': false, app_key: 'test' }

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { statusOf } from '../lib/admin/status.ts'
 import { systemRoutes } from '../lib/admin/table.ts'
-import { createApp, type App } from '../lib/app.ts'
-import { publishedInsecureAppKey } from '../lib/app-key.ts'
-import { initApplication } from '../lib/cli/init.ts'
-import { loadConfig } from '../lib/config/load.ts'
 import { renderPrometheus } from '../lib/metrics/prometheus.ts'
 import { totalsOf } from '../lib/metrics/totals.ts'
-import { credentialsDiffer, listRefused, notAsOthers } from '../lib/nodes/warnings.ts'
 import { startCluster } from './cluster/figures-cluster.ts'
-import { startApplication, writeFiles } from './support/application.ts'
-import { curl, runCurlLines } from './support/curl.ts'
+import { startApplication } from './support/application.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
 import { listedNode } from './support/node-panel.ts'
 import { request } from './support/request.ts'
-import { temporaryFolder } from './support/temporary-folder.ts'
 
 const admin = readPage('docs/admin.md')
 const statusRows = tableBelow(admin, '### /svc-status')
@@ -91,26 +84,6 @@ describe('docs/admin.md', () => {
         if (counts) assert.ok(is < was || was === 0, field)
       }
     }
-  })
-})
-
-describe('cookies of the curl lines', () => {
-  it('are kept and sent, and dropped when their age is 0', async (t) => {
-    const { folder, url } = await startApplication(t, {
-      'routes/a.json': [
-        { name: 'set', url: '/set', action: 'a.mjs@set' },
-        { name: 'drop', url: '/drop', action: 'a.mjs@drop' },
-        { name: 'show', url: '/show', action: 'a.mjs' },
-      ],
-      'a.mjs': `export default ({ cookies }) => ({ ...cookies })
-        export const set = (ctx) => { ctx.setCookie('a', '1', { maxAge: 9 }); ctx.setCookie('b', '2') }
-        export const drop = (ctx) => { ctx.setCookie('a', '', { maxAge: 0 }) }`,
-    })
-    const place = { origin: url, folder }
-    await curl('curl -s -c jar http://localhost:8080/set', place)
-    assert.equal(await curl('curl -s -b jar http://localhost:8080/show', place), '{"a":"1","b":"2"}')
-    await curl('curl -s -b jar -c jar http://localhost:8080/drop', place)
-    assert.equal(await curl('curl -s -b jar http://localhost:8080/show', place), '{}')
   })
 })
 

@@ -1,16 +1,13 @@
 // The clients of docs/streaming.md over a restart: they wait two seconds before they come again.
-import assert from 'node:assert/strict'
 import { get, type ClientRequest } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { startApplication, type TestApplication } from './support/application.ts'
-import { Connection, requestText } from './support/connection.ts'
-import { runCurlLines } from './support/curl.ts'
-import { readPage, shownFiles, tableBelow } from './support/markdown.ts'
+import { readPage, shownFiles } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { until } from './support/until.ts'
-import { openWebSocket, WebSocketClient } from './support/websocket.ts'
+import { WebSocketClient } from './support/websocket.ts'
 
 const page = readPage('docs/streaming.md')
 const files = { 'package.json': { type: 'module' }, ...shownFiles(page) }

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
-import { get, type ClientRequest } from 'node:http'
-import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { startApplication, type TestApplication } from './support/application.ts'
-import { Connection, requestText } from './support/connection.ts'
+import { Connection, cutAtEnd, requestText } from './support/connection.ts'
 import { runCurlLines } from './support/curl.ts'
 import { readPage, shownFiles, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
@@ -22,6 +19,7 @@ describe('docs/streaming.md', () => {
   })
 
   it('shows how a stream begins', async (t) => {
+    cutAtEnd(t)
     const { port, url } = await startApplication(t, files)
     await request(`${url}/messages`, { method: 'POST', body: 'text=Hello', headers: form })
     const connection = new Connection(t, port)
@@ -34,6 +32,7 @@ describe('docs/streaming.md', () => {
   })
 
   it('has a WebSocket that publishes texts and closes on others', async (t) => {
+    cutAtEnd(t)
     const { port } = await startApplication(t, files)
     const client = await openWebSocket(t, port, '/messages/socket')
     client.say('Hello')
@@ -51,6 +50,7 @@ describe('docs/streaming.md', () => {
   })
 
   it('lists what a WebSocket can do', async (t) => {
+    cutAtEnd(t)
     const { port, lines } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
       'a.mjs': `export const websocket = {
@@ -69,6 +69,7 @@ describe('docs/streaming.md', () => {
 
 describe('docs/troubleshooting.md on events and WebSockets', () => {
   it('explains every line of the log, and none that is never written', async (t) => {
+    cutAtEnd(t)
     const rows = tableBelow(readPage('docs/troubleshooting.md'), '## Lines of events and WebSockets')
     const patterns = rows.map(([level = '', module = '', text = '']) => patternOf(level, module, text.slice(1, -1)))
     const lines = [...(await linesOfWaits(t)), ...(await linesOfWrongUse(t))]

@@ -4,72 +4,19 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:https'
 import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { connect, type TLSSocket } from 'node:tls'
+import { describe, it } from 'node:test'
+import type { TLSSocket } from 'node:tls'
 import { createApp } from '../lib/app.ts'
 import { ConfigError } from '../lib/config/load.ts'
 import { createListener, type ListenerOptions } from '../lib/listener.ts'
 import { silentLogger } from '../lib/log/silent.ts'
 import type { RequestServer } from '../lib/server.ts'
-import { writeFiles } from './support/application.ts'
 import { makeCertificate } from './support/certificate.ts'
-import { parseAnswer, readAll } from './support/raw.ts'
-import { temporaryFolder } from './support/temporary-folder.ts'
+import { parseAnswer } from './support/raw.ts'
 import { until } from './support/until.ts'
-
-const files = {
-  'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs' }],
-  'a.mjs': `export default async ({ secure, method, readText }) => {
-    if (method === 'POST') await readText()
-    return { secure }
-  }`,
-}
-
-/** A folder with an application and its certificate `first`, which is in use as `tls/cert.pem`. */
-function makeFolder() {
-  const folder = temporaryFolder()
-  writeFiles(folder, { ...files, 'tls/.keep': '' })
-  const use = (name: string): void => {
-    const made = makeCertificate(folder, name)
-    copyFileSync(made.cert, join(folder, 'tls/cert.pem'))
-    copyFileSync(made.key, join(folder, 'tls/key.pem'))
-  }
-  use('first')
-  return { folder, use }
-}
-
-const config = {
-  'server.port': 0,
-  'log.console': false,
-  'server.tls.cert': 'tls/cert.pem',
-  'server.tls.key': 'tls/key.pem',
-}
-
-async function startSecure(t: Pick<TestContext, 'after'>, more: Readonly<Record<string, unknown>> = {}) {
-  const { folder, use } = makeFolder()
-  const app = createApp({ folder, config: { ...config, ...more } })
-  t.after(async () => {
-    await app.stop()
-    app.closeLogs()
-  })
-  return { app, folder, use, ...(await app.start()) }
-}
-
-async function connectTls(t: Pick<TestContext, 'after'>, port: number): Promise<TLSSocket> {
-  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
-  socket.on('error', () => {})
-  t.after(() => socket.destroy())
-  await once(socket, 'secureConnect')
-  return socket
-}
+import { ask, config, connectTls, makeFolder, startSecure } from './listener-support.ts'
 
 const nameOf = (socket: TLSSocket): unknown => socket.getPeerCertificate().subject.CN
-
-async function ask(socket: TLSSocket): Promise<string> {
-  socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
-  const [chunk] = (await once(socket, 'data')) as [Buffer]
-  return chunk.toString()
-}
 
 describe('HTTPS', () => {
   it('serves, with files relative to the folder of the configuration', async (t) => {
@@ -125,42 +72,6 @@ describe('HTTPS', () => {
     await app.control.apply({ type: 'certificates.reload' })
     assert.equal(await status(), 200)
     assert.equal(await status(), 200)
-  })
-
-  it('answers what is sent at the moment of the stop, and closes what is idle', async (t) => {
-    const { app, port } = await startSecure(t)
-    const connected = Array.from({ length: 4 }, () => connectTls(t, port))
-    const [kept, used, unused, partial] = (await Promise.all(connected)) as [TLSSocket, TLSSocket, TLSSocket, TLSSocket]
-    const silent = connectTcp(port, '127.0.0.1') // It never begins its handshake.
-    const begun = connectTcp(port, '127.0.0.1') // It never ends it.
-    const idle = [used, unused, silent, begun, partial]
-    t.after(() => idle.forEach((socket) => socket.destroy()))
-    await Promise.all([once(silent, 'connect'), once(begun, 'connect'), ask(kept), ask(used)])
-    begun.write('\x16\x03\x01\x02\x00\x01', 'latin1')
-    partial.write('GET / HTTP/1.1\r\nHost:')
-    const closed = idle.map((socket) => once(socket.resume(), 'close'))
-    const before = performance.now()
-    const stopped = app.stop()
-    const text = readAll(kept)
-    kept.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n')
-    const { status, headers } = parseAnswer(await text)
-    assert.deepEqual([status, headers['connection']], [200, 'close'])
-    await Promise.all([stopped, ...closed])
-    assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
-  })
-
-  it('answers what runs when the stop closes what is idle', async (t) => {
-    const { app, port } = await startSecure(t)
-    const [held, idle] = await Promise.all([connectTls(t, port), connectTls(t, port)])
-    const text = readAll(held)
-    held.write('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab')
-    await ask(idle)
-    const gone = once(idle, 'close')
-    const stopped = app.stop()
-    await gone
-    held.write('cd')
-    assert.equal(parseAnswer(await text).status, 200)
-    await stopped
   })
 
   it('is not brought down by clients that speak no TLS', async (t) => {

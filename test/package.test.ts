@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { cpSync, existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
-import { join, posix, relative } from 'node:path'
-import { before, describe, it, test } from 'node:test'
-import { promisify } from 'node:util'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
 import { importSpecifiers } from '../lib/javascript/import-specifiers.ts'
 import { version } from '../lib/version.ts'
 import { root } from './support/launch.ts'
-import { links, readPage } from './support/markdown.ts'
-import { temporaryFolder } from './support/temporary-folder.ts'
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown> & {
   readonly version: string

@@ -1,123 +1,20 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import type { Context } from '../lib/http/context.ts'
+import { describe, it } from 'node:test'
 import { HttpError } from '../lib/http/errors.ts'
-import { BodyReply, StreamReply, textType, type ReadyReply } from '../lib/http/reply.ts'
-import { ParkedReply, type EndReason, type ParkedKind } from '../lib/pool/parked.ts'
-import { Connection, cutAtEnd, requestText } from './support/connection.ts'
-import type { TestApplication } from './support/application.ts'
+import { StreamReply, type ReadyReply } from '../lib/http/reply.ts'
+import { ParkedReply } from '../lib/pool/parked.ts'
+import { Connection, requestText } from './support/connection.ts'
 import { parseAnswer, type RawAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
-import { serve } from './support/serve.ts'
 import { until } from './support/until.ts'
+import { beginStream, bodies, checkManyPolls, checkStopWithPolls } from './server-parked-support.ts'
+import { serveParked, TestPoll, text } from './server-parked-support.ts'
 
-const text = (body: string): BodyReply => new BodyReply(textType, body)
-
-/** Where test replies wait: one list, in order of arrival. */
-class Source {
-  readonly waiters = new Set<TestPoll>()
-  readonly log: string[] = []
-  /** What `ready` brings. */
-  ready: () => ReadyReply | undefined | Promise<ReadyReply | undefined> = () => undefined
-  onWaiting: (poll: TestPoll) => void = (poll) => void this.waiters.add(poll)
-  onStarted: (poll: TestPoll) => StreamReply | undefined = () => undefined
-
-  /** Gives an event to the first whose client is there. Returns how many were asked. */
-  give(event: string): number {
-    let asked = 0
-    for (const poll of this.waiters) {
-      asked += 1
-      this.waiters.delete(poll)
-      if (poll.take(text(event))) break
-    }
-    return asked
-  }
-}
-
-class TestPoll extends ParkedReply {
-  readonly kind: ParkedKind
-  readonly source: Source
-  readonly name: string
-
-  constructor(ctx: Context, source: Source) {
-    super(ctx, Number(ctx.query.get('ms') ?? Infinity))
-    this.kind = ctx.query.has('sse') ? 'sse' : 'longpoll'
-    this.source = source
-    this.name = ctx.params['name'] ?? ''
-  }
-
-  ready() {
-    return this.source.ready()
-  }
-
-  waiting(): void {
-    this.source.log.push(`waiting ${this.name}`)
-    this.source.onWaiting(this)
-  }
-
-  started(): StreamReply | undefined {
-    this.source.log.push(`started ${this.name}`)
-    return this.source.onStarted(this)
-  }
-
-  ended(reason: EndReason): ReadyReply | undefined {
-    this.source.log.push(`${reason} ${this.name}`)
-    this.source.waiters.delete(this)
-    if (!this.ctx.response.headersSent) return reason === 'left' ? undefined : text(`empty (${reason})`)
-    this.ctx.response.end()
-    return undefined
-  }
-
-  take(reply: ReadyReply | undefined): boolean {
-    return this.answer(reply)
-  }
-
-  break(error: unknown): void {
-    this.fail(error)
-  }
-}
-
-type Making = (ctx: Context, source: Source) => unknown
-
-/** An application whose `/poll/:name` parks a reply of a source; `?ms=` is its time, `?sse` makes it a stream. */
-async function serveParked(
-  t: TestContext,
-  config: Readonly<Record<string, unknown>> = {},
-  make: Making = (ctx, source) => new TestPoll(ctx, source),
-): Promise<TestApplication & { source: Source; polls: (...names: string[]) => Promise<Connection[]> }> {
-  const source = new Source()
-  const key = `parked-${process.pid}-${Math.random()}`
-  Reflect.set(globalThis, key, (ctx: Context) => make(ctx, source))
-  t.after(() => Reflect.deleteProperty(globalThis, key))
-  cutAtEnd(t)
-  const action = `(ctx) => globalThis['${key}'](ctx)`
-  const app = await serve(t, { '/poll/:name': action, '/plain': '() => "plain"' }, config)
-  /** Opens a connection for each poll, and waits until each waits. */
-  const polls = async (...names: string[]): Promise<Connection[]> => {
-    const connections: Connection[] = []
-    for (const name of names) {
-      const connection = new Connection(t, app.port)
-      connections.push(connection)
-      await connection.send(requestText(`GET /poll/${name}`))
-      await until(() => source.log.includes(`waiting ${name.split('?')[0]}`))
-    }
-    return connections
-  }
-  return Object.assign(app, { source, polls })
-}
-
-const bodies = (answers: readonly RawAnswer[]): string[] => answers.map(({ body }) => body)
 const oneWorker = { 'pool_rest.workers_longpoll': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 1 }
 const debugLines = (lines: string[]): string[] =>
   lines
     .filter((line) => line.includes('[worker_otros]'))
     .map((line) => line.replace(/^.*\[worker_otros\] /, '').replace(/\d+ ms/, 'N ms'))
-
-/** A stream that writes `begin` and then what it is given. */
-const beginStream = (poll: TestPoll): StreamReply =>
-  new StreamReply(200, ['Content-Type', 'text/event-stream'], 0, (response) => {
-    response.write(`begin ${poll.name}\n`)
-  })
 
 describe('a reply that waits', () => {
   it('is answered by its event, and holds no HTTP worker meanwhile', async (t) => {
@@ -136,6 +33,7 @@ describe('a reply that waits', () => {
       'GET /poll/a (r0): answered after N ms',
     ])
     assert.deepEqual(source.log, ['waiting a', 'started a'])
+    connection.socket.destroy()
     await app.stop()
   })
 
@@ -209,7 +107,7 @@ describe('a reply that waits', () => {
   it('is counted, and stays out of the latencies', async (t) => {
     const { source, url, app } = await serveParked(t, { 'app.env': 'dev' })
     assert.equal((await request(`${url}/plain`)).text, 'plain')
-    assert.equal((await request(`${url}/poll/a?ms=1000`)).text, 'empty (deadline)')
+    assert.equal((await request(`${url}/poll/a?ms=500`)).text, 'empty (deadline)')
     source.ready = () => text('there')
     assert.equal((await request(`${url}/poll/b`)).text, 'there')
     const status = (await request(`${url}/svc-status`)).json() as {
@@ -220,7 +118,7 @@ describe('a reply that waits', () => {
     const route = status.routes.find(({ name }) => name === 'r0')
     assert.equal(route?.count, 2)
     assert.ok(status.requests.total >= 3)
-    assert.ok(Math.max(route?.max_ms ?? Infinity, status.latency_ms.max) < 1000, JSON.stringify(status.latency_ms))
+    assert.ok(Math.max(route?.max_ms ?? Infinity, status.latency_ms.max) < 500, JSON.stringify(status.latency_ms))
     const metrics = (await request(`${url}/svc-metrics`)).text
     assert.match(metrics, /svc_http_requests_total\{route="r0",code="2xx"\} 2\n/)
     assert.match(metrics, /svc_http_request_duration_seconds_count\{route="r0"\} 1\n/)
@@ -361,26 +259,8 @@ describe('a client that waits', () => {
     assert.deepEqual(source.log.filter((line) => line.startsWith('left')).sort(), ['left first', 'left second'])
   })
 
-  it('may send 10,000 polls: what has a place waits, the rest gets 503, and every place is free again', async (t) => {
-    // 1000 connections of 10 polls each, one behind the other, of which two may wait.
-    const { source, port, app, url } = await serveParked(t, { 'log.level': 'info' })
-    const connections = Array.from({ length: 1000 }, () => new Connection(t, port))
-    const ten = requestText('GET /poll/a').repeat(10)
-    await Promise.all(connections.map((connection) => connection.send(ten)))
-    await until(() => source.log.length === 3000)
-    const logged = (word: string): number => source.log.filter((line) => line.startsWith(word)).length
-    await until(() => source.waiters.size === 2000)
-    assert.deepEqual([logged('waiting'), logged('started')], [2000, 1000])
-    assert.equal((await request(`${url}/plain`)).text, 'plain')
-    for (const connection of connections) connection.socket.destroy()
-    await until(() => source.waiters.size === 0)
-    assert.equal(logged('left'), 2000)
-    const again = Array.from({ length: 2 }, () => request(`${url}/poll/b`))
-    await until(() => source.waiters.size === 2)
-    while (source.waiters.size > 0) source.give('event')
-    assert.deepEqual((await Promise.all(again)).map((answer) => answer.text), ['event', 'event'])
-    await app.stop()
-  })
+  it('may send 200 polls: what has a place waits, the rest gets 503, and every place is free again', (t) =>
+    checkManyPolls(t, 20))
 })
 
 describe('a stream', () => {
@@ -403,16 +283,6 @@ describe('a stream', () => {
     source.onStarted = beginStream
     const answers = await Promise.all([request(`${url}/poll/a?sse&ms=40`), request(`${url}/poll/b?sse&ms=20`)])
     assert.deepEqual(answers.map((answer) => answer.text), ['begin a\n', 'empty (deadline)'])
-  })
-
-  it('is cut when its time is over and its client does not read', async (t) => {
-    const { source, port, lines } = await serveParked(t)
-    source.onStarted = () => new StreamReply(200, [], 0, (response) => void response.write(Buffer.alloc(30_000_000)))
-    const connection = new Connection(t, port)
-    connection.socket.pause()
-    await connection.send(requestText('GET /poll/a?sse&ms=20'))
-    await until(() => lines('access.log').length === 1)
-    assert.deepEqual(source.log, ['waiting a', 'started a', 'deadline a'])
   })
 
   it('that fails after it has begun is cut', async (t) => {
@@ -504,46 +374,7 @@ describe('the errors of what waits', () => {
 })
 
 describe('the stop', () => {
-  it('answers 2,000 polls empty and ends streams, in well under a second', async (t) => {
-    const config = { 'log.level': 'info', 'pool_rest.workers_longpoll': 1500 }
-    const { source, port, app, lines } = await serveParked(t, config)
-    source.onStarted = (poll) => (poll.kind === 'sse' ? beginStream(poll) : undefined)
-    const connections = Array.from({ length: 2000 }, () => new Connection(t, port))
-    const path = (at: number): string => `/poll/${at}${at < 100 ? '?sse' : ''}`
-    await Promise.all(connections.map((connection, at) => connection.send(requestText(`GET ${path(at)}`))))
-    await until(() => source.waiters.size === 2000)
-    const before = process.cpuUsage()
-    const stopped = app.stop()
-    const answers = await Promise.all(connections.map((connection) => connection.closed()))
-    await stopped
-    const { user, system } = process.cpuUsage(before)
-    // The time of the processor, with that of the clients: that of the clock says more of who else is at work.
-    assert.ok(user + system < 1_000_000, `${(user + system) / 1000} ms`)
-    for (const [at, answer] of answers.entries()) {
-      if (at < 100) assert.match(answer, /begin \d+\n\r\n0\r\n\r\n$/)
-      else assert.match(answer, /\r\nConnection: close\r\n[^]*empty \(stop\)$/)
-    }
-    assert.equal(lines('access.log').length, 2000)
-    assert.equal(source.waiters.size, 0)
-  })
-
-  it('lets polls go on during the drain delay, and answers at once those that come after it', async (t) => {
-    const { source, polls, app, port } = await serveParked(t, { 'server.drain_delay_s': 1 })
-    const [held] = (await polls('held')) as [Connection]
-    const late = new Connection(t, port)
-    await late.send(requestText('GET /plain'))
-    await late.answers(1)
-    const stopped = app.stop()
-    const [second] = (await polls('second')) as [Connection]
-    source.give('event')
-    assert.deepEqual(bodies(await held.answers(1)), ['event'])
-    assert.equal(parseAnswer(await second.closed()).body, 'empty (stop)')
-    await late.send(requestText('GET /poll/late'))
-    const [, { body, headers }] = (await late.answers(2)) as [RawAnswer, RawAnswer]
-    assert.deepEqual([body, headers['connection']], ['empty (stop)', 'close'])
-    assert.equal(source.log.includes('waiting late'), false)
-    await stopped
-  })
+  it('answers 60 polls empty, in well under a second', (t) => checkStopWithPolls(t, 60, 0))
 
   it('aborts the signals of those that wait', async (t) => {
     const signals: AbortSignal[] = []
@@ -561,25 +392,5 @@ describe('the stop', () => {
     await polls('asks', 'asks-late')
     await app.stop()
     assert.deepEqual(signals.map(({ aborted }) => aborted), [true, true])
-  })
-
-  it('waits neither for a source that is being asked nor for a client that does not read', async (t) => {
-    const { source, polls, port, app } = await serveParked(t)
-    source.onStarted = () => new StreamReply(200, [], 0, (response) => void response.write(Buffer.alloc(30_000_000)))
-    const [stream] = (await polls('stream?sse')) as [Connection]
-    stream.socket.pause()
-    let asked = false
-    source.ready = () => {
-      asked = true
-      return new Promise(() => {})
-    }
-    const asking = new Connection(t, port)
-    await asking.send(requestText('GET /poll/asking'))
-    await until(() => asked)
-    const before = performance.now()
-    await app.stop()
-    const took = performance.now() - before
-    assert.ok(took < 10_000, `${took} ms`) // A third of the time that a stop may take.
-    assert.equal(parseAnswer(await asking.closed()).body, 'empty (stop)')
   })
 })

@@ -2,17 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeFiles } from '../support/application.ts'
 import { launch } from '../support/launch.ts'
-import { request, type Answer } from '../support/request.ts'
+import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { cookieOf, credentials, greeting, nowSeconds, startPanel } from './panel-server.ts'
+import { isJson } from './support.ts'
 
 const json = 'application/json; charset=utf-8'
-
-function isJson(answer: Answer, body: unknown): void {
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(answer.headers['content-type'], json)
-  assert.deepEqual(answer.json(), body)
-}
 
 test('slow answers after three seconds, with the time of day', async (t) => {
   const server = await startPanel(t, { 'admin.enabled': false })

@@ -8,16 +8,11 @@ import { serverName } from '../../lib/version.ts'
 import type { Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { greeting, startPanel, type PanelServer } from './panel-server.ts'
+import { isJson } from './support.ts'
 
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
 const dev = { 'app.env': 'dev', 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
-
-function isJson(answer: Answer, body: unknown): void {
-  assert.equal(answer.status, 200, answer.text)
-  assert.equal(answer.headers['content-type'], json)
-  assert.deepEqual(answer.json(), body)
-}
 
 function isPage(answer: Answer, ...texts: readonly string[]): void {
   assert.equal(answer.status, 200, answer.text)

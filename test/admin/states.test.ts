@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRoutes } from '../../lib/admin/table.ts'
-import type { Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import {
@@ -16,22 +15,11 @@ import {
   startPanel,
   user,
 } from './panel-server.ts'
-import { form, leadsTo } from './support.ts'
+import { cookieFrom, form, leadsTo, says } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 const wanted = { user, password, password2: password }
 const guarded = systemRoutes.filter(({ auth }) => auth)
-
-function says(answer: Answer, status: number, message: string): void {
-  assert.deepEqual([answer.status, answer.headers['content-type']], [status, 'text/html; charset=utf-8'])
-  assert.ok(answer.text.includes(`<p class="message error" role="alert">${message}</p>`), answer.text)
-  assert.match(answer.text, /<form class="card" method="post"/)
-}
-
-/** The Cookie field that a login's answer makes a browser send. */
-function cookieFrom(answer: Answer): string {
-  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
-}
 
 for (const missing of [none, { 'admin.user': '' }, { 'admin.password': '' }]) {
   test(`no credentials: every guarded endpoint leads to the setup (${Object.keys(missing).join(', ')})`, async (t) => {
@@ -195,25 +183,6 @@ test('two logins at once with an empty secret share the one that is made', async
   for (const login of logins) {
     assert.equal((await server.ask('/svc-status', { headers: { cookie: cookieFrom(login) } })).status, 200)
   }
-})
-
-test('hardened: scrypt, 32 random bytes, an HMAC cookie; a cookie of the other form does not count', async (t) => {
-  const server = await startPanel(t, { ...none, 'admin.hardened': true })
-  leadsTo(await server.ask('/svc-setup', form(wanted)), '/svc-login')
-  const { 'admin.password': hash, 'admin.secret': made } = server.saved()
-  assert.match(String(hash), /^scrypt\$/)
-  assert.equal(Buffer.from(String(made), 'base64url').length, 32)
-  says(await server.ask('/svc-login', form({ user, password: 'wrong one' })), 401, 'Invalid credentials')
-  const cookie = cookieFrom(await server.ask('/svc-login', form({ user, password })))
-  assert.match(cookie, /^svc_admin=\d+:[0-9a-f]{64}$/)
-  assert.equal((await server.ask('/svc-status', { headers: { cookie } })).status, 200)
-  const plain = { headers: { cookie: cookieOf(nowSeconds(), String(made)) } }
-  assert.equal((await server.ask('/svc-status', plain)).status, 302)
-  changeConfig(server, { 'admin.hardened': false })
-  await server.restart()
-  assert.equal((await server.ask('/svc-status', { headers: { cookie } })).status, 302)
-  assert.equal((await server.ask('/svc-status', plain)).status, 200)
-  leadsTo(await server.ask('/svc-login', form({ user, password })), '/svc-status')
 })
 
 test('in dev no endpoint asks for a cookie, and signing in and out works all the same', async (t) => {

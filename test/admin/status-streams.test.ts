@@ -41,6 +41,7 @@ async function sampleOf(server: PanelServer, name: string): Promise<number> {
 
 test('what waits and what is refused is in the status, the samples and the Prometheus text', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => t.mock.timers.reset()) // Before the stop, which looks by an interval for connections that are idle.
   const limits = { 'pool_rest.workers_longpoll': 1, 'pool_rest.queue_size': 1, 'pool_ws.workers': 1 }
   const server = await startPanel(t, { ...dev, ...limits, 'pool_rest.workers_sse': 3 }, waits)
   const send = (path: string, fields = '') => {
@@ -102,11 +103,12 @@ test('what waits and what is refused is in the status, the samples and the Prome
     'svc_streams_slow_total{kind="ws"}': 0,
   }
   for (const [name, value] of Object.entries(expected)) assert.equal(await sampleOf(server, name), value, name)
-  t.mock.timers.reset() // The stop looks by an interval for connections that have become idle.
+  for (const client of [first, second, stream, socket]) await client.reset()
 })
 
 test('evicted sessions stay counted when a reload exchanges the store', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => t.mock.timers.reset()) // Before the stop, which looks by an interval for connections that are idle.
   const room = (max: number) => ({ 'routes/middleware/config.json': { setup: { session: { max } } } })
   const server = await startPanel(t, dev, {
     'routes/a.json': [{ name: 'visit', url: '/visit', action: 'a.mjs', middleware: 'SVC_MwSession' }],

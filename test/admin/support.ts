@@ -1,5 +1,6 @@
 /** Handlers of the admin panel over a real server, with a port that a test holds in its hands. */
 import assert from 'node:assert/strict'
+import { scryptSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
@@ -128,4 +129,30 @@ export function form(fields: Readonly<Record<string, string>>, headers: Readonly
 /** Asserts that an answer sends the client elsewhere, 302, without a body. */
 export function leadsTo(answer: Answer, location: string, about = location): void {
   assert.deepEqual([answer.status, answer.headers.location, answer.text], [302, location, ''], about)
+}
+
+/** Asserts that an answer is a page of the panel with a form, which shows a message. */
+export function says(answer: Answer, status: number, message: string): void {
+  assert.deepEqual([answer.status, answer.headers['content-type']], [status, 'text/html; charset=utf-8'])
+  assert.ok(answer.text.includes(`<p class="message error" role="alert">${message}</p>`), answer.text)
+  assert.match(answer.text, /<form class="card" method="post"/)
+}
+
+/** The Cookie field that a login's answer makes a browser send. */
+export function cookieFrom(answer: Answer): string {
+  return answer.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+}
+
+/** Asserts that an answer is a success with this value as JSON. */
+export function isJson(answer: Answer, body: unknown): void {
+  assert.equal(answer.status, 200, answer.text)
+  assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+  assert.deepEqual(answer.json(), body)
+}
+
+/** A stored scrypt hash that takes milliseconds to check: those that the server makes take a tenth of a second. */
+export function cheapHash(password: string): string {
+  const salt = Buffer.from('sixteen bytes...')
+  const key = scryptSync(password, salt, 32, { N: 1024, r: 4, p: 1 })
+  return `scrypt$1024$4$1$${salt.toString('base64url')}$${key.toString('base64url')}`
 }

@@ -38,14 +38,6 @@ test('says ten failures at once, and the 11th a second later', async () => {
   assert.equal(await eleventh, 0)
 })
 
-test('waits a real second without being told how', async () => {
-  const throttle = createLoginThrottle()
-  for (let i = 0; i < 11; i++) throttle.begin('a')
-  const start = performance.now()
-  assert.equal(await throttle.failed('a'), 0)
-  assert.ok(performance.now() - start >= 990)
-})
-
 test('counts each address for itself', async () => {
   const all = held()
   fail(all, 'a', 20)

@@ -1,183 +1,22 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { createPasswordCheck } from '../../lib/admin/password.ts'
-import { passwd } from '../../lib/cli/passwd.ts'
 import { parseOptions } from '../../lib/cli/options.ts'
-import { loadConfig } from '../../lib/config/load.ts'
 import { runLauncher } from '../support/launch.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const check = createPasswordCheck()
-
-interface Ran {
-  readonly status: number
-  readonly out: string
-  readonly problem: string
-  /** Whether the terminal is in raw mode, each time that was set. */
-  readonly raw: readonly boolean[]
-}
-
-/** Runs the word on a file with what is typed or piped. */
-async function run(file: string, typed: readonly (string | Buffer)[], isTerminal = false): Promise<Ran> {
-  const seen = { out: '', problem: '', raw: [] as boolean[] }
-  const input = Object.assign(
-    Readable.from(typed.map((part) => Buffer.from(part))),
-    isTerminal ? { isTTY: true, setRawMode: (on: boolean) => seen.raw.push(on) } : {},
-  )
-  const status = await passwd(file, () => loadConfig(file), {
-    input,
-    out: (text) => void (seen.out += text),
-    problem: (text) => void (seen.problem += text),
-  })
-  return { status, ...seen }
-}
-
-function fileIn(text?: string): string {
-  const file = join(temporaryFolder(), 'svc.json')
-  if (text !== undefined) writeFileSync(file, text)
-  return file
-}
-
-test('makes a file, for its owner alone, of three lines from standard input', async () => {
-  const file = fileIn()
-  const ran = await run(file, ['ann\nsec', 'ret\nsecret\n'])
-  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. A server that runs with it has to be started anew.\n`, problem: '', raw: [] })
-  const { config } = loadConfig(file)
-  assert.equal(config['admin.user'], 'ann')
-  assert.equal(config['admin.password'], '5ebe2294ecd0e0f08eab7690d2a6ee69')
-  assert.match(config['admin.secret'], /^[0-9a-f]{32}$/)
-  assert.equal(config.app_key, '')
-  assert.equal(statSync(file).mode & 0o7777, 0o600)
-})
-
-test('changes name, hash and secret of a file and nothing else', async () => {
-  const file = fileIn('{"mine": 1, "admin": {"user": "old", "secret": "old"}, "app_key": "key"}')
-  chmodSync(file, 0o640)
-  assert.equal((await run(file, ['ann\r\nsecret\r\nsecret\r\n\r\n'])).status, 0)
-  const { mine, admin, app_key } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, Record<string, string>>
-  assert.deepEqual([mine, app_key, admin?.['user']], [1, 'key', 'ann'])
-  assert.notEqual(admin?.['secret'], 'old')
-  assert.equal(statSync(file).mode & 0o7777, 0o640)
-})
-
-test('hashes with scrypt where the file asks for it', async () => {
-  const file = fileIn('{"admin": {"hardened": true}}')
-  assert.equal((await run(file, ['ann\nsecret\nsecret'])).status, 0)
-  const { config } = loadConfig(file)
-  assert.match(config['admin.password'], /^scrypt\$/)
-  assert.equal(Buffer.from(config['admin.secret'], 'base64url').length, 32)
-  assert.equal(await check.matches('secret', config['admin.password']), true)
-})
-
-const wrong: [lines: string, problem: string][] = [
-  ['', 'Standard input must have three lines: the name, the password, and the password again'],
-  ['ann\nsecret', 'Standard input must have three lines: the name, the password, and the password again'],
-  ['ann\nsecret\nsecret\nmore', 'Standard input must have three lines: the name, the password, and the password again'],
-  ['\nsecret\nsecret\n', 'Username cannot be empty'],
-  ['ann\n12345\n12345\n', 'Password must be at least 6 characters'],
-  ['ann\nsecret\nSecret\n', 'Passwords do not match'],
-]
-
-for (const [lines, problem] of wrong) {
-  test(`refuses standard input ${JSON.stringify(lines)} as wrong usage`, async () => {
-    const file = fileIn()
-    assert.deepEqual(await run(file, [lines]), { status: 2, out: '', problem: `${problem}\n`, raw: [] })
-    assert.equal(existsSync(file), false)
-  })
-}
-
-test('says what is wrong with the configuration and asks nothing', async () => {
-  const file = fileIn('{"server": {"port": -1}}')
-  const { status, problem } = await run(file, [])
-  assert.equal(status, 78)
-  assert.match(problem, /server\.port must be 0 to 65535: it is -1/)
-})
-
-test('what fails for another reason than the configuration is thrown', async () => {
-  const load = () => {
-    throw new TypeError('a mistake of ours')
-  }
-  await assert.rejects(passwd('svc.json', load), /a mistake of ours/)
-})
-
-test('says why it could not save', async () => {
-  const file = join(temporaryFolder(), 'gone', 'svc.json')
-  const { status, problem } = await run(file, ['ann\nsecret\nsecret\n'])
-  assert.equal(status, 1)
-  assert.match(problem, /^Cannot save .*svc\.json: ENOENT.*; the folder is not there\n$/)
-  mkdirSync(join(file, '..'))
-  assert.equal((await run(file, ['ann\nsecret\nsecret\n'])).status, 0)
-})
-
 test('is a word with the options of the configuration', async (t) => {
   assert.deepEqual(parseOptions(['passwd', '--config', 'a.json']), { word: 'passwd', config: 'a.json', overrides: {} })
-  const file = fileIn('{"admin": {"user": 5}}')
+  const file = join(temporaryFolder(), 'svc.json')
+  writeFileSync(file, '{"admin": {"user": 5}}')
   const wrongFile = await runLauncher(t, ['passwd', '--config', file], { cwd: temporaryFolder() })
   assert.equal(wrongFile.status, 78)
   assert.match(wrongFile.stderr, /admin\.user must be a string/)
   const noInput = await runLauncher(t, ['passwd'], { cwd: temporaryFolder() })
-  assert.deepEqual(noInput, { status: 2, stdout: '', stderr: `${wrong[0]?.[1]}\n` })
-})
-
-// ---- on a terminal ----
-
-test('on a terminal it asks, shows the name and never the password', async () => {
-  const file = fileIn()
-  const { status, problem, raw } = await run(file, ['an', 'n\rsecret', '\rsecret\r'], true)
-  assert.equal(status, 0)
-  assert.deepEqual(raw, [true, false])
-  assert.equal(loadConfig(file).config['admin.user'], 'ann')
-  assert.doesNotMatch(problem, /s\W*e\W*c/)
-  const shown = problem.split('\r\n')
-  assert.equal(shown[0], 'Username: ' + ['a', 'an', 'ann'].map((text) => `\r\u001b[KUsername: ${text}`).join(''))
-  assert.deepEqual(shown.slice(1), ['Password (not shown): ', 'Password again: ', ''])
-})
-
-test('a line can be edited; arrows and other keys leave it alone', async () => {
-  const file = fileIn()
-  const [up, home, functionKey] = ['\u001b[A', '\u001b[1;5H', '\u001bOP']
-  const half = Buffer.from('é')
-  const name = ['x\u007f\bann', up, home, functionKey, '\u001bz', '\t\u0001', half.subarray(0, 1), half.subarray(1), '\r']
-  const { status } = await run(file, [...name, 'wrong\u0015secret\r', 'secret\n'], true)
-  assert.equal(status, 0)
-  const { config } = loadConfig(file)
-  assert.equal(config['admin.user'], 'anné')
-  assert.equal(await check.matches('secret', config['admin.password']), true)
-})
-
-test('on a terminal it asks again until the rules are kept', async () => {
-  const file = fileIn()
-  const rounds = ['\rsecret\rsecret\r', 'ann\r123\r123\r', 'ann\rsecret\rother1\r', 'ann\rsecret\rsecret\r']
-  const { status, problem } = await run(file, rounds, true)
-  assert.equal(status, 0)
-  assert.deepEqual(
-    problem.split('\r\n').filter((line) => !line.includes(': ')),
-    ['Username cannot be empty', 'Password must be at least 6 characters', 'Passwords do not match', ''],
-  )
-})
-
-const givenUp: [what: string, typed: string[]][] = [
-  ['Ctrl-C at the name', ['an\u0003']],
-  ['Ctrl-D at the password', ['ann\r\u0004']],
-  ['Ctrl-C at the second password', ['ann\rsecret\rsec\u0003']],
-  ['a terminal that is gone', ['ann\rsecret']],
-  ['a terminal that is gone within a key', ['ann\u001b[']],
-]
-
-for (const [what, typed] of givenUp) {
-  test(`gives up, changes nothing and gives the terminal back: ${what}`, async () => {
-    const file = fileIn()
-    const { status, problem, raw } = await run(file, typed, true)
-    assert.deepEqual([status, raw, existsSync(file)], [1, [true, false], false])
-    assert.match(problem, /\r\nNothing was changed\n$/)
+  assert.deepEqual(noInput, {
+    status: 2,
+    stdout: '',
+    stderr: 'Standard input must have three lines: the name, the password, and the password again\n',
   })
-}
-
-test('Ctrl-D within a line does nothing', async () => {
-  const file = fileIn()
-  assert.equal((await run(file, ['a\u0004nn\rsecret\rsecret\r'], true)).status, 0)
-  assert.equal(loadConfig(file).config['admin.user'], 'ann')
 })

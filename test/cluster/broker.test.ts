@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { createClusterBroker } from '../../lib/cluster/broker.ts'
 import { hostBroker, type BrokerHost } from '../../lib/cluster/broker-host.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
@@ -9,24 +9,11 @@ import { describeBroker } from '../events/broker-conformance.ts'
 import { turns } from '../events/delayed-broker.ts'
 import { Seeded } from '../support/seeded.ts'
 import { until } from '../support/until.ts'
-import { inTurn } from './in-turn.ts'
+import { asOne } from './broker-workers.ts'
 import { memoryPorts } from './memory-ports.ts'
 import { watched } from './watched-broker.ts'
-import { startWorkerProcess } from './worker-process.ts'
 
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
-const processes = [startWorkerProcess(), startWorkerProcess()]
-after(() => Promise.all(processes.map((process) => process.kill())))
-
-/** The brokers of several workers as one. The host sweeps, and has its part of what was dropped. */
-function asOne(brokers: readonly Broker[], host: BrokerHost): Broker {
-  return inTurn(brokers, {
-    get dropped() {
-      return brokers.reduce((sum, broker) => sum + broker.dropped, host.dropped)
-    },
-    sweep: () => host.sweep(),
-  })
-}
 
 /** A worker whose channel lies in memory. */
 function connect(host: BrokerHost) {
@@ -47,13 +34,6 @@ function begin() {
 describeBroker('the broker of two workers, by channels in memory', (clocks) => {
   const host = hostBroker(createLocalBroker(clocks))
   return asOne([connect(host).broker, connect(host).broker], host)
-})
-
-describeBroker('the broker of two workers, by processes', (clocks) => {
-  const host = hostBroker(createLocalBroker(clocks))
-  const workers = processes.map((process) => process.begin())
-  for (const { peer } of workers) host.attach(peer)
-  return asOne(workers.map(({ broker }) => broker), host)
 })
 
 describe('the channels of workers', () => {
@@ -257,34 +237,6 @@ describe('the broker of a worker that closes', () => {
 })
 
 describe('a worker that dies', () => {
-  it('takes its subscriptions along, and what it took; nothing else', async (t) => {
-    const { broker, listening } = watched(createLocalBroker())
-    const host = hostBroker(broker)
-    const { dying, worker } = startTwo(t)
-    for (const { peer } of [dying.worker, worker]) host.attach(peer)
-    const heard: string[] = []
-    await worker.broker.subscribe('c', ({ text }) => heard.push(text))
-    await dying.worker.broker.subscribe('c', () => {})
-    await dying.worker.broker.onAvailable('q', () => {})
-    for (const text of ['1', '2', '3']) await dying.worker.broker.push('q', text, limits)
-    const id = await dying.worker.broker.publish('c', '1', limits)
-    assert.equal((await dying.worker.broker.take('q'))?.text, '1')
-    assert.deepEqual(listening, ['c', 'c', 'q'])
-    const underWay = Promise.allSettled(
-      Array.from({ length: 1000 }, (_, count) => dying.worker.broker.publish('other', String(count), limits)),
-    )
-    await dying.process.kill()
-    await dying.worker.peer.closed
-    await underWay
-    assert.deepEqual(listening, ['c'])
-    assert.deepEqual([(await worker.broker.take('q'))?.text, (await worker.broker.take('q'))?.text], ['2', '3'])
-    assert.equal(await worker.broker.publish('c', '2', limits), id + 1)
-    await until(() => heard.length === 2)
-    const { events } = await worker.broker.read('c', id - 1)
-    assert.deepEqual([events.map(({ text }) => text), heard], [['1', '2'], ['1', '2']])
-    host.close()
-  })
-
   it('is told that its primary is gone', async () => {
     const { a } = begin()
     const read = assert.rejects(Promise.resolve(a.broker.read('c', 1)), { name: 'DisconnectedError' })
@@ -296,11 +248,3 @@ describe('a worker that dies', () => {
     await a.broker.close()
   })
 })
-
-/** A process to be killed, and a worker in one that stays. */
-function startTwo(t: Pick<TestContext, 'after'>) {
-  const process = startWorkerProcess()
-  t.after(() => process.kill())
-  const worker = (processes[0] as (typeof processes)[number]).begin() // There are two.
-  return { dying: { process, worker: process.begin() }, worker }
-}

@@ -1,4 +1,4 @@
-/** The process on the other side of `peer.test.ts`. */
+/** The process on the other side of `peer.slow.test.ts`. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,52 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { createPeer, type Peer } from '../../lib/cluster/peer.ts'
-import { hostSessions, type SessionHost } from '../../lib/cluster/session-host.ts'
-import { createClusterSessionStore } from '../../lib/cluster/session-store.ts'
-import type { StorePlace, StoreReports } from '../../lib/session/local-store.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
-import type { SessionStore } from '../../lib/session/store.ts'
-import { openFileStore } from '../session/file-store-support.ts'
+import { hostSessions } from '../../lib/cluster/session-host.ts'
 import { testSessionStore } from '../session/store-conformance.ts'
 import { changes, contents, fields, id } from '../session/store-values.ts'
 import { until } from '../support/until.ts'
-import { inTurn } from './in-turn.ts'
-import { memoryPorts } from './memory-ports.ts'
+import { asOne, connect, memory } from './session-workers.ts'
 import { startWorkerProcess } from './worker-process.ts'
 
 const minute = 60_000
 const processes = [startWorkerProcess(), startWorkerProcess()]
 after(() => Promise.all(processes.map((process) => process.kill())))
-
-/** The stores of several workers as one. */
-function asOne(stores: readonly SessionStore[]): SessionStore {
-  return inTurn(stores, {
-    get counts() {
-      return {
-        evicted: stores.reduce((sum, { counts }) => sum + counts.evicted, 0),
-        damaged: stores.reduce((sum, { counts }) => sum + counts.damaged, 0),
-      }
-    },
-  })
-}
-
-/** A worker whose channel lies in memory. */
-function connect(host: SessionHost) {
-  const [primaryPort, workerPort] = memoryPorts()
-  host.attach(createPeer(primaryPort))
-  const peer: Peer = createPeer(workerPort)
-  const full: number[] = []
-  const open = (max: number): SessionStore => createClusterSessionStore(peer, { store: 'memory', max }, () => full.push(max))
-  return { open, full, die: () => workerPort.close(), sent: workerPort.sent }
-}
-
-testSessionStore('two workers\' memory (by channels in memory)', (t) => {
-  let nowMs = 5000
-  const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
-  t.after(() => host.close())
-  const stores = [connect(host).open(1000), connect(host).open(1000)]
-  return { store: asOne(stores), advance: (ms) => void (nowMs += ms) }
-})
 
 testSessionStore('two workers\' memory (by processes)', (t) => {
   let nowMs = 5000
@@ -57,105 +20,7 @@ testSessionStore('two workers\' memory (by processes)', (t) => {
   return { store: asOne(workers.map((worker) => worker.openStore(1000))), advance: (ms) => void (nowMs += ms) }
 })
 
-testSessionStore('two workers\' files (by channels in memory)', (t) => {
-  const { store, advance } = openFileStore(t)
-  const host = hostSessions({ onProblem: assert.fail, open: () => store })
-  const stores = [1, 2].map(() => {
-    const [primaryPort, workerPort] = memoryPorts()
-    host.attach(createPeer(primaryPort))
-    return createClusterSessionStore(createPeer(workerPort), { store: 'file', folder: '/nowhere' }, assert.fail)
-  })
-  return { store: asOne(stores), advance }
-})
-
-/** Opens stores in memory with a clock of a test's own. */
-function memory(now: () => number) {
-  return (place: StorePlace, { onFull }: StoreReports): SessionStore => {
-    return place.store === 'memory' ? createMemoryStore({ max: place.max, onFull, now }) : assert.fail()
-  }
-}
-
 describe('the sessions of workers', () => {
-  it('cost one call a read and one a save', async () => {
-    const host = hostSessions({ onProblem: assert.fail })
-    const { open, sent } = connect(host)
-    const store = open(10)
-    await store.create(id(1), fields({ a: '1' }), minute)
-    await store.read(id(1))
-    await store.merge(id(1), changes({ a: '2' }, ['b']), minute)
-    assert.deepEqual(sent.map((text) => (JSON.parse(text) as unknown[]).length - 1), [1, 1, 1])
-    host.close()
-  })
-
-  it('have a bound for all workers together: who goes beyond it counts it, and the first says so', async () => {
-    const host = hostSessions({ onProblem: assert.fail })
-    const [a, b] = [connect(host), connect(host)]
-    const [storeOfA, storeOfB] = [a.open(2), b.open(2)]
-    await storeOfA.create(id(1), fields({}), minute)
-    await storeOfB.create(id(2), fields({}), minute)
-    assert.deepEqual([a.full, b.full], [[], []])
-    await storeOfB.create(id(3), fields({}), minute)
-    await storeOfA.create(id(4), fields({}), minute)
-    await storeOfA.create(id(5), fields({}), minute)
-    assert.deepEqual([storeOfA.counts.evicted, storeOfB.counts.evicted], [2, 1])
-    assert.deepEqual([a.full, b.full], [[], [2]])
-    host.close()
-  })
-
-  it('are told apart by the settings, and go with the settings that nobody has any more', async () => {
-    const host = hostSessions({ onProblem: assert.fail })
-    const [a, b] = [connect(host), connect(host)]
-    const [before, beforeOfB] = [a.open(10), b.open(10)]
-    await before.create(id(1), fields({ a: '1' }), minute)
-    assert.deepEqual(await contents(beforeOfB, id(1)), { a: '1' })
-    const [now, nowOfB] = [a.open(20), b.open(20)]
-    await now.create(id(2), fields({ a: '2' }), minute)
-    await before.close()
-    assert.deepEqual(await contents(beforeOfB, id(1)), { a: '1' }, 'the other worker has it still')
-    assert.equal(await nowOfB.read(id(1)), undefined)
-    await beforeOfB.close()
-    assert.deepEqual(await contents(nowOfB, id(2)), { a: '2' })
-    assert.equal(await a.open(10).read(id(1)), undefined)
-    host.close()
-  })
-
-  it('outlive all workers', async () => {
-    const host = hostSessions({ onProblem: assert.fail })
-    const first = connect(host)
-    await first.open(10).create(id(1), fields({ a: '1' }), minute)
-    first.die()
-    const second = connect(host)
-    const store = second.open(10)
-    assert.deepEqual(await contents(store, id(1)), { a: '1' })
-    await store.close()
-    assert.deepEqual(await contents(connect(host).open(10), id(1)), { a: '1' })
-    host.close()
-  })
-
-  it('of workers that died go when the settings are others', async () => {
-    const host = hostSessions({ onProblem: assert.fail })
-    const first = connect(host)
-    await first.open(10).create(id(1), fields({ a: '1' }), minute)
-    first.die()
-    const second = connect(host)
-    await second.open(20).read(id(1))
-    assert.equal(await second.open(10).read(id(1)), undefined)
-    host.close()
-  })
-
-  it('go at their time where nobody uses their store', async () => {
-    let nowMs = 0
-    const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
-    const first = connect(host)
-    const store = first.open(10)
-    for (const number of [1, 2, 3]) await store.create(id(number), fields({}), minute)
-    await store.close()
-    nowMs += minute
-    host.sweep()
-    assert.equal(await connect(host).open(10).sweep(), 0, 'nothing was left')
-    host.close()
-  })
-
   it('stay when a worker is killed in the midst of its requests: a change is made as a whole or not at all', async (t) => {
     const host = hostSessions({ onProblem: assert.fail })
     t.after(() => host.close())

@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { checkSaved } from './save-support.ts'
+
+test('what is saved is what is loaded, whatever the form of 400 files (seeded)', () => checkSaved(400))
 
 test('two processes that save at once leave a whole file at every moment', async () => {
   const folder = temporaryFolder()

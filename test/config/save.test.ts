@@ -7,8 +7,8 @@ import { editConfig } from '../../lib/config/edit.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { saveConfig } from '../../lib/config/save.ts'
 import type { Config } from '../../lib/config/table.ts'
-import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { checkSaved } from './save-support.ts'
 
 const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
   ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
@@ -173,30 +173,7 @@ test('refuses wrong texts and wrong changes', () => {
   }
 })
 
-test('what is saved is what is loaded, whatever the form of the file (seeded)', () => {
-  const random = new Seeded(7)
-  const file = join(temporaryFolder(), 'svc.json')
-  const keys = ['admin.user', 'admin.secret', 'app_key', 'server.tls.cert', 'paths.log', 'shared.url'] as const
-  for (let round = 0; round < 100; round++) {
-    const object: Record<string, unknown> = {}
-    for (const key of keys) {
-      const value = key === 'paths.log' ? 'logs' : ''
-      if (random.integer(2) === 0) continue
-      const [group = '', name = ''] = key.split(/\.(.*)/)
-      if (name === '' || random.integer(2) === 0) object[key] = value
-      else object[group] = { ...(object[group] as object | undefined), [name]: value }
-      if (random.integer(3) === 0) object[`mine ${random.integer(99)}`] = { '2': [1, {}], '1': null }
-    }
-    const lineEnd = random.pick(['\n', '\r\n'])
-    writeFileSync(file, JSON.stringify(object, null, random.pick([0, 1, 2, '\t'])).replaceAll('\n', lineEnd))
-    const before = loadConfig(file)
-    const changes = { 'admin.user': `user ${round}`, 'admin.secret': '"', app_key: 'k', 'paths.log': 'else' }
-    saveConfig(file, changes)
-    const after = loadConfig(file)
-    assert.deepEqual(after.config, { ...before.config, ...changes })
-    assert.equal(after.warnings.length, before.warnings.length)
-  }
-})
+test('what is saved is what is loaded, whatever the form of the file (seeded)', () => checkSaved(25))
 
 test('makes a new file with mode 0600', () => {
   const folder = temporaryFolder()

@@ -1,5 +1,5 @@
 /**
- * The process whose allocations `allocations.test.ts` counts: svc with its logs on, or bare `node:http` with the same answer.
+ * The process whose allocations `allocations.slow.test.ts` counts: svc with its logs on, or bare `node:http` with the same answer.
  * Each message asks for the bytes of heap in use; nothing is collected in between, since the young generation holds all.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -131,16 +131,23 @@ describe('a broker that is cut off', () => {
 
 describe('a listener', () => {
   it('is subscribed when the broker can do it again', async (t) => {
+    t.after(() => t.mock.timers.reset()) // Before the server is stopped.
     const { broker, channel, logged } = await begin(t)
     const heard: unknown[] = []
     broker.broken = true
+    t.mock.timers.enable({ apis: ['setTimeout'] })
     channel.subscribe(({ data }) => heard.push(data))
-    await until(() => logged.length > 0)
+    await turns()
     broker.broken = false
-    await until(async () => {
-      await channel.publish('x')
-      return heard.length > 0
-    })
+    t.mock.timers.tick(999)
+    await turns()
+    await channel.publish('too early')
+    await turns()
+    t.mock.timers.tick(1)
+    await turns()
+    await channel.publish('x')
+    await turns()
+    assert.deepEqual(heard, ['x'])
     assert.deepEqual(logged, ['error: channel "c" could not be subscribed to: the broker is not there'])
   })
 

@@ -17,6 +17,8 @@ export interface DeliveryOptions {
   readonly brokers?: readonly Broker[]
   /** How many events a channel keeps, which is how far behind a client may be; 4000 unless given. */
   readonly kept?: number
+  /** How long a poll waits, in seconds; half of one unless given. */
+  readonly waitS?: number
 }
 
 /** What a run came to. */
@@ -33,10 +35,10 @@ export interface Delivery {
  */
 export async function deliverByChannel(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed, brokers, kept = 4000 }: DeliveryOptions,
+  { events: total, clients: count, seed, brokers, kept = 4000, waitS = 0.5 }: DeliveryOptions,
 ): Promise<Delivery> {
   const servers = await startServers(t, brokers, {
-    '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 0.5 }),
+    '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: waitS }),
   })
   const channels = servers.map(({ events }) => events.channel('c', { events: kept }))
   const start = await (channels[0] as Channel).last_id // There is a server.
@@ -100,7 +102,7 @@ export async function deliverByChannel(
  */
 export async function deliverByQueue(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed, brokers }: DeliveryOptions,
+  { events: total, clients: count, seed, brokers, waitS = 0.5 }: DeliveryOptions,
 ): Promise<Delivery> {
   /** By event: which question it was handed to. */
   const handedTo = new Map<number, string>()
@@ -119,7 +121,7 @@ export async function deliverByQueue(
         }
         return end(body)
       }) as typeof ctx.response.end
-      return ctx.longPoll(ctx.queue('q'), { timeout_s: 0.5 })
+      return ctx.longPoll(ctx.queue('q'), { timeout_s: waitS })
     },
   })
   const queues = servers.map(({ events }) => events.queue('q', { events: total }))

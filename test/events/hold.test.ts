@@ -117,18 +117,6 @@ describe('hold', () => {
     assert.deepEqual(answers.map(({ status, text }) => [status, text]), Array(4).fill([204, '']))
   })
 
-  it('is held for pool_rest.stream_timeout_s at most', async (t) => {
-    const { url } = await serve(
-      t,
-      { '/never': '({ hold }) => hold(() => new Promise(() => {}), { timeout_s: 1000 })' },
-      { 'pool_rest.stream_timeout_s': 1 },
-    )
-    const before = performance.now()
-    assert.equal((await request(`${url}/never`)).status, 204)
-    const took = performance.now() - before
-    assert.ok(took >= 999 && took < 5000, `${took} ms`)
-  })
-
   it('lets the work have the last word when the signal aborts', async (t) => {
     const { url, lines } = await serve(t, {
       '/word': `({ hold }) => hold((signal) => new Promise((resolve) =>

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { createRedis, type Redis } from '../../lib/redis/client.ts'
 import { RedisAwayError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from '../../lib/redis/errors.ts'
@@ -70,21 +69,6 @@ describe('a client of Redis', () => {
   it('gives up on a server that takes the connection and says nothing', async (t) => {
     const { redis } = await openFake(t, () => '', { connectTimeoutMs: 50 })
     await assert.rejects(redis.ready, (error) => error instanceof RedisAwayError && /did not answer within 50 ms$/.test(error.message))
-  })
-
-  it('refuses more than a hundred thousand commands without a reply', async (t) => {
-    let socket: Socket | undefined
-    const { redis } = await openFake(t, (command, from) => {
-      socket = from
-      return command === 'HANG' ? '' : undefined
-    })
-    await redis.ready
-    const first = Array.from({ length: 100_000 }, () => redis.command('HANG'))
-    await assert.rejects(redis.command('HANG'), (error) => error instanceof RedisAwayError && /is behind: 100000 commands wait/.test(error.message))
-    assert.equal(redis.state, 'ready')
-    socket?.write('+at last\r\n'.repeat(100_000))
-    assert.ok((await Promise.all(first)).every((reply) => reply === 'at last'))
-    assert.equal(await redis.command('PING'), 'PONG')
   })
 
   it('reads what came in the same moment as the end of the connection', async (t) => {

@@ -4,17 +4,24 @@ import type { TestContext } from 'node:test'
 import { parseAnswer, type RawAnswer } from './raw.ts'
 import { until } from './until.ts'
 
-/** The connections of each test. */
-const opened = new WeakMap<object, Connection[]>()
+/** The sockets of the tests that have them cut at their end. */
+const opened = new WeakMap<object, Socket[]>()
 
 /**
- * Cuts the connections of a test when it ends. Call it before the server is started: what is registered first ends first,
- * and a server that stops gives those that are idle half a second.
+ * Has the sockets of a test cut when it ends. Call it before the server is started: what is registered first ends first,
+ * and a server that stops gives connections that are idle half a second.
  */
 export function cutAtEnd(t: Pick<TestContext, 'after'>): void {
-  const connections: Connection[] = []
-  opened.set(t, connections)
-  t.after(() => connections.forEach(({ socket }) => socket.destroy()))
+  const sockets: Socket[] = []
+  opened.set(t, sockets)
+  t.after(() => sockets.forEach((socket) => socket.destroy()))
+}
+
+/** Has one more socket cut when a test ends. */
+export function cutToo(t: Pick<TestContext, 'after'>, socket: Socket): void {
+  const sockets = opened.get(t)
+  if (sockets === undefined) t.after(() => socket.destroy())
+  else sockets.push(socket)
 }
 
 /** A connection of a test's own to a server on this machine: what it sends and what comes back, byte by byte. */
@@ -28,9 +35,7 @@ export class Connection {
     this.socket = connect({ port, host: '127.0.0.1', ...options })
     this.socket.on('data', (chunk: Buffer) => (this.received += chunk.toString('latin1')))
     this.socket.on('error', () => {}) // A cut shows in what came, and in `closed`.
-    const connections = opened.get(t)
-    if (connections === undefined) t.after(() => this.socket.destroy())
-    else connections.push(this)
+    cutToo(t, this.socket)
   }
 
   /** Sends bytes; resolves when the kernel has them. */

@@ -6,7 +6,6 @@ import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { socketPath } from '../../lib/systemd/socket-path.ts'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { optionsOfTarget, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
@@ -92,12 +91,5 @@ describe('a listening socket that the service manager passes', () => {
     const { status, output } = await runWith(t, '1', 'pipe')
     assert.equal(status, 1)
     assert.match(output, /\[FATAL\] \[server\] Cannot listen on file descriptor 3, which was passed: listen EINVAL.*Accept=no\n/)
-  })
-})
-
-describe('the path of a Unix socket', () => {
-  it('is not known where there is none', () => {
-    assert.equal(socketPath(99_999), undefined)
-    assert.equal(socketPath(0), undefined)
   })
 })

@@ -25,9 +25,9 @@ for (const length of [0, 1, 125, 126, 4096, 4097, 65_535, 65_536, 1 << 20]) {
   })
 }
 
-test('takes and sends a frame of 16 MiB', async (t) => {
-  const payload = Buffer.alloc(16 << 20, 'abcdefg')
-  const limits = { maxMessageBytes: payload.length, maxBufferedBytes: 1 << 25 }
+test('takes and sends a frame of 4 MiB', async (t) => {
+  const payload = Buffer.alloc(4 << 20, 'abcdefg')
+  const limits = { maxMessageBytes: payload.length, maxBufferedBytes: 1 << 23 }
   const { connect, told } = await startWebSocketServer(t, new Echo(), limits)
   const client = await connect()
   client.send({ opcode: 2, payload }, { opcode: 1, payload: 'after it' })

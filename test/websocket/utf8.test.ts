@@ -1,38 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkUtf8 } from '../../lib/websocket/utf8.ts'
-import { Seeded } from '../support/seeded.ts'
-
-/** What a decoder says that keeps its state: how many bytes it takes before it fails; all of them where it does not. */
-function goodBytes(bytes: Uint8Array): number {
-  let at = 0
-  for (; at < bytes.length; at += 1) if (!canBegin(bytes.subarray(0, at + 1))) return at
-  return at
-}
-
-/** Whether some text begins with these bytes: some completion of at most three bytes is UTF-8. */
-function canBegin(bytes: Uint8Array): boolean {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  const ends = ['', '80', '90', 'a0', '8080', '9080', 'a080', '808080', '908080'].map((hex) => Buffer.from(hex, 'hex'))
-  return ends.some((end) => {
-    try {
-      decoder.decode(Uint8Array.from([...bytes, ...end]))
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-/** How many bytes `checkUtf8` takes, given them in pieces that end at `cuts`. */
-function takenBytes(bytes: Buffer, cuts: readonly number[]): { failedAt: number | undefined; complete: boolean } {
-  let checked = 0
-  for (const cut of cuts) {
-    checked = checkUtf8(bytes, checked, cut)
-    if (checked < 0) return { failedAt: cut, complete: false }
-  }
-  return { failedAt: undefined, complete: checked === bytes.length }
-}
+import { checkSpoiledTexts, takenBytes } from './samples-support.ts'
 
 const rows: readonly (readonly [string, string, boolean])[] = [
   ['', 'nothing', true],
@@ -82,14 +50,4 @@ for (const [hex, what, valid] of rows) {
   })
 }
 
-test('fails with the very byte that spoils a text', () => {
-  const random = new Seeded(3)
-  const leads = [...Buffer.from('417f8090a0bfc1c2dfe0e1edeff0f1f4f5ff', 'hex')]
-  for (let round = 0; round < 4000; round += 1) {
-    const bytes = Buffer.from(Array.from({ length: 1 + random.integer(6) }, () => random.pick(leads)))
-    const cuts = Array.from(bytes, (_, at) => at + 1)
-    const good = goodBytes(bytes)
-    const { failedAt } = takenBytes(bytes, cuts)
-    assert.equal(failedAt, good === bytes.length ? undefined : good + 1, bytes.toString('hex'))
-  }
-})
+test('fails with the very byte that spoils a text', () => checkSpoiledTexts(1000))

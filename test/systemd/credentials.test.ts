@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ConfigError } from '../../lib/config/load.ts'
+import { takeSecret } from '../../lib/systemd/credentials.ts'
+import { writeFiles } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+describe('the application secret from outside of the configuration file', () => {
+  it('is the credential, else the variable, else none', () => {
+    const folder = temporaryFolder()
+    const other = temporaryFolder()
+    writeFiles(folder, { app_key: 'of the credential\n' })
+    const rows: [env: Record<string, string>, key: string | undefined, from: RegExp][] = [
+      [{ CREDENTIALS_DIRECTORY: folder, SVC_APP_KEY: 'of the variable' }, 'of the credential', /^the credential .*app_key$/],
+      [{ CREDENTIALS_DIRECTORY: folder }, 'of the credential', /credential/],
+      [{ CREDENTIALS_DIRECTORY: other, SVC_APP_KEY: 'of the variable' }, 'of the variable', /^the environment variable SVC_APP_KEY$/],
+      [{ CREDENTIALS_DIRECTORY: '', SVC_APP_KEY: 'of the variable' }, 'of the variable', /variable/],
+      [{ CREDENTIALS_DIRECTORY: other }, undefined, /^$/],
+      [{}, undefined, /^$/],
+    ]
+    for (const [env, key, from] of rows) {
+      const found = takeSecret(env, 'app_key')
+      assert.equal(found?.secret, key)
+      assert.match(found?.from ?? '', from)
+      assert.ok(!('SVC_APP_KEY' in env))
+    }
+  })
+
+  it('is one of several, each with its own credential and variable', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { app_key: 'key', shared_password: 'password\n' })
+    const env = { CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'other', SVC_APP_KEY: 'other' }
+    assert.equal(takeSecret(env, 'shared_password')?.secret, 'password')
+    assert.deepEqual(Object.keys(env), ['CREDENTIALS_DIRECTORY', 'SVC_APP_KEY'])
+    assert.equal(takeSecret(env, 'app_key')?.secret, 'key')
+    const variable = { SVC_SHARED_PASSWORD: '' }
+    assert.throws(() => takeSecret(variable, 'shared_password'), /^ConfigError: Cannot load shared_password: .*SVC_SHARED_PASSWORD is empty$/)
+  })
+
+  for (const [content, key] of [['a', 'a'], ['a\n', 'a'], ['a\r\n', 'a'], ['a\n\n', 'a\n'], [' a b ', ' a b ']] as const) {
+    it(`loses one line end: ${JSON.stringify(content)}`, () => {
+      const folder = temporaryFolder()
+      writeFiles(folder, { app_key: content })
+      assert.equal(takeSecret({ CREDENTIALS_DIRECTORY: folder }, 'app_key')?.secret, key)
+    })
+  }
+
+  it('is an error of the configuration when it is empty or cannot be read', () => {
+    const [empty, line, folder, binary] = Array.from({ length: 4 }, () => temporaryFolder()) as [string, string, string, string]
+    writeFiles(empty, { app_key: '' })
+    writeFiles(line, { app_key: '\n' })
+    mkdirSync(join(folder, 'app_key'))
+    writeFileSync(join(binary, 'app_key'), Buffer.of(0xff, 0xfe))
+    const rows: [env: Record<string, string>, problem: RegExp][] = [
+      [{ CREDENTIALS_DIRECTORY: empty, SVC_APP_KEY: 'good' }, /^Cannot load app_key: the credential .*app_key is empty$/],
+      [{ CREDENTIALS_DIRECTORY: line }, /is empty$/],
+      [{ CREDENTIALS_DIRECTORY: folder }, /app_key cannot be read: EISDIR/],
+      [{ CREDENTIALS_DIRECTORY: binary }, /cannot be read: .*not valid/],
+      [{ SVC_APP_KEY: '' }, /^Cannot load app_key: the environment variable SVC_APP_KEY is empty$/],
+    ]
+    for (const [env, problem] of rows) {
+      assert.throws(
+        () => takeSecret(env, 'app_key'),
+        (error) => error instanceof ConfigError && problem.test(error.message),
+      )
+    }
+  })
+})

@@ -1,0 +1,123 @@
+// What holds for seeded messages and texts and for large frames: for a sample, and for as many as find what is rare.
+import assert from 'node:assert/strict'
+import { MessageReader } from '../../lib/websocket/message-reader.ts'
+import { checkUtf8 } from '../../lib/websocket/utf8.ts'
+import { Seeded } from '../support/seeded.ts'
+import { clientFrame, closing } from './frames.ts'
+import { cut, read } from './reading.ts'
+
+/** Reads so many inputs, whole and in pieces. */
+export function checkMessages(count: number): void {
+  const random = new Seeded(20_240_917)
+  const maxMessageBytes = 64
+  const ends = new Map<string, number>()
+  for (let round = 0; round < count; round += 1) {
+    const bytes = randomBytes(random)
+    const whole = read([bytes], maxMessageBytes)
+    const places = Array.from({ length: random.integer(6) }, () => random.integer(bytes.length + 1))
+    places.sort((a, b) => a - b)
+    const inPieces = read(cut(bytes, places), maxMessageBytes, (reader) => {
+      assert.ok(reader.heldBytes <= maxMessageBytes + 131, `${reader.heldBytes} bytes are held`)
+    })
+    assert.deepEqual(inPieces, whole, `${bytes.toString('hex')} cut at ${places.join()}`)
+    const end = whole.at(-1)?.split(' ', 2) ?? ['nothing']
+    const kind = end[0] === 'failed' ? end.join(' ') : (end[0] as string)
+    ends.set(kind, (ends.get(kind) ?? 0) + 1)
+  }
+  for (const kind of ['text', 'binary', '9', 'closed', 'failed 1002', 'failed 1007', 'failed 1009']) {
+    assert.ok((ends.get(kind) ?? 0) > count / 1000, `${kind}: ${ends.get(kind) ?? 0}`)
+  }
+}
+
+/** Reads a frame of so many MiB in the pieces of a socket. */
+export function checkLargeFrame(mebibytes: number): void {
+  const payload = Buffer.alloc(mebibytes << 20, '0123456789 abcdefghijklmnopqrstuvwxyz')
+  for (const opcode of [1, 2]) {
+    const bytes = clientFrame({ opcode, payload })
+    const reader = new MessageReader(payload.length)
+    let got: unknown
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      assert.equal(got, undefined)
+      reader.push(bytes.subarray(at, at + 65_536))
+      got = reader.next()
+      assert.ok(reader.heldBytes <= payload.length + 14)
+    }
+    assert.ok(opcode === 1 ? got === payload.toString() : payload.equals(got as Buffer))
+    assert.equal(reader.next(), undefined)
+    assert.equal(reader.heldBytes, 0)
+  }
+}
+
+/** Has so many texts checked, byte by byte, which mostly are no UTF-8. */
+export function checkSpoiledTexts(count: number): void {
+  const random = new Seeded(3)
+  const leads = [...Buffer.from('417f8090a0bfc1c2dfe0e1edeff0f1f4f5ff', 'hex')]
+  for (let round = 0; round < count; round += 1) {
+    const bytes = Buffer.from(Array.from({ length: 1 + random.integer(6) }, () => random.pick(leads)))
+    const cuts = Array.from(bytes, (_, at) => at + 1)
+    const good = goodBytes(bytes)
+    const { failedAt } = takenBytes(bytes, cuts)
+    assert.equal(failedAt, good === bytes.length ? undefined : good + 1, bytes.toString('hex'))
+  }
+}
+
+/** How many bytes `checkUtf8` takes, given them in pieces that end at `cuts`. */
+export function takenBytes(
+  bytes: Buffer,
+  cuts: readonly number[],
+): { failedAt: number | undefined; complete: boolean } {
+  let checked = 0
+  for (const cut of cuts) {
+    checked = checkUtf8(bytes, checked, cut)
+    if (checked < 0) return { failedAt: cut, complete: false }
+  }
+  return { failedAt: undefined, complete: checked === bytes.length }
+}
+
+/** What a decoder says that keeps its state: how many bytes it takes before it fails; all of them where it does not. */
+function goodBytes(bytes: Uint8Array): number {
+  let at = 0
+  for (; at < bytes.length; at += 1) if (!canBegin(bytes.subarray(0, at + 1))) return at
+  return at
+}
+
+/** Whether some text begins with these bytes: some completion of at most three bytes is UTF-8. */
+function canBegin(bytes: Uint8Array): boolean {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const ends = ['', '80', '90', 'a0', '8080', '9080', 'a080', '808080', '908080'].map((hex) => Buffer.from(hex, 'hex'))
+  return ends.some((end) => {
+    try {
+      decoder.decode(Uint8Array.from([...bytes, ...end]))
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Frames that mostly are right, with some bits changed and the end cut off now and then. */
+function randomBytes(random: Seeded): Buffer {
+  const frames: Buffer[] = []
+  let open = false
+  for (let count = 1 + random.integer(5); count > 0; count -= 1) {
+    const odd = random.integer(12) === 0
+    const control = random.integer(4) === 0
+    const opcode = odd ? random.integer(16) : control ? random.pick([8, 9, 9, 9, 10]) : open ? 0 : random.pick([1, 2])
+    const final = control || random.integer(2) === 0
+    if (!control) open = !final
+    const payload = opcode === 8 ? closing(random.pick([1000, 1001, 4000, 1006]), 'bye') : randomText(random)
+    frames.push(clientFrame({ opcode, final, payload, mask: [...random.bytes(4)] }))
+  }
+  const bytes = Buffer.concat(frames)
+  for (let flips = random.integer(3) === 0 ? 1 + random.integer(3) : 0; flips > 0; flips -= 1) {
+    const at = random.integer(bytes.length)
+    bytes[at] = (bytes[at] as number) ^ (1 << random.integer(8))
+  }
+  return random.integer(5) === 0 ? bytes.subarray(0, random.integer(bytes.length)) : bytes
+}
+
+function randomText(random: Seeded): Buffer {
+  const characters = Array.from({ length: random.integer(12) }, () => random.pick(['a', 'é', '€', '😀', '\u0000']))
+  const bytes = Buffer.from(characters.join(''))
+  return random.integer(6) === 0 ? bytes.subarray(0, random.integer(bytes.length + 1)) : bytes
+}
