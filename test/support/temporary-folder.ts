@@ -1,6 +1,6 @@
 /**
  * Surprise: a test's own ending (`t.after`) comes too early to remove its folder, since what is stopped after it may
- * still write there. The folders go with the process, which runs one test file.
+ * still write there. The folders go with the process, which runs the tests of a room.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
