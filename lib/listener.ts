@@ -9,10 +9,10 @@ import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Certificates } from './certificates.ts'
+import { connectionOf } from './http/connection.ts'
 import {
   acceptWaiting,
   guardConnections,
-  isIdle,
   retire,
   stopAccepting,
   type ConnectionCounts,
@@ -122,7 +122,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     acceptWaiting: () => acceptWaiting(server),
     stopAccepting: () => stopAccepting(server),
     closeIdle: () => {
-      const idle = new Set([...sockets].filter(isIdle))
+      const idle = new Set([...sockets].filter((socket) => connectionOf(socket).isIdle))
       for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
       idleBefore = idle
     },
@@ -150,24 +150,41 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
   return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
 }
 
-/** The open sockets. With TLS the one below it while the handshake is pending, then the one above in its place. */
-function trackSockets(server: Server): ReadonlySet<Socket> {
+/** The open sockets. With TLS the one below while the handshake is pending, then the one above in its place. */
+function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
+  /** With TLS: the sockets below, by their peer. A Unix socket has none, so those end by the time-out of the handshake. */
+  const below = new Map<string, Socket>()
   // One function for all of them: a closure each would be a part of what an idle connection takes.
   function forget(this: Socket): void {
     sockets.delete(this)
   }
-  const add = (socket: Socket): void => {
+  function add(socket: Socket): void {
     sockets.add(socket)
     socket.on('close', forget)
   }
-  server.on('connection', add)
+  if (!('setSecureContext' in server)) {
+    server.on('connection', add)
+    return sockets
+  }
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket)
+    if (peer === undefined) return
+    add(socket)
+    below.set(peer, socket)
+    socket.on('close', () => below.delete(peer))
+  })
   server.on('secureConnection', (socket: Socket) => {
     add(socket)
-    // Node keeps the socket below in this field; there is no documented way to it.
-    sockets.delete((socket as Socket & { readonly _parent: Socket })._parent)
+    const peer = peerOf(socket)
+    const beneath = peer === undefined ? undefined : below.get(peer)
+    if (beneath !== undefined) sockets.delete(beneath)
   })
   return sockets
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`
 }
 
 /** Surprise: `backlog` among the options counts for a host and a port alone, as an argument for every target. */

@@ -9,7 +9,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isAbortError } from './http/abort-error.ts'
-import { closeWithConnection, lastResponseOn } from './http/connections.ts'
+import { connectionOf, type Connection } from './http/connection.ts'
+import { lastResponseOn, passOver } from './http/connections.ts'
 import { notFound, type Context } from './http/context.ts'
 import { errorReply, toHttpError } from './http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from './http/errors.ts'
@@ -17,7 +18,6 @@ import type { ContextClass } from './http/features.ts'
 import { checkFraming } from './http/framing.ts'
 import { losesWhatFollows } from './http/incoming-request.ts'
 import { label } from './http/label.ts'
-import { isBehindEnd, passOver } from './http/linger.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from './http/reply.ts'
 import { respond, respondBody } from './http/respond.ts'
 import { isLost, isSent, wasCut } from './http/sent.ts'
@@ -51,6 +51,8 @@ export interface ServerParts {
   readonly log: (module: string) => ModuleLogger
   /** Whether a 500 shows its stack to the client. */
   readonly reveal: boolean
+  /** The most requests of one connection that are served at a time, from 1. */
+  readonly pipelineLimit: number
 }
 
 /** Nothing; a `100 Continue` before the body is sent; something that nobody knows. */
@@ -73,7 +75,7 @@ export interface RequestServer {
 
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts): RequestServer {
-  const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
+  const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
@@ -100,29 +102,36 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   let draining = false
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    const { socket } = request
-    // Looked at only where an answer before it is not gone yet, or the connection is closing.
-    if ((response.socket === null || socket.writableEnded) && isBehindEnd(socket)) return void request.resume()
+    const connection = connectionOf(request.socket)
+    if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
+    else connection.hold(() => serve(connection, request, response, expect))
+  }
+
+  function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const isBehind = response.socket === null || request.socket.writableEnded
+    if (isBehind && connection.passOver()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
+    connection.began(response, () => finish(ctx, false))
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
-    if (response.socket === null) closeWithConnection(response, socket)
   }
 
   /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    if (isBehindEnd(socket)) return passOver(socket)
+    const connection = connectionOf(socket)
+    if (connection.passOver()) return passOver(socket)
     const targetIsPath = toOriginForm(request)
-    const response = lastResponseOn(socket, request, head)
+    const response = lastResponseOn(socket, request)
     const ctx = new ContextClass(request, response)
     ctx.upgrading = { socket, head }
     ctx.lastOnConnection = true
     active += 1
+    connection.began(response, () => finish(ctx, false))
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
     admit(ctx, targetIsPath, 'nothing')
   }
@@ -256,6 +265,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
     }
     if (!ctx.running) leave()
+    connectionOf(ctx.request.socket).ended(ctx.response, pipelineLimit)
   }
 
   function leave(): void {

@@ -65,6 +65,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     checkHost: createHostGuard(config['server.allowed_hosts']),
     log,
     reveal: config['app.env'] === 'dev',
+    pipelineLimit: config['server.pipeline_limit'],
   })
   const most = config['server.max_connections_per_ip']
   const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))

@@ -461,6 +461,7 @@ async function serveRoutes(
     metrics: { record: () => {} },
     log: () => silentLogger,
     reveal: false,
+    pipelineLimit: 100,
   })
   const server = createServer((question, answer) => {
     requests.handle(question, answer, 'nothing')

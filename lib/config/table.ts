@@ -64,6 +64,11 @@ export const configTable = {
     kind: 'integer', min: 1, max: 3600, default: 65,
     meaning: 'Seconds that an idle connection is kept. Let it be longer than the proxy in front keeps its own.',
   },
+  'server.pipeline_limit': {
+    kind: 'integer', min: 1, max: 100_000, default: 100,
+    meaning: 'Requests of one connection that are served at a time. Past it the connection is read no further, and what '
+      + 'has been read already waits, in order.',
+  },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
     meaning: 'Seconds at the beginning of a stop in which the server still serves, but says that it is not ready.',

@@ -11,9 +11,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { AddressLimit } from './address-limit.ts'
+import { connectionOf } from './connection.ts'
 import { errorPage, wantsJson } from './error-reply.ts'
 import type { ErrorCode } from './errors.ts'
-import { linger } from './linger.ts'
 import { ServerResponse, STATUS_CODES } from './node-http.ts'
 import { htmlType, jsonType } from './reply.ts'
 
@@ -33,14 +33,6 @@ const statusOfError: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
-}
-
-/** What Node keeps in a socket; there is no documented way to it. */
-type HttpSocket = Socket & {
-  /** The response in progress. */
-  readonly _httpMessage?: Response | null
-  /** `incoming`: the request that is being read, or was read last. */
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null
 }
 
 /** So long `acceptWaiting` goes on where connections never cease to come. */
@@ -96,8 +88,8 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
     if (status === undefined) return void socket.destroy()
     if (hasLeft(socket, code)) return void socket.end() // As Node does where the client ends between two requests.
-    // The parser complains of every piece that follows; it is thrown away (see `linger.ts`).
-    if (refused.has(socket) || !socket.writable) return
+    // The parser complains of every piece that follows; it is thrown away (see `connection.ts`).
+    if (refused.has(socket) || connectionOf(socket).isEnding || !socket.writable) return
     refused.add(socket)
     log.say(`${status} for ${socket.remoteAddress}: ${code} ${error.message}`)
     refuse(socket, status)
@@ -114,26 +106,16 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
   return () => ({ open, refused: refusedByLimit })
 }
 
-/**
- * Closes a response with its connection while it waits there behind another, which Node does not do before version 24.
- * To be called for a response without a socket.
- */
-export function closeWithConnection(response: Response, socket: Socket): void {
-  const close = (): void => {
-    response.destroy()
-    response.emit('close')
-  }
-  socket.setMaxListeners(0) // There is one for each request that waits.
-  socket.once('close', close)
-  response.once('socket', () => socket.off('close', close))
+/** Throws away what still comes on a socket that Node has let go of, and that is closing. */
+export function passOver(socket: Socket): void {
+  socket.on('error', () => socket.destroy()).resume()
 }
 
 /**
  * A response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends with the
  * answer, unless the socket was detached before; so it does when the client sends nothing more, as on any connection.
- * @param head what has arrived behind the header section
  */
-export function lastResponseOn(socket: Socket, request: IncomingMessage, head: Buffer): Response {
+export function lastResponseOn(socket: Socket, request: IncomingMessage): Response {
   const response = new ServerResponse(request)
   socket.on('error', () => socket.destroy())
   socket.once('end', () => {
@@ -144,7 +126,7 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage, head: B
     response.emit('close') // Node's server does so for the responses that it makes.
     if (response.socket === null) return
     response.detachSocket(socket)
-    if (head.length > 0 || socket.readableLength > 0) linger(socket)
+    connectionOf(socket).linger()
     socket.resume().destroySoon()
   })
   return response
@@ -182,21 +164,16 @@ export function stopAccepting(server: Server): Promise<void> {
  * closing by itself is left alone; one that still sends the body of a request that has its answer is closed politely.
  */
 export function retire(socket: Socket): void {
-  const { parser } = socket as HttpSocket
-  if (!isIdle(socket)) return
-  if (parser?.incoming?.complete !== false) return void socket.destroy()
-  linger(socket)
+  const connection = connectionOf(socket)
+  if (!connection.isIdle) return
+  if (!connection.isReading) return void socket.destroy()
+  connection.linger()
   socket.destroySoon()
-}
-
-/** Whether no request is being served on a connection, and it is not closing by itself. */
-export function isIdle(socket: Socket): boolean {
-  return !(socket as HttpSocket)._httpMessage && !socket.writableEnded
 }
 
 /** Whether the client ended within a request while answers to earlier ones are owed: it waits for none of them. */
 function hasLeft(socket: Socket, code: string): boolean {
-  return code === 'HPE_INVALID_EOF_STATE' && (socket as HttpSocket)._httpMessage?.req.complete === true
+  return code === 'HPE_INVALID_EOF_STATE' && connectionOf(socket).current?.req.complete === true
 }
 
 /** The page, or JSON where the header section of a request has come and asks for it. */
@@ -213,13 +190,13 @@ function bodyOf(status: number, request: IncomingMessage | undefined): { readonl
  */
 function refuse(socket: Socket, status: number): void {
   if (!socket.writable) return
-  const pending = (socket as HttpSocket)._httpMessage
+  const pending = connectionOf(socket).current
   if (pending && (pending.req.complete || pending.writableEnded)) {
     pending.once('close', () => refuse(socket, status))
     return
   }
   if (pending?.headersSent) return void socket.destroy()
-  linger(socket)
+  connectionOf(socket).linger()
   const { type, body } = bodyOf(status, pending?.req)
   const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')

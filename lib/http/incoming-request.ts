@@ -16,6 +16,7 @@
  */
 import type { IncomingMessage as Incoming, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { connectionOf } from './connection.ts'
 import { announcesBody } from './framing.ts'
 import { IncomingMessage } from './node-http.ts'
 import { hasToken } from './token-list.ts'
@@ -27,7 +28,10 @@ interface DumpingMessage extends Incoming {
 
 const dump = (IncomingMessage.prototype as DumpingMessage)._dump
 
-/** What Node keeps in a socket, the response in progress; there is no documented way to it. */
+/**
+ * What Node keeps in a socket: the response that it has not let go of yet, which may have ended already in this turn of
+ * the event loop. It is not documented. Without it a handshake behind such an answer, in one piece with it, is cut.
+ */
 type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
 /** Node's parser gives the piece that it is reading; it is not documented. Without it a piece counts as one with more in it. */
@@ -70,7 +74,7 @@ export function losesWhatFollows(request: Incoming): boolean {
 }
 
 function isHandshake({ method, headers, socket }: Incoming): boolean {
-  if (method !== 'GET' || (socket as AnsweringSocket)._httpMessage) return false
+  if (method !== 'GET' || connectionOf(socket).isServing || (socket as AnsweringSocket)._httpMessage) return false
   if (announcesBody(headers['content-length'], headers['transfer-encoding'])) return false
   return hasToken(headers.upgrade, 'websocket')
 }

@@ -173,8 +173,8 @@ export class ReceivedRequest {
    * @returns what `Body.dispose` does
    */
   protected discardBody(): Promise<void> | undefined {
-    if (this.#body === undefined) return undefined
-    const disposal = this.#body.dispose()
+    if (this.#body === undefined && !this.hasBody) return undefined
+    const disposal = this.body.dispose() // Also of one that nobody has read: who asks for it later is told.
     this.request.resume()
     return disposal
   }

@@ -2,12 +2,12 @@
  * Writes a reply: the one place where header sections and bodies leave. Small bodies go out in one write.
  *
  * Surprise: a body that the action did not read is a matter of the answer. A small rest is read and thrown away by
- * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely (`linger`).
+ * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely (`Connection.linger`).
  */
 import { Buffer } from 'node:buffer'
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
+import { connectionOf } from './connection.ts'
 import type { Context } from './context.ts'
-import { linger, markEnding } from './linger.ts'
 import { endWithText } from './one-write.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from './reply.ts'
 
@@ -99,12 +99,12 @@ function isOver(ctx: Context): boolean {
 
 /** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
 function fieldsOf(ctx: Context, lastOnConnection: boolean): readonly string[] {
-  const cut = ctx.hasBody && mustCut(ctx)
-  if (cut) linger(ctx.request.socket)
   // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be served.
-  if (cut || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
+  if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
-    markEnding(ctx.request.socket)
+    connectionOf(ctx.request.socket).markLast()
+  } else if (ctx.response.shouldKeepAlive === false || ctx.outgoingIfAny?.get('Connection') !== undefined) {
+    connectionOf(ctx.request.socket).linger()
   }
   const id = ctx.idToSend
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)

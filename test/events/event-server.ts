@@ -60,6 +60,7 @@ export async function eventServer(
     metrics: { record: () => {} },
     log,
     reveal: true,
+    pipelineLimit: 100,
   })
   const listener = createListener(requests, {
     headerTimeoutMs: 10_000,
