@@ -70,6 +70,8 @@ export interface Logger extends WrittenLog {
   /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger
   readonly trace: Trace
+  /** Why the console lacks lines now; undefined when it has all, or there is none. */
+  readonly consoleProblem: string | undefined
 }
 
 const megabyte = 2 ** 20
@@ -104,7 +106,8 @@ class GeneralLog implements Logger {
     this.#now = now
     this.#onLine = options.onLine
     this.#renderLine = options.format === 'json' ? createJsonLine() : createTextLine()
-    this.#console = options.console ? new ConsoleLines(consolePort) : undefined
+    const onStill = (): void => this.module('logger').warn('nobody reads the console: lines are in the log file alone')
+    this.#console = options.console ? new ConsoleLines(consolePort, onStill) : undefined
     const path = resolve(options.folder, options.file)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     const report = (level: 'info' | 'warn', message: string): void => this.module('logger')[level](message)
@@ -124,6 +127,10 @@ class GeneralLog implements Logger {
 
   get problem(): string | undefined {
     return this.#appender.problem
+  }
+
+  get consoleProblem(): string | undefined {
+    return this.#console?.problem
   }
 
   module(name: string): ModuleLogger {

@@ -66,7 +66,7 @@ export function openLogs(config: Config, folder: string, targets?: LogTargets): 
     access,
     recent,
     module: (name) => general.module(name),
-    problems: () => both.map((log) => log?.problem).filter((problem) => problem !== undefined),
+    problems: () => [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),
     flush: () => both.forEach((log) => log?.flush()),
     reopen: () => both.forEach((log) => log?.reopen()),
     close: () => both.forEach((log) => log?.close()),

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A console that keeps what is printed. */
 export class KeptConsole implements ConsolePort {
+  readonly waitingBytes = 0
   outText = ''
   errorText = ''
 

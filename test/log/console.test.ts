@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, it } from 'node:test'
+import { ConsoleLines } from '../../lib/log/console.ts'
+
+const line = `${'x'.repeat(1023)}\n`
+
+/** A console that is read when the test says so. */
+class HeldConsole {
+  waitingBytes = 0
+  printed = ''
+
+  out(text: string): void {
+    this.printed += text
+    this.waitingBytes += text.length
+  }
+
+  error(): void {}
+}
+
+describe('a console that nobody reads', () => {
+  it('takes no more than 1 MiB; what is left out is counted and told once', async () => {
+    const port = new HeldConsole()
+    let told = 0
+    const lines = new ConsoleLines(port, () => (told += 1))
+    for (let count = 0; count < 5000; count += 1) {
+      lines.append(line)
+      if (count % 10 === 0) await nextTurn()
+    }
+    lines.flush()
+    assert.ok(port.waitingBytes <= 2 ** 20, `${port.waitingBytes} bytes wait`)
+    assert.ok(port.waitingBytes > 2 ** 19)
+    assert.equal(told, 1)
+    const printed = port.printed.length / 1024
+    assert.equal(lines.problem, `Nobody reads the console: it lacks ${5000 - printed} lines. The log file has them`)
+  })
+
+  it('says what it lacks once it is read again', () => {
+    const port = new HeldConsole()
+    let told = 0
+    const lines = new ConsoleLines(port, () => (told += 1))
+    for (let round = 1; round <= 2; round += 1) {
+      port.waitingBytes = 2 ** 20
+      lines.append('lost\n    at a stack\n')
+      lines.flush()
+      assert.equal(told, round)
+      port.waitingBytes = 0
+      port.printed = ''
+      lines.append('back\n')
+      lines.flush()
+      assert.equal(port.printed, '... 2 lines left out here: nobody read them\nback\n')
+      assert.equal(lines.problem, undefined)
+    }
+  })
+})
