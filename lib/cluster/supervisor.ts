@@ -107,7 +107,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     }
     const how = describe(ending)
     // A status of 0 would say that the server was asked to stop.
-    if (!wasReady) return giveUp(`process ${slot.number} ended before all served: ${how}`, ending.status || 1)
+    if (!wasReady) return giveUp(`process ${slot.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
     slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
     const what = `process ${slot.number} ended: ${how}`
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
@@ -183,6 +183,11 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     },
     done,
   }
+}
+
+/** Node aborts where it may start no more threads. It has some 11 in each process. */
+function adviceOn({ signal }: Ending): string {
+  return signal === 'SIGABRT' ? ' (too few threads allowed? see TasksMax= of the unit and ulimit -u; or too little memory)' : ''
 }
 
 function describe({ status, signal, error }: Ending): string {

@@ -153,6 +153,13 @@ describe('the supervisor', () => {
     assert.deepEqual(lines, ['FATAL process 2 ended before all served: with status 78: the server is stopped'])
   })
 
+  it('says what SIGABRT at the first start may mean', async (t) => {
+    const { supervisor, started, lines } = makeSupervisor(t, 1)
+    await started[0]?.end({ signal: 'SIGABRT' })
+    assert.equal(await supervisor.done, 1)
+    assert.match(lines.join(), /^FATAL process 1 ended before all served: by SIGABRT \(too few threads allowed\? see TasksMax=/)
+  })
+
   it('ends with a status that is not 0 when one ends itself at the first start, as if all were well', async (t) => {
     const { supervisor, started } = makeSupervisor(t, 1)
     await started[0]?.end({ status: 0 })

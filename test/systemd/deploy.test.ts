@@ -31,10 +31,15 @@ describe('the files in docs/deploy', () => {
     assert.deepEqual(settings('WorkingDirectory'), ['/srv/svc'])
     assert.match(read('svc.logrotate'), /^\/var\/log\/svc\/access\.log \{$/m)
     assert.equal(configTable['access_log.file'].default, 'access.log')
-    for (const command of [...settings('ExecStart'), ...settings('ExecStartPre')]) {
-      const [, path = ''] = /^node \/opt\/svc\/current\/(\S+) (?:start|check)$/.exec(command) ?? []
+    for (const command of settings('ExecStart')) {
+      const [, path = ''] = /^node \/opt\/svc\/current\/(\S+) start$/.exec(command) ?? []
       assert.ok(path !== '' && existsSync(new URL(path, root)), command)
     }
+  })
+
+  it('start the server whatever a check would say, and with threads for many processes', () => {
+    assert.deepEqual(settings('ExecStartPre'), [])
+    assert.ok(Number(settings('TasksMax')[0]) >= 128 * 11)
   })
 
   it('agree with the configuration about times', () => {
