@@ -1,13 +1,14 @@
 /**
- * The one-time token of the first setup: who can read the server's log may set it up, also from afar.
+ * The one-time token of the first setup: who can read the server's log may set it up, from anywhere.
  *
- * Surprise: a request that came through a proxy which is not declared in `server.trusted_proxies` has the proxy's
- * address, often a loopback one. Its forwarding header gives it away, and then the token is asked for.
+ * A loopback address alone proves little: behind a proxy everybody has one, and a proxy need not send a forwarding field;
+ * so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token the request
+ * must also name a loopback host, and a server that a service manager has started asks always (`systemd/managed.ts`).
  */
 import { randomBytes } from 'node:crypto'
-import { createClientAddress } from '../http/client-address.ts'
 import type { Context } from '../http/context.ts'
-import { isLoopback, isPrivate } from '../http/ip-address.ts'
+import { isLoopbackHost } from '../http/host.ts'
+import { isLoopback } from '../http/ip-address.ts'
 import { setupRequired } from './credentials.ts'
 import { equalTexts } from './password.ts'
 import type { AdminPort } from './port.ts'
@@ -40,21 +41,17 @@ export function makeSetupToken(): string {
 export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' | 'setupToken' | 'log'>): SetupToken {
   const { config, setupToken: token } = port
   const mode = config['admin.setup_token']
-  const proxies = createClientAddress(config['server.trusted_proxies'])
   let announced = false
 
   function isNear(ctx: Context): boolean {
-    const forwarded = forwardingFields.some((name) => ctx.header(name) !== undefined)
-    const peerIsTrusted = proxies.trusts(ctx.request.socket.remoteAddress ?? '')
-    // A trusted proxy that names no client leaves its own address as the client's.
-    if (forwarded && !(peerIsTrusted && ctx.header('x-forwarded-for') !== undefined)) return false
-    return isLoopback(ctx.ip) || isPrivate(ctx.ip)
+    if (forwardingFields.some((name) => ctx.header(name) !== undefined)) return false
+    return isLoopback(ctx.ip) && isLoopbackHost(ctx.host)
   }
 
   function write(): void {
     if (announced) return
     announced = true
-    const who = mode === 'on' ? '' : ' from outside this machine and its private network'
+    const who = mode === 'on' ? '' : ' from elsewhere than this machine'
     // A warning, so that no level or trace switch below it hides the token.
     port.log.warn(`the admin panel is not set up: open /svc-setup; a setup${who} asks for this token: ${token}`)
   }

@@ -14,6 +14,7 @@ import { ReloadError, type CommandType } from '../control/commands.ts'
 import { problemsOfNamedFiles } from '../named-files.ts'
 import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
 import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
+import { configOfService, isServiceManaged } from '../systemd/managed.ts'
 import { createNotifier, type Notifier } from '../systemd/notify.ts'
 import { version } from '../version.ts'
 import { isFileError, textOfFileError } from './failure.ts'
@@ -95,12 +96,14 @@ function configFile(options: CommandOptions): string {
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
+    const isManaged = isServiceManaged(process.env)
     const given = takeSecret(process.env, 'app_key')
     const password = takeSecret(process.env, 'shared_password')
     const passed = takeListenFds(process.env, process.pid)
     const warn = (message: string): void => app?.logger('server').warn(message)
     const notifier = createNotifier({ env: process.env, pid: process.pid, warn })
-    const loaded = load(options, given)
+    const read = load(options, given)
+    const loaded = isManaged ? { ...read, config: configOfService(read.config) } : read
     const count = processCount(loaded.config)
     if (count > 1) {
       const { runPrimary } = await import('./primary.ts')

@@ -132,7 +132,8 @@ export const configTable = {
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
     meaning: 'Whether the first-run setup asks for the one-time token in the log. '
-      + '`auto`: when the client is not on a loopback or private address.',
+      + '`auto`: unless the request comes from this machine, to a name of this machine, and not to a server that a service '
+      + 'manager has started.',
   },
 
   'session.lifetime': {

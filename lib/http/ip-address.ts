@@ -8,14 +8,6 @@ import { BlockList, SocketAddress, isIP, isIPv4 } from 'node:net'
 
 const mappedPrefix = '::ffff:'
 const loopback = blockList(['127.0.0.0', 8, 'ipv4'], ['::1', 128, 'ipv6'])
-const nonPublic = blockList(
-  ['10.0.0.0', 8, 'ipv4'],
-  ['172.16.0.0', 12, 'ipv4'],
-  ['192.168.0.0', 16, 'ipv4'],
-  ['169.254.0.0', 16, 'ipv4'],
-  ['fc00::', 7, 'ipv6'],
-  ['fe80::', 10, 'ipv6'],
-)
 
 /**
  * Writes an address in its one form, without a zone id.
@@ -34,11 +26,6 @@ export function normalizeIp(text: string): string | undefined {
 /** Whether a normalized address is of this machine: 127.0.0.0/8 or ::1. */
 export function isLoopback(ip: string): boolean {
   return isListed(loopback, ip)
-}
-
-/** Whether a normalized address is private or link-local (RFC 1918, RFC 3927, RFC 4193, RFC 4291). Loopback is not. */
-export function isPrivate(ip: string): boolean {
-  return isListed(nonPublic, ip)
 }
 
 /** Whether a block list has an address. False for text that is no address. */
