@@ -4,8 +4,16 @@
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 
-/** A whole number from 0; what is beyond 2^53 is ahead of every id, and so a gap rather than an error. */
+/** A whole number from 0. */
 const shape = /^\d+$/
+
+/** Where a stream begins. */
+export interface StreamStart {
+  /** The last event that the client has; undefined: only new events are sent. */
+  readonly cursor: number | undefined
+  /** Whether the client has lost its place: its `Last-Event-ID` is none of ours. It is told of a gap. */
+  readonly isLost: boolean
+}
 
 /**
  * The query's `since`; undefined when there is none.
@@ -20,17 +28,24 @@ export function readSince(ctx: Context): number | undefined {
 }
 
 /**
- * The cursor of a stream: the `Last-Event-ID`, which a browser sends when it connects again, else the query's `since`.
- * @throws HttpError 400 `bad_cursor` as above
+ * Where a stream begins: behind the `Last-Event-ID`, which a browser sends when it connects again, else behind the query's
+ * `since`. A `Last-Event-ID` that is no whole number from 0 is passed over: refused, it would end an EventSource for good.
+ * @throws HttpError 400 `bad_cursor` for a wrong `since`
  */
-export function readLastEventId(ctx: Context): number | undefined {
-  const value = ctx.header('last-event-id')
-  return value === undefined ? readSince(ctx) : parse('Last-Event-ID', value)
+export function readStreamStart(ctx: Context): StreamStart {
+  const id = ctx.header('last-event-id')
+  if (id !== undefined && shape.test(id)) return { cursor: numberOf(id), isLost: false }
+  return { cursor: readSince(ctx), isLost: id !== undefined }
 }
 
 function parse(name: string, value: string): number {
   if (!shape.test(value)) throw badCursor(`${name} must be a whole number from 0: it is "${value.slice(0, 40)}"`)
-  return Number(value)
+  return numberOf(value)
+}
+
+/** What is beyond 2^53 is ahead of every id: a gap. The number goes back to the client, so it must be one that JSON holds. */
+function numberOf(digits: string): number {
+  return Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
 function badCursor(message: string): HttpError {

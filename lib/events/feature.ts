@@ -32,7 +32,7 @@ declare module '../http/context.ts' {
     /**
      * Replies with a stream of a channel's events (`text/event-stream`).
      * @throws TypeError for what is no channel and for wrong options
-     * @throws HttpError 400 `bad_cursor` when `Last-Event-ID`, or else the query's `since`, is no whole number from 0
+     * @throws HttpError 400 `bad_cursor` when the query's `since` counts and is no whole number from 0
      */
     readonly sse: (channel: Channel, options?: SseOptions) => ParkedReply
     /**

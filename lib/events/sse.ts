@@ -13,7 +13,7 @@ import { ParkedReply, type EndReason } from '../pool/parked.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, ChannelWaiter, type ChannelStream } from './channel.ts'
-import { readLastEventId } from './cursor.ts'
+import { readStreamStart } from './cursor.ts'
 import { eventsAfter } from './event-forms.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
@@ -33,7 +33,7 @@ const headers = [
   ...['Cache-Control', 'no-store'],
   ...['X-Accel-Buffering', 'no'],
 ]
-const comment = new TextEncoder().encode(':\n\n')
+const comment = new TextEncoder().encode(':\n')
 /** About how many characters of older events are written at once. */
 const pieceLength = 65_536
 
@@ -55,11 +55,17 @@ export function sse(ctx: Context, channel: Channel, options: SseOptions = {}): P
   return new SseStream(ctx, checkTimeout(`open ${what}`, timeout_s), channel, retry_ms)
 }
 
+function gapFrame(cursor: number, lastId: number): string {
+  return `id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`
+}
+
 class SseStream extends ChannelWaiter implements ChannelStream {
   readonly #channel: Channel
   readonly #retryMs: number
   /** The last event that was written; undefined before `ready`. */
   #cursor: number | undefined
+  /** Whether the client must be told of a gap first, since nobody knows what it has. */
+  readonly #isLost: boolean
   #begun = false
   /** Whether older events are being read: what comes meanwhile is read as well. */
   #behind = true
@@ -70,7 +76,9 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     super(ctx, timeoutMs)
     this.#channel = channel
     this.#retryMs = retryMs
-    this.#cursor = readLastEventId(ctx)
+    const { cursor, isLost } = readStreamStart(ctx)
+    this.#cursor = cursor
+    this.#isLost = isLost
   }
 
   get kind() {
@@ -138,6 +146,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   #begin(): void {
     this.#begun = true
     this.#write(this.#intro())
+    if (this.#isLost) this.#write(gapFrame(this.cursor, this.cursor))
     this.#channel.joinStream(this)
     void this.#catchUp()
   }
@@ -167,7 +176,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   /** What follows begins after the events that are gone. */
   #tellGap({ events, lastId }: ChannelRead): void {
     this.#cursor = events[0] === undefined ? lastId : events[0].id - 1
-    this.#write(`id: ${this.#cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`)
+    this.#write(gapFrame(this.#cursor, lastId))
   }
 
   /** Writes the first of the events, and waits until the client has read what it can hold. */

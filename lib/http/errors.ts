@@ -23,7 +23,7 @@ export const errorCodes = {
   range_not_satisfiable: 'The Range header asks for bytes beyond the end of the file.',
   expectation_failed: 'The Expect header asks for something other than 100-continue.',
   header_too_large: 'The header section is larger than 16 KiB.',
-  bad_cursor: '`since` or `Last-Event-ID` is not one whole number from 0.',
+  bad_cursor: '`since` is not one whole number from 0.',
   bad_handshake: 'The WebSocket handshake is wrong; `detail` says what (RFC 6455, section 4.2.1).',
   upgrade_required: 'The address serves WebSockets only, or the handshake asks for another version than 13.',
   csrf_invalid: 'The request would change something and its CSRF token does not count, or it says that it comes from '

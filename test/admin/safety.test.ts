@@ -265,11 +265,12 @@ const tokenRows: readonly [what: string, config: Record<string, unknown>, header
     'a private address through a trusted proxy',
     { 'server.trusted_proxies': ['127.0.0.1'] },
     { 'x-forwarded-for': '10.1.2.3' },
-    false,
+    true,
   ],
   ['a forwarding header from a proxy that is not trusted', {}, { 'x-forwarded-for': '10.1.2.3' }, true],
   ['Forwarded from a proxy that is not trusted', {}, { forwarded: 'for=10.1.2.3' }, true],
   ['Via from a proxy that is not trusted', {}, { via: '1.1 proxy' }, true],
+  ['a name that was rebound to this machine', {}, { host: 'evil.example' }, true],
   ['on: always', { 'admin.setup_token': 'on' }, {}, true],
   [
     'off: never',

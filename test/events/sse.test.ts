@@ -101,8 +101,9 @@ describe('a stream', () => {
     await empty.has(`id: ${before}\nevent: gap\ndata: {"last_id":${before}}\n\n`)
     const id = await channel.publish('a')
     await empty.has(`id: ${id}\ndata: "a"\n\n`)
-    const ahead = await open('/sse', { 'last-event-id': '9'.repeat(30) })
+    const ahead = await open('/sse', { 'last-event-id': '9'.repeat(400) })
     await ahead.has('data: "a"')
+    assert.match(ahead.text, /^retry: \d+\nid: 9007199254740991\n\n/)
     assert.match(
       ahead.text,
       new RegExp(`id: ${id - 1}\nevent: gap\ndata: {"last_id":${id}}\n\nid: ${id}\ndata: "a"\n\n$`),
@@ -110,13 +111,20 @@ describe('a stream', () => {
     assert.equal(events.status().delivered, 2)
   })
 
-  it('is refused with a wrong cursor', async (t) => {
-    const { url } = await begin(t)
-    for (const value of ['-1', '', '1.5', 'x', '1, 2', '0x1']) {
-      const { status, text } = await request(`${url}/sse`, { headers: { 'last-event-id': value } })
-      assert.equal(status, 400, value)
-      assert.match(text, /Last-Event-ID must be a whole number from 0/)
+  it('passes over a Last-Event-ID that is none, and tells of a gap', async (t) => {
+    const { open, channel } = await begin(t)
+    const [first, second] = [await channel.publish('a'), await channel.publish('b')]
+    for (const value of ['-1', '1.5', 'x', '1, 2', '0x1']) {
+      const client = await open('/sse', { 'last-event-id': value })
+      await client.has(`id: ${second}\nevent: gap\ndata: {"last_id":${second}}\n\n`)
+      assert.doesNotMatch(client.text, /data: "/, value)
     }
+    const since = await open(`/sse?since=${first}`, { 'last-event-id': 'x' })
+    await since.has(`id: ${first}\nevent: gap\ndata: {"last_id":${first}}\n\nid: ${second}\ndata: "b"\n\n`)
+  })
+
+  it('is refused with a wrong since', async (t) => {
+    const { url } = await begin(t)
     for (const query of ['since=', 'since=-1', 'since=1&since=2']) {
       assert.equal((await request(`${url}/sse?${query}`)).status, 400, query)
     }
@@ -151,9 +159,9 @@ describe('a stream', () => {
   it('is sent a comment now and then', async (t) => {
     const { open, channel } = await begin(t, { heartbeatMs: 5 })
     const clients = [await open('/sse'), await open('/sse')]
-    for (const client of clients) await client.has('\n\n:\n\n:\n\n')
+    for (const client of clients) await client.has('\n\n:\n:\n')
     const id = await channel.publish(1)
-    for (const client of clients) await client.has(`\n\nid: ${id}\ndata: 1\n\n`)
+    for (const client of clients) await client.has(`\n:\nid: ${id}\ndata: 1\n\n`)
   })
 
   it('has what came since it was asked for when it gets its worker', async (t) => {

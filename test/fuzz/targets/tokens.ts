@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { isAdminCookie, makeAdminCookie } from '../../../lib/admin/cookie.ts'
 import { createCsrfTokens } from '../../../lib/csrf/token.ts'
-import { readLastEventId, readSince } from '../../../lib/events/cursor.ts'
+import { readSince, readStreamStart } from '../../../lib/events/cursor.ts'
 import type { Context } from '../../../lib/http/context.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
 import { checkClaims } from '../../../lib/jwt/claims.ts'
@@ -93,9 +93,11 @@ function checkCursor(text: string): void {
   const parts = { rawQuery: `?since=${text}`, header: () => text }
   const ctx = parts as unknown as Context // these two members are all that is read
   const values = new URLSearchParams(parts.rawQuery).getAll('since')
-  const since = values.length === 1 && /^[0-9]+$/.test(values[0] as string) ? Number(values[0]) : undefined
+  const since = values.length === 1 && /^[0-9]+$/.test(values[0] as string) ? Math.min(Number(values[0]), Number.MAX_SAFE_INTEGER) : undefined
   assert.equal(numberOrRefusal(() => readSince(ctx)), since)
-  assert.equal(numberOrRefusal(() => readLastEventId(ctx)), /^[0-9]+$/.test(text) ? Number(text) : undefined)
+  const isId = /^[0-9]+$/.test(text)
+  const id = isId ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : since
+  assert.equal(numberOrRefusal(() => readStreamStart(ctx).cursor), id)
 }
 
 function numberOrRefusal(take: () => number | undefined): number | undefined {
