@@ -10,6 +10,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { networkOf } from '../http/ip-address.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 
 /** What a test may want to hold. */
@@ -84,14 +85,6 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
 
 function monotonic(): number {
   return performance.now()
-}
-
-/** The first 64 bits of an IPv6 address, as `normalizeIp` writes it: one client has all that lie behind them. */
-function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  const [left = [], right = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')))
-  const zeros = new Array<string>(8 - left.length - right.length).fill('0')
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
 }
 
 function forgetOldest(attempts: Map<string, number[]>): void {

@@ -1,6 +1,7 @@
 /**
- * The limit of connections that one client address may hold open.
+ * The limit of connections that one client address may hold open. An IPv6 address counts by its /64.
  */
+import { networkOf, normalizeIp } from './ip-address.ts'
 
 /** Counts the connections of each address. */
 export interface AddressLimit {
@@ -19,20 +20,21 @@ export interface AddressLimit {
  * @param most the most connections of one address, from 1
  */
 export function createAddressLimit(most: number): AddressLimit {
-  const perAddress = new Map<string, number>()
+  const perNetwork = new Map<string, number>()
   return {
     most,
     enter: (address, refuse) => {
-      const before = perAddress.get(address) ?? 0
+      const network = networkOf(normalizeIp(address) ?? address)
+      const before = perNetwork.get(network) ?? 0
       if (before >= most) {
         refuse()
         return () => {}
       }
-      perAddress.set(address, before + 1)
+      perNetwork.set(network, before + 1)
       return () => {
-        const left = (perAddress.get(address) as number) - 1 // It was counted above.
-        if (left === 0) perAddress.delete(address)
-        else perAddress.set(address, left)
+        const left = (perNetwork.get(network) as number) - 1 // It was counted above.
+        if (left === 0) perNetwork.delete(network)
+        else perNetwork.set(network, left)
       }
     },
   }

@@ -23,6 +23,17 @@ export function normalizeIp(text: string): string | undefined {
   return isIPv4(mapped) ? mapped : written
 }
 
+/**
+ * What counts as one client where addresses are counted: a normalized IPv4 address, or the first 64 bits of an IPv6 one,
+ * since one client has all that lie behind them. A text that is no address is returned as it is.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [left = [], right = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = new Array<string>(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].slice(0, 4).join(':')
+}
+
 /** Whether a normalized address is of this machine: 127.0.0.0/8 or ::1. */
 export function isLoopback(ip: string): boolean {
   return isListed(loopback, ip)

@@ -10,7 +10,7 @@
 import { performance } from 'node:perf_hooks'
 import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import { checkedKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue, valueOfText } from './fields.ts'
+import { checkedKey, csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue, valueOfText } from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import { SessionData } from './session-data.ts'
@@ -122,11 +122,11 @@ export class Session {
 
   /**
    * Gives the session a new id when it is saved; what it holds stays. Call it when somebody signs in, so that an id
-   * known before is worth nothing. Of two requests that do so at the same time the later one begins a new session with
+   * known before is worth nothing. The CSRF token goes: it may be known as well. Of two requests that do so at the same time the later one begins a new session with
    * what it set itself.
    */
   regenerate(): void {
-    this.#data()
+    this.#data().change(fieldOf(csrfTokenKey), undefined)
     this.#regenerates = true
   }
 
