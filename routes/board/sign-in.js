@@ -29,7 +29,6 @@ export const leave = ({ session, flash, redirect }) => {
 /** Signs a user in, under a session id and a token that nobody can have known before. */
 export function signIn({ session, flash, redirect }, user, message) {
   session.regenerate()
-  session.delete('_csrf_token')
   session.set('_auth_user', user)
   flash('board').set({ type: 'success', message })
   return redirect('/', 303)
