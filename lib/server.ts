@@ -115,7 +115,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
-    connection.began(response, () => finish(ctx, false))
+    connection.began(response)
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
@@ -131,7 +131,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.upgrading = { socket, head }
     ctx.lastOnConnection = true
     active += 1
-    connection.began(response, () => finish(ctx, false))
+    connection.began(response)
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
     admit(ctx, targetIsPath, 'nothing')
   }

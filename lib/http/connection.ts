@@ -28,8 +28,8 @@ export function connectionOf(socket: Socket): Connection {
 
 export class Connection {
   readonly #socket: Socket
-  /** The responses of the requests that are being served, in order, and what is called when one is lost unsent. */
-  readonly #served = new Map<ServerResponse, () => void>()
+  /** The responses of the requests that are being served, in order. */
+  readonly #served = new Set<ServerResponse>()
   /** Requests that have been read and are not served yet, in order, from `#next` on. */
   #waiting: (() => void)[] = []
   #next = 0
@@ -68,7 +68,7 @@ export class Connection {
 
   /** The response whose turn it is; undefined: every request has been answered. */
   get current(): ServerResponse | undefined {
-    const [first] = this.#served.keys()
+    const [first] = this.#served
     return first
   }
 
@@ -83,13 +83,9 @@ export class Connection {
     this.#waiting.push(serve)
   }
 
-  /**
-   * Notes that a request is being served.
-   * @param lost called when the connection closes before it was the turn of this response, of which Node tells nobody
-   *   before version 24
-   */
-  began(response: ServerResponse, lost: () => void): void {
-    this.#served.set(response, lost)
+  /** Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet. */
+  began(response: ServerResponse): void {
+    this.#served.add(response)
   }
 
   /** Notes that a response has ended, and serves the next requests that wait. */
@@ -151,10 +147,10 @@ export class Connection {
     this.#waiting = []
     this.#next = 0
     this.#unread = undefined
-    for (const [response, lost] of this.#served) {
-      if (response.socket !== null) continue // Node closes the response that has the socket.
+    for (const response of this.#served) {
+      if (response.socket !== null) continue // Node closes the response that has the socket; before version 24 no other.
       response.destroy()
-      lost()
+      response.emit('close')
     }
   }
 }
