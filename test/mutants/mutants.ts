@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'http/connections.ts',
-    find: "if (parser?.incoming?.complete !== false) return void socket.destroy()",
+    find: 'if (!connection.isReading) return void socket.destroy()',
     replace: 'return void socket.destroy()',
     breaks: 'at a stop a connection in the midst of a body gets its answer whole before it is closed',
     tests: ['test/http/connections', 'test/stop'],
