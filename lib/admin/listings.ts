@@ -8,13 +8,13 @@ import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Action } from '../middleware/compose.ts'
-import { buildPath, parsePattern } from '../routing/pattern.ts'
+import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { page } from './page.ts'
 import type { AdminPort, ListedRoute } from './port.ts'
 
 /** What the listings need of the panel's port. */
-export type ListingsPort = Pick<AdminPort, 'config' | 'pages' | 'routes'>
+export type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
 
 /** The most routes on one page. */
 const pageSize = 200
@@ -46,7 +46,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     index(ctx: Context): Reply {
       const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
-      if (name !== null) return ctx.redirect(pathTo(routes, name, ctx.query))
+      if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
       const shown = cut(ctx, search(routes, filterOf(ctx)), routes.length)
       const rows = shown.routes.map(({ record }) => {
         const pattern = parsePattern(record.url)
@@ -120,7 +120,7 @@ function takesGet({ method }: RouteRecord): boolean {
 }
 
 /** The path of a route with parameters, from what was typed into the index. */
-function pathTo(routes: readonly ListedRoute[], name: string, query: URLSearchParams): string {
+function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, query: URLSearchParams): string {
   const route = routes.find(({ record }) => record.name === name)
   if (route === undefined) refuse(name, ': there is none of that name')
   const pattern = parsePattern(route.record.url)
@@ -128,6 +128,13 @@ function pathTo(routes: readonly ListedRoute[], name: string, query: URLSearchPa
   for (const parameter of pattern.names) params[parameter] = query.get(parameterPrefix + parameter) ?? ''
   // Else a link to the index could hide that it leads to /svc-stop, say.
   if (pattern.names.length === 0) refuse(name, ' so: it has no parameters')
+  const path = builtPath(pattern, params)
+  const match = port.match('GET', path)
+  if ('record' in match && match.record.name.startsWith('svc.')) refuse(name, ' so: its path would be one of the panel')
+  return path
+}
+
+function builtPath(pattern: Pattern, params: Readonly<Record<string, string>>): string {
   try {
     return buildPath(pattern, params)
   } catch (error) {

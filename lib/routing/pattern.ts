@@ -95,6 +95,8 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
       if (text === '') refuseValue(pattern, segment.name, 'it is empty')
       path += `/${encodeValue(pattern, segment.name, text)}`
     } else {
+      // Browsers take what begins with two slashes for another host.
+      if (path === '' && text.startsWith('/')) refuseValue(pattern, segment.name, 'it begins with an empty segment')
       path += `/${text.split('/').map((part) => encodeValue(pattern, segment.name, part)).join('/')}`
     }
   }

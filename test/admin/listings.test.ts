@@ -141,10 +141,13 @@ test('the index goes to the path of a route and the parameters that were typed',
 })
 
 test('the index refuses what it cannot open', async (t) => {
-  const get = await start(t, [user])
+  const get = await start(t, [user, { name: 'all', url: '/*all' }, { name: 'any', url: '/:any' }])
   const refusals = [
     ['open=users.show', /parameter \\?"id\\?": it is empty/],
     ['open=users.show&in.id=..', /segment \.\./],
+    ['open=all&in.all=%2Fevil.example', /parameter \\?"all\\?": it begins with an empty segment/],
+    ['open=all&in.all=svc-index', /Cannot open route \\?"all\\?" so: its path would be one of the panel/],
+    ['open=any&in.any=svc-index', /Cannot open route \\?"any\\?" so: its path would be one of the panel/],
     ['open=nobody', /Cannot open route \\?"nobody\\?": there is none of that name/],
     ['open=svc.stop', /Cannot open route \\?"svc\.stop\\?" so: it has no parameters/],
   ] as const

@@ -143,6 +143,8 @@ const unbuilt: readonly (readonly [pattern: string, params: Record<string, strin
   ['/a/:id', { id: '1', page: '2' }, /"page": the pattern has no such parameter/],
   ['/a/:id', { id: '\ud800' }, /"id": it holds half a surrogate pair/],
   ['/:toString', {}, /"toString": it is missing/],
+  ['/*all', { all: '/evil.example' }, /"all": it begins with an empty segment/],
+  ['/*all', { all: '//x' }, /"all": it begins with an empty segment/],
 ]
 
 test('refuses to build a path from wrong parameters, naming the parameter', () => {
