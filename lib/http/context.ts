@@ -9,7 +9,7 @@ import type { Socket } from 'node:net'
 import type { AccessEntry } from '../log/access-log.ts'
 import type { ParkedReply } from '../pool/parked.ts'
 import type { Match, RouteRecord } from '../routing/route.ts'
-import { serializeCookie, type CookieAttributes } from './cookie.ts'
+import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import { ReceivedRequest } from './received-request.ts'
@@ -151,12 +151,15 @@ export class Context extends ReceivedRequest implements AccessEntry {
   }
 
   /**
-   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise.
+   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. Of one name,
+   * domain and path the last one counts.
    * @throws TypeError or RangeError for what no cookie may be (see `cookie.ts`)
    */
   get setCookie(): (name: string, value: string, attributes?: CookieAttributes) => void {
-    return (name, value, attributes = {}) =>
-      this.outgoing.append('Set-Cookie', serializeCookie(name, value, attributes, { secure: this.secure }))
+    return (name, value, attributes = {}) => {
+      const cookie = serializeCookie(name, value, attributes, { secure: this.secure })
+      this.outgoing.append('Set-Cookie', cookie, (earlier) => isSameCookie(earlier, cookie))
+    }
   }
 
   /** The header fields set so far. */

@@ -137,6 +137,17 @@ export function serializeCookie(
   return `${text}; SameSite=${sameSite}`
 }
 
+/** Whether two values of Set-Cookie are for one cookie: that of their name, domain and path (RFC 6265bis, section 5.7). */
+export function isSameCookie(one: string, other: string): boolean {
+  return identityOf(one) === identityOf(other)
+}
+
+function identityOf(cookie: string): string {
+  const [, domain = ''] = /; Domain=([^;]*)/.exec(cookie) ?? []
+  const [, path = ''] = /; Path=([^;]*)/.exec(cookie) ?? []
+  return [cookie.slice(0, cookie.indexOf('=')), domain.toLowerCase(), path].join(';')
+}
+
 function valueBetween(header: string, from: number, to: number): string {
   return decodeValue(unquote(trimmed(header, from, to)))
 }
@@ -202,7 +213,7 @@ function checkTogether(name: string, { path, domain, secure, sameSite }: Togethe
 
 function checkMaxAge(name: string, maxAge: number): number {
   if (Number.isSafeInteger(maxAge)) return maxAge
-  throw new RangeError(`Cannot set cookie ${name}: maxAge must be an integer of seconds: it is ${String(maxAge)}`)
+  throw new RangeError(`Cannot set cookie ${name}: maxAge must be an integer of seconds: it is ${shown(maxAge)}`)
 }
 
 function checkExpires(name: string, expires: Date): string {
@@ -237,6 +248,9 @@ function checkBoolean(name: string, attribute: string, value: boolean): boolean 
 }
 
 function wrong(name: string, allowed: string, value: unknown): TypeError {
-  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  return new TypeError(`Cannot set cookie ${name}: ${allowed}: it is ${shown}`)
+  return new TypeError(`Cannot set cookie ${name}: ${allowed}: it is ${shown(value)}`)
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value)
 }

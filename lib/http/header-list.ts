@@ -42,10 +42,20 @@ export class HeaderList {
     if (!known.plain) this.plain = false
   }
 
-  /** Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does. */
-  append(name: string, value: string): void {
-    const { plain } = nameOf(name)
-    this.flat.push(name, textOf(name, value))
+  /**
+   * Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does.
+   * @param replaces the values of that name whose place it takes; none unless given
+   */
+  append(name: string, value: string, replaces?: (earlier: string) => boolean): void {
+    const { lower, plain } = nameOf(name)
+    const text = textOf(name, value)
+    let at = replaces === undefined ? -1 : this.#find(lower, 0)
+    while (at >= 0) {
+      if (replaces?.(this.flat[at + 1] as string) === true) this.flat.splice(at, 2) // Names and values stand in turn.
+      else at += 2
+      at = this.#find(lower, at)
+    }
+    this.flat.push(name, text)
     if (!plain) this.plain = false
   }
 

@@ -26,7 +26,6 @@ export function readSessionCookie(ctx: Context, name: string): string | undefine
 
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser. */
 export function setSessionCookie(ctx: Context, name: string, id: string, maxAgeS: number | undefined): void {
-  dropEarlier(ctx, name)
   ctx.lastingCookie = name
   ctx.setCookie(name, id, maxAgeS === undefined ? {} : { maxAge: maxAgeS })
   keepPrivate(ctx)
@@ -34,7 +33,6 @@ export function setSessionCookie(ctx: Context, name: string, id: string, maxAgeS
 
 /** Takes the cookie away from the client. */
 export function expireSessionCookie(ctx: Context, name: string): void {
-  dropEarlier(ctx, name)
   ctx.lastingCookie = name
   ctx.setCookie(name, '', { maxAge: 0 })
   keepPrivate(ctx)
@@ -43,11 +41,4 @@ export function expireSessionCookie(ctx: Context, name: string): void {
 /** Keeps the answer out of shared caches, unless the application has said what caches may do. */
 export function keepPrivate(ctx: Context): void {
   if (ctx.outgoing.get('Cache-Control') === undefined) ctx.outgoing.set('Cache-Control', 'private')
-}
-
-function dropEarlier(ctx: Context, name: string): void {
-  const flat = ctx.outgoingIfAny?.flat ?? []
-  for (let at = flat.length - 2; at >= 0; at -= 2) {
-    if (flat[at] === 'Set-Cookie' && flat[at + 1]?.startsWith(`${name}=`)) flat.splice(at, 2)
-  }
 }

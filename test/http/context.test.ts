@@ -322,6 +322,28 @@ describe('replies', () => {
 })
 
 describe('header fields and cookies of the answer', () => {
+  it('has one cookie of a name, domain and path: the last that was set', async (t) => {
+    const { url } = await serve(t, {
+      '/': `({ setCookie }) => {
+        for (const value of ['1', '2']) {
+          setCookie('a', value)
+          setCookie('a', value, { path: '/x' })
+          setCookie('a', value, { domain: 'example.org' })
+          setCookie('b', value, { maxAge: Number(value) })
+        }
+        setCookie('a', '3', { domain: 'Example.ORG', httpOnly: false })
+        return 'x'
+      }`,
+    })
+    const { headers } = await request(url)
+    assert.deepEqual(headers['set-cookie'], [
+      'a=2; Path=/; HttpOnly; SameSite=Lax',
+      'a=2; Path=/x; HttpOnly; SameSite=Lax',
+      'b=2; Max-Age=2; Path=/; HttpOnly; SameSite=Lax',
+      'a=3; Domain=Example.ORG; Path=/; SameSite=Lax',
+    ])
+  })
+
   it('are set by functions taken out of the context', async (t) => {
     const { url } = await serve(t, {
       '/': `({ setHeader, setCookie }) => {

@@ -99,7 +99,7 @@ test('refuses misuse, naming the cookie and what is allowed', () => {
     ['a', '1', { httponly: true }, /one of maxAge, .*, sameSite: it is "httponly"/],
     ['a', '1', { maxAge: 1.5 }, /maxAge must be an integer of seconds: it is 1.5/],
     ['a', '1', { maxAge: Number.NaN }, /maxAge must be an integer/],
-    ['a', '1', { maxAge: '60' }, /maxAge must be an integer/],
+    ['a', '1', { maxAge: '60' }, /maxAge must be an integer of seconds: it is "60"/],
     ['a', '1', { expires: 'tomorrow' }, /expires must be a Date/],
     ['a', '1', { expires: new Date(Number.NaN) }, /expires must be from 1601 to 9999: it is Invalid Date/],
     ['a', '1', { expires: new Date(Date.UTC(1600, 0, 1)) }, /expires must be from 1601/],
