@@ -144,8 +144,8 @@ export class Body {
     if (type?.value !== 'application/x-www-form-urlencoded') {
       throw unsupportedType('a form must be application/x-www-form-urlencoded or multipart/form-data')
     }
-    if (charsetOf(type.parameters.get('charset')) !== 'utf-8') throw unsupportedType('a urlencoded form must be UTF-8')
-    return parseUrlencoded(await this.bytes())
+    const charset = charsetOf(type.parameters.get('charset'))
+    return parseUrlencoded(await this.bytes(), charset)
   }
 
   async #readMultipart(boundary: string): Promise<Form> {

@@ -1,25 +1,31 @@
 /**
  * The parser of `application/x-www-form-urlencoded` (URL standard, section 5.1).
  *
- * Surprise: it is stricter than the standard, which keeps a stray `%` and puts U+FFFD for bytes that are not UTF-8.
- * Here both are refused, as they are in a path: no field arrives other than it was meant.
+ * A stray `%` is that character, as the standard has it. Surprise: bytes that are not UTF-8, for which it puts U+FFFD, are
+ * refused here: no field arrives other than it was meant.
  */
-import { decodeText } from './charset.ts'
+import { isUtf8 } from 'node:buffer'
+import type { Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { addField, Form } from './form.ts'
 
 /** The most fields that a urlencoded form may have. */
 export const maxUrlencodedFields = 10_000
 
+const escape = /%([0-9a-f]{2})/gi
+const strayPercent = /%(?![0-9a-f]{2})/gi
+
 /**
  * Reads a form. Empty pieces (`a=1&&b=2`) are passed over; a piece without `=` is a name with an empty value.
  *
- * @throws HttpError 400 `bad_form` for bytes that are not UTF-8, a wrong percent-encoding, or more than
+ * @param charset that of the bytes, and of those that are percent-encoded; UTF-8 unless given
+ * @throws HttpError 400 `bad_form` for bytes that are not UTF-8 though they should be, or more than
  * {@link maxUrlencodedFields} fields
  */
-export function parseUrlencoded(bytes: Buffer): Form {
-  const sent = decodeText(bytes, 'utf-8')
-  if (sent === undefined) throw badForm('it is not UTF-8')
+export function parseUrlencoded(bytes: Buffer, charset: Charset = 'utf-8'): Form {
+  if (charset === 'utf-8' && !isUtf8(bytes)) throw badForm('it is not UTF-8')
+  const sent = bytes.toString(charset)
+  const decode = charset === 'latin1' ? decodeLatin1 : decodeUtf8
   const text = sent.includes('+') ? sent.replaceAll('+', ' ') : sent
   const isEncoded = text.includes('%')
 
@@ -43,13 +49,17 @@ export function parseUrlencoded(bytes: Buffer): Form {
   return new Form(fields, [])
 }
 
-function decode(text: string, count: number): string {
+function decodeUtf8(text: string, count: number): string {
   if (!text.includes('%')) return text
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(text.replace(strayPercent, '%25'))
   } catch (cause) {
-    throw badForm(`field ${count} has a percent-encoding that is wrong or not UTF-8`, cause)
+    throw badForm(`field ${count} has percent-encoded bytes that are not UTF-8`, cause)
   }
+}
+
+function decodeLatin1(text: string): string {
+  return text.replace(escape, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
 }
 
 function badForm(reason: string, cause?: unknown): HttpError {

@@ -25,6 +25,9 @@ test('reads names and values', () => {
     ['__proto__=1&constructor=2', [['__proto__', '1'], ['constructor', '2']]],
     ['a=%00', [['a', '\0']]],
     ['a=1&b=2&a=3', [['a', '1'], ['a', '3'], ['b', '2']]],
+    ['a=100%&b=%4&%zz=%%41', [['a', '100%'], ['b', '%4'], ['%zz', '%A']]],
+    ['%=%', [['%', '%']]],
+    ['\ufeffa=1', [['\ufeffa', '1']]],
   ]
   for (const [text, expected] of rows) assert.deepEqual(parse(text), expected, text)
 })
@@ -41,10 +44,15 @@ test('gives the first value, all values, and undefined for what was not sent', (
 
 test('refuses wrong encodings and says which field has them', () => {
   const refused = { name: 'HttpError', status: 400, code: 'bad_form' }
-  for (const text of ['a=%', 'a=%4', 'a=%zz', '%=1', 'a=%ff', 'a=%C3', 'a=%ED%A0%80', 'a=%C0%80']) {
-    assert.throws(() => parse(`ok=1&${text}`), { ...refused, message: /field 2 has a percent-encoding/ }, text)
+  for (const text of ['a=%ff', 'a=%C3', 'a=%C3%', 'a=%ED%A0%80', 'a=%C0%80', '%ff=1']) {
+    assert.throws(() => parse(`ok=1&${text}`), { ...refused, message: /field 2 has percent-encoded bytes/ }, text)
   }
   assert.throws(() => parseUrlencoded(Buffer.from([0x61, 0x3d, 0xff])), { ...refused, message: /it is not UTF-8/ })
+})
+
+test('reads ISO-8859-1 where the form is in it', () => {
+  const form = parseUrlencoded(Buffer.from('n\u00e4me=%E9+%ff&b=100%', 'latin1'), 'latin1')
+  assert.deepEqual([...form.entries()], [['n\u00e4me', '\u00e9 \u00ff'], ['b', '100%']])
 })
 
 test('takes as many fields as allowed, and no more', () => {
@@ -68,8 +76,8 @@ test('reads what URLSearchParams writes, and agrees with it on whatever it takes
       const entries = parse(text)
       taken += 1
       const grouped = new Map<string, string[]>()
-      const plain = text.startsWith('\ufeff') ? text.slice(1) : text
-      for (const [name, value] of new URLSearchParams(plain.startsWith('?') ? `&${plain}` : plain)) {
+      // Node's URLSearchParams spoils characters beyond ASCII beside a stray %, which the URL standard keeps.
+      for (const [name, value] of new URLSearchParams(`&${text.replace(/%(?![0-9a-f]{2})/gi, '%25')}`)) {
         grouped.set(name, [...(grouped.get(name) ?? []), value])
       }
       assert.deepEqual(entries, [...grouped].flatMap(([name, values]) => values.map((value) => [name, value])))
