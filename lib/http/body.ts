@@ -140,6 +140,10 @@ export class Body {
   async #readForm(): Promise<Form> {
     if (!hasBody(this.#request)) return new Form(new Map(), [])
     const type = this.#contentType()
+    const sent = this.#request.headers['content-type']
+    if (type === undefined && sent !== undefined) {
+      throw unsupportedType(`its Content-Type is malformed: it is ${JSON.stringify(sent.slice(0, 100))}`)
+    }
     if (type?.value === 'multipart/form-data') return this.#readMultipart(type.parameters.get('boundary') ?? '')
     if (type?.value !== 'application/x-www-form-urlencoded') {
       throw unsupportedType('a form must be application/x-www-form-urlencoded or multipart/form-data')

@@ -1,8 +1,9 @@
 /**
  * The header of one part of a multipart form (RFC 7578 section 4).
  *
- * Surprise: `filename*` is passed over, as RFC 7578 section 4.2 demands; browsers send the name's UTF-8 bytes as they
- * are, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML standard, multipart/form-data encoding).
+ * Browsers send a file name's UTF-8 bytes as they are, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML
+ * standard, multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it, and
+ * some nothing else: where it is valid UTF-8 it counts, else it is passed over.
  */
 import { charsetOf, decodeText, type Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
@@ -42,13 +43,14 @@ export function parsePartHeader(header: Buffer): PartHeader {
   if (disposition?.value !== 'form-data') throw badPart('it has no well-formed Content-Disposition: form-data')
   const name = disposition.parameters.get('name')
   if (name === undefined) throw badPart('its Content-Disposition has no name')
-  const filename = disposition.parameters.get('filename')
+  const { parameters } = disposition
+  const filename = extendedName(parameters.get('filename*')) ?? plainName(parameters.get('filename'))
 
   const type = readType(headers.get('content-type'))
   const charset = filename === undefined ? charsetOf(type?.parameters.get('charset')) : 'utf-8'
   return {
     name: unescapeBrowser(name),
-    filename: filename === undefined ? undefined : lastComponent(unescapeBrowser(filename)),
+    filename: filename === undefined ? undefined : lastComponent(filename),
     type: type?.value ?? 'application/octet-stream',
     charset,
   }
@@ -72,6 +74,20 @@ function readLines(text: string): Map<string, string> {
 function readType(text: string | undefined): ValueWithParameters | undefined {
   const type = text === undefined ? undefined : parseParameters(text)
   return type?.value.includes('/') === true ? type : undefined
+}
+
+function plainName(filename: string | undefined): string | undefined {
+  return filename === undefined ? undefined : unescapeBrowser(filename)
+}
+
+/** The text of `UTF-8'language'percent-encoded`; undefined for another charset or a wrong encoding (RFC 8187, section 3.2). */
+function extendedName(value: string | undefined): string | undefined {
+  const encoded = value === undefined ? undefined : /^utf-8'[^']*'(.*)$/is.exec(value)?.[1]
+  try {
+    return encoded === undefined ? undefined : decodeURIComponent(encoded)
+  } catch {
+    return undefined // It is no UTF-8.
+  }
 }
 
 function unescapeBrowser(text: string): string {

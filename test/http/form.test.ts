@@ -71,6 +71,14 @@ test('refuses what is no form', async (t) => {
   assert.deepEqual((await (await fetch(server.url, post(latin, multipartType))).json()), { error: 'bad_form' })
 })
 
+test('says of a malformed Content-Type that it is that', async (t) => {
+  const server = await serveBody(t, {}, (body) => body.form().catch((error: Error) => ({ message: error.message })))
+  for (const type of ['multipart/form-data; a==z; boundary=b', 'multipart/form-data; boundary=b; boundary=c', 'a b']) {
+    const { message } = (await (await fetch(server.url, post('--b--', type))).json()) as { message: string }
+    assert.equal(message, `Cannot read the body: its Content-Type is malformed: it is ${JSON.stringify(type)}`)
+  }
+})
+
 test('reads a multipart form with fields and small files', async (t) => {
   const folder = temporaryFolder()
   const server = await serveBody(t, { temporaryFolder: folder }, async (body) => {

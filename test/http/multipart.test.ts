@@ -132,8 +132,20 @@ test('reads the header of a part', () => {
   ]
   for (const [text, expected] of names) assert.equal(name(text), expected, text)
   assert.equal(parsePartHeader(Buffer.from('content-disposition:FORM-DATA;name=a')).filename, undefined)
-  const extended = Buffer.from("Content-Disposition: form-data; name=a; filename*=utf-8''x")
-  assert.equal(parsePartHeader(extended).filename, undefined)
+  const extended: Array<[string, string | undefined]> = [
+    ["filename*=utf-8''x", 'x'],
+    ["filename*=UTF-8'en'%e2%82%ac%20rates.txt", '\u20ac rates.txt'],
+    ["filename=\"EURO.txt\"; filename*=UTF-8''%e2%82%ac.txt", '\u20ac.txt'],
+    ["filename*=UTF-8''..%2F..%2Fetc%2Fpasswd%00", 'passwd'],
+    ["filename*=iso-8859-1''%e9", undefined],
+    ["filename=\"plain\"; filename*=iso-8859-1''%e9", 'plain'],
+    ["filename=\"plain\"; filename*=UTF-8''%ff", 'plain'],
+    ['filename="plain"; filename*=x', 'plain'],
+  ]
+  for (const [text, expected] of extended) {
+    const part = parsePartHeader(Buffer.from(`Content-Disposition: form-data; name=a; ${text}`))
+    assert.equal(part.filename, expected, text)
+  }
 
   const filenames: Array<[string, string]> = [
     ['', ''],
