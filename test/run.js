@@ -7,7 +7,7 @@
 //   --alone      one process after the other, for tests that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
 //   --coverage   every test that needs Node alone, under c8: lines at least 99 %, branches at least 97 %
-//   --timeout=MS the longest that one test may take
+//   --timeout=MS the longest that one file may take, and so one test; five times that of those that run apart
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run
 // The files of a room run in one process (`support/room.js`): to start one costs more than to run most files. A slow file
 // has a process of its own.
@@ -82,12 +82,16 @@ function groupsOf(list) {
   for (const file of list) {
     const room = file.split('/').at(-2)
     const at = count.get(room) ?? 0
-    const isApart = alone || file.endsWith('.slow.test.ts') || needMore.some((one) => file.startsWith(one))
-    const name = isApart ? file : room in parts ? `${room} ${1 + (at % parts[room])}` : room
-    if (!isApart) count.set(room, at + 1)
+    const name = isApart(file) ? file : room in parts ? `${room} ${1 + (at % parts[room])}` : room
+    if (name !== file) count.set(room, at + 1)
     groups.set(name, [...(groups.get(name) ?? []), file])
   }
   return [...groups]
+}
+
+/** Whether a file has a process of its own. */
+function isApart(file) {
+  return alone || file.endsWith('.slow.test.ts') || needMore.some((folder) => file.startsWith(folder))
 }
 
 /** Writes the program that runs a group; returns its path. */
@@ -96,7 +100,8 @@ function entryOf(folder, name, group) {
   const notes = join(folder, 'running')
   mkdirSync(notes, { recursive: true })
   const room = pathToFileURL(join(root, 'test/support/room.js')).href
-  const options = { noteFile: join(notes, base), timeoutMs, roomTimeoutMs: 5 * timeoutMs }
+  const fileTimeoutMs = isApart(group[0]) ? 5 * timeoutMs : timeoutMs
+  const options = { noteFile: join(notes, base), timeoutMs: fileTimeoutMs, roomTimeoutMs: 5 * timeoutMs + 60_000 }
   const path = join(folder, `${base}.mjs`)
   writeFileSync(path, `import { runRoom } from ${JSON.stringify(room)}\nrunRoom(${JSON.stringify(group)}, ${JSON.stringify(options)})\n`)
   return path

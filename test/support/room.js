@@ -10,9 +10,11 @@ import { Worker } from 'node:worker_threads'
  * Runs test files one after the other.
  *
  * @param {readonly string[]} files paths from the working directory
- * @param {{ noteFile: string, timeoutMs: number, roomTimeoutMs: number }} options `noteFile`: holds the path of the file that is being run, and is
- *   removed at the end, so that a process which was ended from outside leaves the name of the file that hung. `timeoutMs`:
- *   the longest that one file, and so one test, may take. `roomTimeoutMs`: after which the process is killed
+ * @param {{ noteFile: string, timeoutMs: number, roomTimeoutMs: number }} options
+ *   `noteFile`: holds the path of the file that is being run, and is removed at the end, so that a process which was ended
+ *   from outside leaves the name of the file that hung.
+ *   `timeoutMs`: the longest that one file, and so one test, may take.
+ *   `roomTimeoutMs`: after which the process is killed
  */
 export function runRoom(files, { noteFile, timeoutMs, roomTimeoutMs }) {
   // A loop without an end blocks every timer and signal handler of this thread, but not those of another.
