@@ -1,5 +1,5 @@
 // Runs the tests: `node test/run.js [--all] [--slow] [--alone] [--dist] [--coverage] [--timeout=MS] [name ...]`.
-// A name is a part of a test file's path. Without one, all tests run but the slow ones (`*.slow.test.ts`) and those that
+// A name is a part of a test file's path; `!name` leaves those with that part out. Without one, all tests run but the slow ones (`*.slow.test.ts`) and those that
 // need programs besides Node.
 //   --slow       the slow ones alone
 //   --all        every test, those too that need programs of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
@@ -50,7 +50,9 @@ process.exit(runTests())
 function isChosen(file) {
   const isSlow = file.endsWith('.slow.test.ts')
   if (slow && !isSlow) return false
-  if (args.length > 0) return args.some((name) => file.includes(name))
+  if (args.some((name) => name.startsWith('!') && file.includes(name.slice(1)))) return false
+  const names = args.filter((name) => !name.startsWith('!'))
+  if (names.length > 0) return names.some((name) => file.includes(name))
   return all || (!needMore.some((folder) => file.startsWith(folder)) && (isSlow ? slow || coverage : true))
 }
 
