@@ -1,6 +1,6 @@
 // Runs the tests: `node test/run.js [--all] [--slow] [--alone] [--dist] [--coverage] [--timeout=MS] [name ...]`.
-// A name is a part of a test file's path; `!name` leaves those with that part out. Without one, all tests run but the slow ones (`*.slow.test.ts`) and those that
-// need programs besides Node.
+// A name is a part of a test file's path; `!name` leaves those with that part out. Without one, all tests run but the slow
+// ones (`*.slow.test.ts`) and those that need programs besides Node.
 //   --slow       the slow ones alone
 //   --all        every test, those too that need programs of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
 //                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy
