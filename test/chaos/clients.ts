@@ -12,7 +12,9 @@ const burst = 60
 export interface Progress {
   /** How many events may have been acknowledged by now. */
   allowed(): number
-  /** Whether so many are acknowledged that clients may end when they have all. */
+  /** Whether so many are acknowledged that nobody begins to publish any more. */
+  enough: boolean
+  /** Whether every publisher has had its last answer: clients may end when they have all. */
   published: boolean
   /** Whether a client failed: the others end. */
   failed: boolean
@@ -24,7 +26,7 @@ export async function publish(publisher: number, asking: Asking, ledger: Channel
     const { most, least } = ledger.arrived
     return ledger.acknowledged < progress.allowed() && Math.max(most, ledger.acknowledged) - least < kept / 4
   }
-  for (let number = 0; !progress.published && !progress.failed; ) {
+  for (let number = 0; !progress.enough && !progress.failed; ) {
     if (!mayGoOn()) {
       await delay(5)
       continue

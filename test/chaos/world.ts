@@ -73,6 +73,7 @@ export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOpti
   let done = 0
   const progress: Progress = {
     allowed: () => Math.ceil((events * (done + 1)) / (troubles + 1)),
+    enough: false,
     published: false,
     failed: false,
   }
@@ -83,6 +84,10 @@ export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOpti
       await trouble(done, { ...options, nodes, redis, random, tally })
     }
     await part(done)
+    progress.enough = true
+  }
+  const publishAll = async (): Promise<void> => {
+    await Promise.all(times(publishers, (number) => publish(number, asking, channel, progress, random)))
     progress.published = true
   }
   /** Waits until what may be published before a trouble nearly is. */
@@ -103,7 +108,7 @@ export async function runChaos(t: Pick<TestContext, 'after'>, options: ChaosOpti
     Promise.all(
       [
         times(1, makeTrouble),
-        times(publishers, (number) => publish(number, asking, channel, progress, random)),
+        times(1, publishAll),
         times(clients, (number) => follow(number, start, asking, channel, progress)),
         times(pushers, (number) => push(number, asking, queue, progress, random)),
         times(takers, () => take(asking, queue, progress)),
