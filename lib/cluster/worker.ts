@@ -13,7 +13,7 @@ import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
 import { createClusterProcesses } from './figures.ts'
 import type { Joining } from './joining.ts'
-import { logFds, PipeTarget } from './log-pipe.ts'
+import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
 import { createClusterRelay } from './relay.ts'
@@ -56,8 +56,8 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
   const logs = openLogs(config, logFolder, {
-    general: new PipeTarget(logFds.general, resolve(logFolder, config['log.file'])),
-    access: new PipeTarget(logFds.access, resolve(logFolder, config['access_log.file'])),
+    general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
+    access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
   })
   const options: WorkerParts['options'] = {
     loaded: { ...loaded, document: undefined },

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { describe, it } from 'node:test'
+import { PassThrough, type Readable } from 'node:stream'
+import { describe, it, mock } from 'node:test'
 import { PipeTarget, readLogPipe } from '../../lib/cluster/log-pipe.ts'
 import { Appender } from '../../lib/log/appender.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 /** What a worker writes for these batches of lines. */
 function written(batches: readonly string[]): Buffer {
@@ -97,4 +100,45 @@ describe('a log pipe', () => {
     assert.ok(taken.length > 1, 'more than one batch')
     assert.deepEqual([appender.written, appender.lost], [2000, 0])
   })
+
+  it('keeps what the pipe does not take, up to a bound, and sends it in order when there is room', async () => {
+    const { fd, reader, close } = fifo()
+    const target = new PipeTarget(fd, 'svc.log')
+    const lines = (at: number): Buffer => Buffer.from(`${at} ${'x'.repeat(100_000)}\n`)
+    let count = 0
+    assert.throws(() => {
+      for (; count < 100; count += 1) target.write(lines(count), 0)
+    }, { code: 'EAGAIN' })
+    assert.ok(count > 40 && count < 44, `${count} of 100 KB each wait, where 4 MiB may`)
+    const taken: string[] = []
+    readLogPipe(reader, (text) => taken.push(text), assert.fail)
+    await until(() => taken.length === count)
+    assert.deepEqual(taken.map((text) => parseInt(text, 10)), Array.from({ length: count }, (_, at) => at))
+    target.write(Buffer.from('after\n'), 0)
+    await until(() => taken.at(-1) === 'after\n')
+    target.close()
+    close()
+  })
+
+  it('waits for its reader no longer than a second when it is closed', () => {
+    const { fd, close } = fifo()
+    const target = new PipeTarget(fd, 'svc.log')
+    target.write(Buffer.alloc(200_000, 'x'), 0)
+    const said = mock.method(process.stderr, 'write', () => true)
+    const begun = performance.now()
+    target.close()
+    said.mock.restore()
+    assert.ok(performance.now() - begun > 900)
+    assert.match(String(said.mock.calls[0]?.arguments[0]), /^The log svc.log: the primary process did not read the last \d+ bytes\n$/)
+    close()
+  })
 })
+
+/** A pipe in the file system that does not block. */
+function fifo(): { readonly fd: number; readonly reader: Readable; readonly close: () => void } {
+  const path = join(temporaryFolder(), 'fifo')
+  execFileSync('mkfifo', [path])
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const reader = new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false })
+  return { fd, reader, close: () => (closeSync(fd), reader.destroy()) }
+}
