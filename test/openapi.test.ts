@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { systemRoutes, type SystemRoute } from '../lib/admin/table.ts'
+import { endpoints } from './admin/support.ts'
 import { root } from './support/markdown.ts'
 import { document, examplesOf, jsonBodies, operationOf, operations } from './support/openapi-document.ts'
-
-const rows: readonly SystemRoute[] = systemRoutes
 
 // Whether it is valid, and whether answers fit its schemas, is looked at in test/external, with a validator.
 describe('docs/openapi.json', () => {
@@ -16,12 +14,12 @@ describe('docs/openapi.json', () => {
 
   it('describes every endpoint of the table, and no other', () => {
     const described = operations.map(({ key, operation }) => [key, operation.operationId, operation.summary])
-    const expected = rows.map(({ method, url, name, meaning }) => [`${method} ${url}`, name, meaning])
+    const expected = endpoints.map(({ method, url, name, meaning }) => [`${method} ${url}`, name, meaning])
     assert.deepEqual(described.sort(), expected.sort())
   })
 
   it('says which endpoints need a login, and which refuse other sites', () => {
-    for (const { name, auth, change } of rows) {
+    for (const { name, auth, change } of endpoints) {
       const { security, responses } = operationOf(name)
       assert.deepEqual(security, auth ? [{ admin: [] }] : [], name)
       assert.equal(responses['403'] !== undefined, change !== 'never', name)

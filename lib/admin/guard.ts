@@ -5,20 +5,23 @@
  * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
  *    server.
  * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
+ * 4. A browser that does not say where a GET comes from, as over plain HTTP when another site asks it not to, is asked to
+ *    press a button before something changes.
  *
- * Surprise: a request that does not say where it comes from passes: an address typed by hand, curl. Only `Origin: null`
- * counts as elsewhere, since no token decides here.
+ * Surprise: what is no browser and does not say where it comes from passes: curl. `Origin: null` counts as elsewhere, since
+ * no token decides here.
  */
+import { isBoundToLoopback } from '../config/together.ts'
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isLoopbackHost } from '../http/host.ts'
-import { isLoopback, normalizeIp } from '../http/ip-address.ts'
 import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
 import { isPrefetch } from '../http/prefetch.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { nextOf } from './next-path.ts'
+import { page } from './page.ts'
 import type { AdminPort } from './port.ts'
 
 /** When a request to a route changes something. A POST always does. */
@@ -30,10 +33,12 @@ export interface GuardedRow {
   readonly auth: boolean
   readonly change: Change
   readonly url: string
+  /** What a request does: the page that asks for a confirmation shows it. */
+  readonly meaning: string
 }
 
 /** What the guard needs of the panel's port. */
-export type GuardPort = Pick<AdminPort, 'config' | 'credentials' | 'routes'>
+export type GuardPort = Pick<AdminPort, 'config' | 'credentials' | 'pages' | 'routes'>
 
 /**
  * Makes the guard; what it returns makes the middleware of a row.
@@ -59,23 +64,43 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   return (row) => (ctx, next) => {
     ctx.setHeader('Cache-Control', 'no-store')
     if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw foreignHost()
-    if (changesSomething(row, ctx)) {
+    const isChange = changesSomething(row, ctx)
+    if (isChange) {
       if (ctx.method === 'HEAD') throw headRefused(port, row, ctx)
       const refusal = refusalOf(ctx, originCheck)
       if (refusal !== undefined) throw new HttpError(403, 'forbidden', refusal)
     }
-    if (!row.auth || isOpen) return next()
-    if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
-    if (mayPass(ctx)) return next()
-    if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
-      return void ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
+    if (row.auth && !isOpen) {
+      if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
+      if (!mayPass(ctx)) return refuseStranger(row, ctx)
     }
-    return void ctx.redirect(`/svc-login?next=${nextOf(ctx.path)}`)
+    const isSomebody = isOpen || ctx.cookies[adminCookieName] !== undefined
+    return isChange && isSomebody && isUnexplained(ctx) ? askFirst(port, row, ctx) : next()
   }
 }
 
-function isBoundToLoopback(host: string): boolean {
-  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
+function refuseStranger(row: GuardedRow, ctx: Context): void {
+  if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
+    ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
+  } else {
+    ctx.redirect(`/svc-login?next=${nextOf(ctx.path)}`)
+  }
+}
+
+/** Whether a browser sends a GET without telling where it comes from. Over HTTPS and on localhost, browsers tell. */
+function isUnexplained(ctx: Context): boolean {
+  if (ctx.method !== 'GET' || !ctx.header('user-agent')?.startsWith('Mozilla/')) return false
+  return ['sec-fetch-site', 'origin', 'referer'].every((name) => ctx.header(name) === undefined)
+}
+
+/** Replies with a page that has a button, which sends the same as a POST; to what shows no page, with 403. */
+function askFirst(port: GuardPort, row: GuardedRow, ctx: Context): void {
+  if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
+    const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'
+    throw new HttpError(403, 'forbidden', problem)
+  }
+  const data = { title: 'Please confirm', signedIn: true, target: ctx.path + ctx.rawQuery, meaning: row.meaning }
+  page(ctx, port, 'confirm.html', data)
 }
 
 function foreignHost(): HttpError {

@@ -21,7 +21,7 @@ import { createTraceEndpoints } from './trace-endpoints.ts'
 /** A system route. */
 export interface SystemRoute {
   readonly name: string
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'GET,POST'
   readonly url: string
   /** Whether the admin check applies. */
   readonly auth: boolean
@@ -51,19 +51,19 @@ export const systemRoutes = [
   { ...guarded, name: 'svc.index', method: 'GET', url: '/svc-index', meaning: 'All routes, with a button to open them.' },
   { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace', meaning: 'The trace switches; with a query, switches one first.' },
   { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Switches the trace of a module.' },
-  { ...changing, name: 'svc.cache.clear', method: 'GET', url: '/svc-cache-clear', meaning: 'Deletes the compiled views on disk.' },
-  { ...changing, name: 'svc.stop', method: 'GET', url: '/svc-stop', meaning: 'Stops the server gracefully.' },
-  { ...changing, name: 'svc.bench.start', method: 'GET', url: '/svc-bench-start', meaning: 'Sets the counters of the bench window to 0.' },
-  { ...changing, name: 'svc.bench.stop', method: 'GET', url: '/svc-bench-stop', meaning: 'The metrics since the bench window began.' },
+  { ...changing, name: 'svc.cache.clear', method: 'GET,POST', url: '/svc-cache-clear', meaning: 'Deletes the compiled views on disk.' },
+  { ...changing, name: 'svc.stop', method: 'GET,POST', url: '/svc-stop', meaning: 'Stops the server gracefully.' },
+  { ...changing, name: 'svc.bench.start', method: 'GET,POST', url: '/svc-bench-start', meaning: 'Sets the counters of the bench window to 0.' },
+  { ...changing, name: 'svc.bench.stop', method: 'GET,POST', url: '/svc-bench-stop', meaning: 'The metrics since the bench window began.' },
   { ...changing, name: 'svc.routes.add', method: 'POST', url: '/svc-routes/add', meaning: 'Registers a route.' },
   { ...changing, name: 'svc.routes.delete', method: 'POST', url: '/svc-routes/delete', meaning: 'Removes a route.' },
-  { ...changing, name: 'svc.routes.reload', method: 'GET', url: '/svc-routes/reload', meaning: 'Reads the route files anew.' },
+  { ...changing, name: 'svc.routes.reload', method: 'GET,POST', url: '/svc-routes/reload', meaning: 'Reads the route files anew.' },
   { ...guarded, name: 'svc.routes.list', method: 'GET', url: '/svc-routes/list', meaning: 'The application\'s routes.' },
   { ...guarded, name: 'svc.routes.listall', method: 'GET', url: '/svc-routes/listall', meaning: 'All routes, those of the system too.' },
   { ...guarded, name: 'svc.routes.match', method: 'GET', url: '/svc-routes/match', meaning: 'Which route would answer, or why none.' },
   { ...open, name: 'svc.login', method: 'GET', url: '/svc-login', meaning: 'The login form.' },
   { ...open, change: 'always', name: 'svc.login.post', method: 'POST', url: '/svc-login', meaning: 'Signs in.' },
-  { ...open, change: 'always', name: 'svc.logout', method: 'GET', url: '/svc-logout', meaning: 'Signs out.' },
+  { ...open, change: 'always', name: 'svc.logout', method: 'GET,POST', url: '/svc-logout', meaning: 'Signs out.' },
   { ...open, name: 'svc.setup', method: 'GET', url: '/svc-setup', meaning: 'The form for the first credentials.' },
   { ...open, change: 'always', name: 'svc.setup.post', method: 'POST', url: '/svc-setup', meaning: 'Saves the first credentials.' },
 ] as const satisfies readonly SystemRoute[]
@@ -77,7 +77,7 @@ export interface SystemRoutes {
 
 /** What opening a route does, for those that do something: the index asks first. */
 const consequences: ReadonlyMap<string, string> = new Map(
-  systemRoutes.filter((row) => row.method === 'GET' && row.change === 'always').map((row) => [row.name, row.meaning]),
+  systemRoutes.filter((row) => row.method !== 'POST' && row.change === 'always').map((row) => [row.name, row.meaning]),
 )
 
 /** The guard returns what `next()` gives: there is nothing to report. */
@@ -117,7 +117,7 @@ function tellingWho(action: Action): Action {
 
 /** Whether a GET on a system route's URL changes something. */
 function changesOnGet(url: string): boolean {
-  return systemRoutes.some((row) => row.url === url && row.method === 'GET' && row.change === 'always')
+  return systemRoutes.some((row) => row.url === url && row.method !== 'POST' && row.change === 'always')
 }
 
 function createHandlers(port: AdminPort, signIn: SignIn): Handlers {

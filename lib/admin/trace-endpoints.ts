@@ -35,22 +35,24 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     }
   }
 
+  function setByQuery(ctx: Context): Reply | Promise<Reply> {
+    const module = ctx.query.get('mod') ?? ''
+    const on = ctx.query.get('on') ?? '1'
+    if (module === '') return refuse(ctx, 400, 'mod is missing: name a module, or all')
+    if (on !== '0' && on !== '1') return refuse(ctx, 400, `on must be 0 or 1: it is ${JSON.stringify(on)}`)
+    const given = ctx.query.get('ttl')
+    const ttl = given === null ? undefined : /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN
+    if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(given))
+    return apply(ctx, module, on === '1', ttl)
+  }
+
   return {
     /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
-    get(ctx: Context): Reply | Promise<Reply> {
-      if (ctx.rawQuery.length <= 1) return ctx.json(traceState())
-      const module = ctx.query.get('mod') ?? ''
-      const on = ctx.query.get('on') ?? '1'
-      if (module === '') return refuse(ctx, 400, 'mod is missing: name a module, or all')
-      if (on !== '0' && on !== '1') return refuse(ctx, 400, `on must be 0 or 1: it is ${JSON.stringify(on)}`)
-      const given = ctx.query.get('ttl')
-      const ttl = given === null ? undefined : /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN
-      if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(given))
-      return apply(ctx, module, on === '1', ttl)
-    },
+    get: (ctx: Context): Reply | Promise<Reply> => (ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())),
 
-    /** `{module, enabled, ttl?}` */
+    /** `{module, enabled, ttl?}`; without a body, a query as with GET. */
     async set(ctx: Context): Promise<Reply> {
+      if (ctx.rawQuery.length > 1 && (await ctx.readBytes()).length === 0) return setByQuery(ctx)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { module, enabled, ttl } = body.value

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { systemRoutes } from '../../lib/admin/table.ts'
 import { traceModules } from '../../lib/log/trace.ts'
 import { serverName } from '../../lib/version.ts'
 import type { Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { greeting, startPanel, type PanelServer } from './panel-server.ts'
-import { isJson } from './support.ts'
+import { endpoints, isJson } from './support.ts'
 
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
@@ -89,7 +88,7 @@ test('in dev every endpoint answers everybody, with no credentials set up', asyn
 test('with admin.enabled false nothing is there but ping, slow and ready, signed in or not, dev or prod', async (t) => {
   for (const env of ['prod', 'dev']) {
     const server = await startPanel(t, { 'admin.enabled': false, 'app.env': env })
-    for (const { always, method, url } of systemRoutes) {
+    for (const { always, method, url } of endpoints) {
       if (url === '/svc-slow') continue
       const headers = { accept: 'application/json' }
       for (const ask of [server.ask, server.askSignedIn]) {

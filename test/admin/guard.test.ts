@@ -30,7 +30,7 @@ async function start(t: TestContext, config: Record<string, unknown> = {}): Prom
   const url = await serve(
     t,
     held,
-    rows.map(([method, url, auth, change]) => ({ method, url, guard: guard({ auth, change, url }), action: () => 'passed' })),
+    rows.map(([method, url, auth, change]) => ({ method, url, guard: guard({ auth, change, url, meaning: '' }), action: () => 'passed' })),
   )
   return Object.assign(held, { url })
 }

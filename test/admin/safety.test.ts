@@ -12,14 +12,19 @@ type Headers = Readonly<Record<string, string>>
 
 /** Every request that changes something. */
 const changing: readonly (readonly [method: 'GET' | 'POST', url: string])[] = systemRoutes.flatMap(
-  ({ method, url, change }) =>
-    change === 'never' ? [] : [[method, change === 'with-query' ? `${url}?mod=app&on=0` : url] as const],
+  ({ method: methods, url, change }) =>
+    change === 'never'
+      ? []
+      : (methods.split(',') as ('GET' | 'POST')[]).map(
+          (method) => [method, change === 'with-query' ? `${url}?mod=app&on=0` : url] as const,
+        ),
 )
 
-test('what changes something: every POST; of GET logout, stop, trace with a query, cache-clear, bench, reload', () => {
+test('what changes something: every POST; of GET logout, stop, trace with a query, cache-clear, bench, reload, all by POST too', () => {
   const urls = (wanted: string) => changing.filter(([method]) => method === wanted).map(([, url]) => url)
-  const posts = systemRoutes.filter(({ method }) => method === 'POST').map(({ url }) => url)
+  const posts = systemRoutes.filter(({ method }) => method.includes('POST')).map(({ url }) => url)
   assert.deepEqual(urls('POST'), posts)
+  for (const url of urls('GET')) assert.ok(posts.includes(url.replace(/\?.*/, '') as never), url)
   assert.deepEqual(urls('GET'), [
     '/svc-trace?mod=app&on=0',
     '/svc-cache-clear',
@@ -94,6 +99,7 @@ test('what is of this site, typed or sent by curl passes', async (t) => {
     ['POST /svc-login', 401],
     ['POST /svc-setup', 302],
     ['GET /svc-logout', 302],
+    ['POST /svc-logout', 302],
   ])
   for (const [what, headers] of here) {
     for (const [method, url] of changing.filter(([, url]) => url !== '/svc-stop')) {
@@ -103,6 +109,41 @@ test('what is of this site, typed or sent by curl passes', async (t) => {
       assert.equal(status, statuses.get(`${method} ${url}`) ?? 200, `${what}: ${method} ${url}`)
     }
   }
+})
+
+const browser = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', accept: 'text/html,*/*;q=0.8' }
+
+for (const env of ['prod', 'dev']) {
+  test(`in ${env} a browser that does not say where a GET comes from is asked first, and its button does what was asked`, async (t) => {
+    const server = await startPanel(t, { 'app.env': env }, greeting)
+    const { host, origin } = new URL(server.url)
+    for (const [, url] of changing.filter(([method]) => method === 'GET')) {
+      const asked = await server.askSignedIn(url, { headers: browser })
+      assert.equal(asked.status, 200, url)
+      assert.ok(asked.text.includes(`<form class="card" method="post" action="${url.replaceAll('&', '&amp;')}">`), asked.text)
+      assert.equal(asked.headers['set-cookie'], undefined)
+      const plain = await server.askSignedIn(url, { headers: { ...browser, accept: 'application/json' } })
+      assert.equal(plain.status, 403)
+      assert.match(plain.text, /does not say where it comes from: send a POST/)
+    }
+    assert.equal(server.app.stopping, false)
+    assert.equal(((await server.askSignedIn('/svc-trace')).json() as Record<string, boolean>)['app'], true)
+    for (const said of [{ referer: `http://${host}/svc-index` }, { origin }, { 'sec-fetch-site': 'none' }]) {
+      const answer = await server.askSignedIn('/svc-cache-clear', { headers: { ...browser, ...said } })
+      assert.deepEqual((answer.json() as { status: string }).status, 'ok')
+    }
+    const button = { method: 'POST', headers: { ...browser, origin, 'content-type': 'application/x-www-form-urlencoded' }, body: '' }
+    const switched = await server.askSignedIn('/svc-trace?mod=app&on=0', button)
+    assert.equal((switched.json() as Record<string, boolean>)['app'], false)
+    assert.deepEqual((await server.askSignedIn('/svc-stop', button)).json(), { status: 'stopping' })
+    assert.equal(server.app.stopping, true)
+  })
+}
+
+test('in prod a browser without the cookie is sent to the login, and nobody is asked who has nothing to lose', async (t) => {
+  const server = await startPanel(t, {}, greeting)
+  assert.equal((await server.ask('/svc-stop', { headers: browser })).headers.location, '/svc-login?next=/svc-stop')
+  assert.equal((await server.ask('/svc-logout', { headers: browser })).headers.location, '/svc-login')
 })
 
 test('a refusal is a page for a person', async (t) => {
@@ -118,13 +159,12 @@ test('HEAD on what changes something is 405 with the methods that are taken', as
   const server = await startPanel(t, {}, greeting)
   const urls = changing.filter(([method]) => method === 'GET').map(([, url]) => url)
   const allow = new Map([
-    ['/svc-trace?mod=app&on=0', 'GET, OPTIONS, POST'],
     ['/svc-routes/add', 'OPTIONS, POST'],
     ['/svc-routes/delete', 'OPTIONS, POST'],
   ])
   for (const url of new Set([...urls, ...allow.keys()])) {
     const { status, headers, text } = await server.askSignedIn(url, { method: 'HEAD' })
-    assert.deepEqual([status, headers.allow, text], [405, allow.get(url) ?? 'GET, OPTIONS', ''], url)
+    assert.deepEqual([status, headers.allow, text], [405, allow.get(url) ?? 'GET, OPTIONS, POST', ''], url)
   }
   assert.equal(server.app.stopping, false)
 })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemRoutes } from '../../lib/admin/table.ts'
 import { until } from '../support/until.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import {
@@ -15,11 +14,11 @@ import {
   startPanel,
   user,
 } from './panel-server.ts'
-import { cookieFrom, form, leadsTo, says } from './support.ts'
+import { cookieFrom, endpoints, form, leadsTo, says } from './support.ts'
 
 const none = { 'admin.user': '', 'admin.password': '', 'admin.secret': '' }
 const wanted = { user, password, password2: password }
-const guarded = systemRoutes.filter(({ auth }) => auth)
+const guarded = endpoints.filter(({ auth }) => auth)
 
 for (const missing of [none, { 'admin.user': '' }, { 'admin.password': '' }]) {
   test(`no credentials: every guarded endpoint leads to the setup (${Object.keys(missing).join(', ')})`, async (t) => {

@@ -7,6 +7,7 @@ import type { TestContext } from 'node:test'
 import type { AdminCredentials } from '../../lib/admin/credentials.ts'
 import type { AdminPort } from '../../lib/admin/port.ts'
 import { makeSetupToken } from '../../lib/admin/setup-token.ts'
+import { systemRoutes, type SystemRoute } from '../../lib/admin/table.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { Command, CommandTable, CommandType } from '../../lib/control/commands.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
@@ -157,3 +158,10 @@ export function cheapHash(password: string): string {
   const key = scryptSync(password, salt, 32, { N: 1024, r: 4, p: 1 })
   return `scrypt$1024$4$1$${salt.toString('base64url')}$${key.toString('base64url')}`
 }
+
+/** The rows of the table, one for each method: the POST of a row that takes GET too is named after it. */
+export const endpoints: readonly SystemRoute[] = (systemRoutes as readonly SystemRoute[]).flatMap((row) =>
+  row.method === 'GET,POST'
+    ? [{ ...row, method: 'GET' as const }, { ...row, method: 'POST' as const, name: `${row.name}.post` }]
+    : [row],
+)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { statusOf } from '../../lib/admin/status.ts'
-import { systemRoutes, type SystemRoute } from '../../lib/admin/table.ts'
+import { endpoints } from '../admin/support.ts'
 import { startCluster } from '../cluster/figures-cluster.ts'
 import { startApplication } from '../support/application.ts'
 import {
@@ -20,8 +20,6 @@ import { request, type Answer, type Question } from '../support/request.ts'
 
 /** A call of an operation: its path and query, and what is sent besides. */
 type Call = readonly [status: number, target: string, question?: Question]
-
-const rows: readonly SystemRoute[] = systemRoutes
 
 describe('docs/openapi.json', () => {
   let checks: ReadonlyMap<string, Check>
@@ -80,7 +78,7 @@ describe('docs/openapi.json', () => {
       const answer = await request(url + target, question)
       const method = question?.method ?? (question?.body === undefined ? 'GET' : 'POST')
       const path = target.split('?', 1)[0]
-      const row = rows.find((each) => each.method === method && each.url === path)
+      const row = endpoints.find((each) => each.method === method && each.url === path)
       assert.ok(row, `${method} ${target}`)
       const place = `${method} ${target}: ${answer.status} ${answer.text}`
       assert.equal(answer.status, status, place)
@@ -160,8 +158,11 @@ const callsInDev: readonly Call[] = [
   [200, '/svc-trace', json({ module: 'app', enabled: true, ttl: 1 })],
   [400, '/svc-trace', json({})],
   [200, '/svc-cache-clear'],
+  [200, '/svc-cache-clear', { method: 'POST' }],
   [200, '/svc-bench-start'],
+  [200, '/svc-bench-start', { method: 'POST' }],
   [200, '/svc-bench-stop'],
+  [200, '/svc-bench-stop', { method: 'POST' }],
   [200, '/svc-routes/add', json(route)],
   [200, '/svc-routes/add', json({ ...route, name: 'later', action: 'later.mjs', persist: true })],
   [400, '/svc-routes/add', json({ ...route, name: 'svc.mine' })],
@@ -180,9 +181,10 @@ const callsInDev: readonly Call[] = [
   [200, '/svc-routes/delete', json({ name: 'hi' })],
   [400, '/svc-routes/delete', json({})],
   [200, '/svc-routes/reload'],
+  [200, '/svc-routes/reload', { method: 'POST' }],
   [200, '/svc-routes/delete', json({ name: 'later' })],
   [200, '/svc-login'],
-  ...rows.filter(({ change }) => change !== 'never').map(({ method, url, change }): Call => {
+  ...endpoints.filter(({ change }) => change !== 'never').map(({ method, url, change }): Call => {
     const target = change === 'with-query' ? `${url}?mod=all` : url
     return [403, target, { method, headers: crossSite, ...(method === 'POST' && { body: '{}' }) }]
   }),
@@ -196,16 +198,19 @@ const callsBeforeSetup: readonly Call[] = [
   [422, '/svc-setup', form({ user: '', password: '', password2: '' })],
   [302, '/svc-setup', form({ user: 'ann', password: 'correct-horse', password2: 'correct-horse' })],
   [302, '/svc-setup'],
-  ...rows.filter(({ auth }) => auth).map(({ method, url }): Call => {
+  ...endpoints.filter(({ auth }) => auth).map(({ method, url }): Call => {
     return [302, url, { method, ...(method === 'POST' && { body: '{}' }) }]
   }),
   [401, '/svc-routes/add', json({}, { accept: 'application/json' })],
   [401, '/svc-login', form({ user: 'ann', password: 'x' })],
   [302, '/svc-login', form({ user: 'ann', password: 'correct-horse' })],
   [302, '/svc-logout'],
+  [302, '/svc-logout', { method: 'POST' }],
 ]
 
 const callsInProd = (cookie: string): readonly Call[] => [
   [200, '/svc-status', { headers: { cookie } }],
   [409, '/svc-routes/reload', { headers: { cookie } }],
+  [409, '/svc-routes/reload', { method: 'POST', headers: { cookie } }],
+  [200, '/svc-stop', { method: 'POST', headers: { cookie } }],
 ]
