@@ -6,7 +6,9 @@
  * that need a session or events get 503, and everything else is served.
  */
 import { hostname } from 'node:os'
+import { errorOfValues, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
+import { deriveKey } from './csrf/derive-key.ts'
 import type { Broker } from './events/broker.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
@@ -14,6 +16,7 @@ import type { Nodes } from './nodes/contract.ts'
 import { createNodes, type NodesOptions } from './nodes/nodes.ts'
 import { createRedisBroker } from './redis/broker.ts'
 import { createRedis, type Redis } from './redis/client.ts'
+import { RedisForeignError } from './redis/errors.ts'
 import { createRedisSessionStore } from './redis/session-store.ts'
 import { parseRedisUrl } from './redis/url.ts'
 import type { SharedStoreOptions } from './session/group.ts'
@@ -31,7 +34,10 @@ export interface SharedEngine {
   openBroker(log: ModuleLogger): Broker
   /** Makes this server a node among those that share the engine. */
   openNodes(options: OpenNodesOptions): Nodes
-  /** Resolves when it is there, or when that has taken so long that the server starts without. */
+  /**
+   * Resolves when it is there, or when that has taken so long that the server starts without.
+   * @throws ConfigError when it holds the data of servers with another `app_key`
+   */
   opened(): Promise<void>
   /** Lets what is under way end. Nothing is called afterwards. */
   close(): Promise<void>
@@ -44,78 +50,98 @@ export interface OpenNodesOptions extends Pick<NodesOptions, 'takeUp' | 'onHealt
   readonly summary: NodesOptions['summary']
 }
 
-/** What every key begins with. */
-const prefix = 'svc:'
-
-/** What the name of every channel of PUBLISH begins with, which knows no databases. */
-function placeOf(database: number): string {
-  return `${prefix}${database}:`
-}
-
 /**
  * Opens the engine that the configuration names, and begins to connect.
+ * @param appKey the one in use
  * @param password in place of that of the address
  * @param log of the module `server`
  * @returns undefined when the configuration names none
  */
-export function openShared(config: Config, password: string | undefined, log: ModuleLogger): SharedEngine | undefined {
-  const { 'shared.url': url } = config
+export function openShared(
+  loaded: LoadedConfig,
+  appKey: string,
+  password: string | undefined,
+  log: ModuleLogger,
+): SharedEngine | undefined {
+  const { 'shared.url': url, 'shared.name': name, app_key_previous: previous } = loaded.config
   if (url === '') return undefined
   const target = parseRedisUrl(url, password)
-  const redis = createRedis({ target, name: `svc-${process.pid}` })
+  const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
+  const redis = createRedis({ target, name: `svc-${process.pid}`, claim })
   const away = (): string => `the shared engine ${target.label} is away: ${redis.problem?.message ?? 'it does not answer'}`
   redis.onState((state) => {
     if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared(redis, placeOf(target.database), away, log)
+  return new Shared({ loaded, redis, prefix: `${name}:`, place: `${name}:${target.database}:`, away, log })
+}
+
+/** What tells one `app_key` from another, and nothing else of it. */
+function markOf(appKey: string): string {
+  return deriveKey(appKey, 'shared.name').export().toString('hex')
+}
+
+function otherKey(name: string): string {
+  return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a shared.name `
+    + `of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
+}
+
+interface SharedParts {
+  readonly loaded: LoadedConfig
+  readonly redis: Redis
+  /** What every key begins with. */
+  readonly prefix: string
+  /** What the name of every channel of PUBLISH begins with, which knows no databases. */
+  readonly place: string
+  readonly away: () => string
+  readonly log: ModuleLogger
 }
 
 class Shared implements SharedEngine {
-  readonly #redis: Redis
-  /** What every key, and the name of every channel of PUBLISH, begins with. */
-  readonly #names: { readonly prefix: string; readonly place: string }
-  readonly #away: () => string
-  readonly #log: ModuleLogger
+  readonly #parts: SharedParts
 
-  constructor(redis: Redis, place: string, away: () => string, log: ModuleLogger) {
-    this.#redis = redis
-    this.#names = { prefix, place }
-    this.#away = away
-    this.#log = log
+  constructor(parts: SharedParts) {
+    this.#parts = parts
   }
 
   get isThere(): boolean {
-    return this.#redis.state === 'ready'
+    return this.#parts.redis.state === 'ready'
   }
 
   warnings(): readonly string[] {
-    return this.isThere ? [] : [this.#away()]
+    return this.isThere ? [] : [this.#parts.away()]
   }
 
   openSessionStore(options: SharedStoreOptions): SessionStore {
-    return createRedisSessionStore({ ...options, redis: this.#redis, prefix })
+    const { redis, prefix } = this.#parts
+    return createRedisSessionStore({ ...options, redis, prefix })
   }
 
   openBroker(log: ModuleLogger): Broker {
     const problems = new RateLimited(log.warn, 1000)
     const onProblem = (message: string): void => problems.say(message)
-    return createRedisBroker({ redis: this.#redis, ...this.#names, onProblem })
+    const { redis, prefix, place } = this.#parts
+    return createRedisBroker({ redis, prefix, place, onProblem })
   }
 
   openNodes({ config, ...options }: OpenNodesOptions): Nodes {
     const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret, trace } = config
-    const engine = { redis: this.#redis, ...this.#names, log: this.#log }
+    const { redis, prefix, place, log } = this.#parts
     const server = { hostName: hostname(), port: config['server.port'] }
-    return createNodes({ ...engine, ...server, trace, ownAdmin: { user, password, secret }, ...options })
+    return createNodes({ redis, prefix, place, log, ...server, trace, ownAdmin: { user, password, secret }, ...options })
   }
 
-  opened(): Promise<void> {
-    const goOn = (): void => {} // That it is away is logged with the change of the state.
-    return this.#redis.ready.catch(goOn)
+  async opened(): Promise<void> {
+    const { loaded, redis } = this.#parts
+    try {
+      await redis.ready
+    } catch (error) {
+      const { cause } = error as Error // It rejects with RedisAwayError alone; that is logged with the change of the state.
+      if (cause instanceof RedisForeignError) throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
+    }
   }
 
   close(): Promise<void> {
-    return this.#redis.close()
+    return this.#parts.redis.close()
   }
 }

@@ -71,7 +71,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     void control.spread({ command: { type: 'trace.set', module, enabled } })
   })
   const serving = new Set<Peer>()
-  const shared = openShared(config, options.sharedPassword, log)
+  const shared = openShared(loaded, options.appKey.key, options.sharedPassword, log)
   const nodes = shared?.openNodes({
     config,
     takeUp: (change) => control.takeUp(change),
@@ -79,7 +79,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
     onHealth: () => nodesHost?.look(),
   })
   const nodesHost = nodes && hostNodes(nodes)
-  const opened = shared?.opened().then(() => nodes?.open())
+  // What keeps the server from starting is found by each worker too, which ends with its status.
+  const opened = shared?.opened().then(() => nodes?.open(), () => {})
   let joined: Promise<void> | undefined
   const control = createControlHost({
     log,

@@ -71,7 +71,7 @@ export class Changes {
     if (isEmpty(edits)) return { missing: Promise.resolve([]) }
     acknowledgements.expect(after)
     try {
-      const outcome = await shared.record(token, { kind: 'recorded', node: id, before, after, edits })
+      const outcome = await shared.record(token, before, edits, { kind: 'recorded', node: id, after })
       if (outcome === 'lost') throw awayError(stoodStill)
       if (outcome === 'behind') throw awayError(engineLost)
       replica.recorded(edited(state, edits), after)

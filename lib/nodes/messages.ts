@@ -1,20 +1,20 @@
 /**
  * What nodes tell each other over the channels of the shared engine, as JSON. What is none of these is passed over: the
  * state in the engine counts, and each node looks at its position every second.
+ *
+ * Surprise: a message says that there is something to look at, and never what to do: whoever may PUBLISH to the engine must
+ * not be an administrator of the servers by that.
  */
 import type { Acknowledgement } from './acknowledgements.ts'
 import type { Position } from './position.ts'
-import type { Edits } from './state.ts'
 
 /** A change was recorded. */
 export interface RecordedMessage {
   readonly kind: 'recorded'
   /** The id of the node that carried it out. */
   readonly node: string
-  /** Where the state stood before and stands now. */
-  readonly before: Position
+  /** Where the state stands now. */
   readonly after: Position
-  readonly edits: Edits
 }
 
 /** A message on the channel of all. */
@@ -57,10 +57,7 @@ export function acknowledgementIn(text: string): Acknowledgement | undefined {
 type Members = Readonly<Record<string, unknown>>
 
 function isRecorded(message: Members): boolean {
-  const { before, after, edits } = message
-  if (typeof message['node'] !== 'string' || !isPosition(before) || !isPosition(after) || !isObject(edits)) return false
-  const { set, removed } = edits
-  return isTexts(removed) && Array.isArray(set) && set.every((pair) => isTexts(pair) && pair.length === 2)
+  return typeof message['node'] === 'string' && isPosition(message['after'])
 }
 
 function isPosition(value: unknown): boolean {

@@ -7,7 +7,7 @@ import { textOf, type RecordedMessage } from './messages.ts'
 import { positionIn, type Position } from './position.ts'
 import { liveIds } from './registry.ts'
 import type { NodeKeys, NodeScripts } from './scripts.ts'
-import type { State } from './state.ts'
+import type { Edits, State } from './state.ts'
 
 export interface SharedStateOptions {
   readonly redis: Redis
@@ -49,10 +49,11 @@ export class SharedState {
   /**
    * Records a change and tells all nodes of it, where the turn is still had and the state is where the change began.
    * @param token that of the turn
+   * @param before where the state stood
    */
-  async record(token: string, message: RecordedMessage): Promise<RecordOutcome> {
+  async record(token: string, before: Position, edits: Edits, message: RecordedMessage): Promise<RecordOutcome> {
     const { keys, scripts } = this.#options
-    const { before, after, edits } = message
+    const { after } = message
     const set = [...textsOf(after), ...edits.set.flat()]
     const reply = listIn(
       await scripts.record.run(

@@ -1,6 +1,6 @@
 /**
- * Keeps this node as the others are: takes up what they record, in order, and brings the node to the whole state where
- * something is missing. What fails is said, and tried again until it succeeds.
+ * Keeps this node as the others are: when one of them has recorded a change, it reads the state and takes up what is new.
+ * What fails is said, and tried again until it succeeds.
  *
  * Surprise: the newest state counts, wherever it lies. An engine that came back with an older one, or with none, is given
  * that of the node.
@@ -12,7 +12,7 @@ import type { RecordedMessage } from './messages.ts'
 import { isSame, type Position } from './position.ts'
 import type { Replica } from './replica.ts'
 import type { SharedState } from './shared-state.ts'
-import { edited, type Edits } from './state.ts'
+import type { Edits } from './state.ts'
 import { notAsOthers } from './warnings.ts'
 
 export interface UpkeepOptions {
@@ -73,7 +73,7 @@ export class Upkeep {
   }
 
   /**
-   * Takes up a change of another node.
+   * Takes up what another node has recorded.
    * @returns a line for each process that has not, or one for the node
    */
   follow(message: RecordedMessage): Promise<readonly string[]> {
@@ -113,14 +113,10 @@ export class Upkeep {
     return done
   }
 
-  async #take(message: RecordedMessage): Promise<readonly string[]> {
+  async #take({ after }: RecordedMessage): Promise<readonly string[]> {
     const { replica } = this.#options
-    const { before, after, edits } = message
-    if (replica.isWhole) {
-      if (isSame(replica.position, after) || replica.position.seq > after.seq) return []
-      if (isSame(replica.position, before)) return replica.bringTo(edited(replica.state, edits), after)
-    }
-    return this.#bringToShared()
+    const isHere = replica.isWhole && (isSame(replica.position, after) || replica.position.seq > after.seq)
+    return isHere ? [] : this.#bringToShared()
   }
 
   /** Looks at the whole state, once at a time. */

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { Heartbeat } from '../heartbeat.ts'
-import { beatMsFor, type Connection, type Waiter } from './connection.ts'
+import { beatMsFor, type Claim, type Connection, type Waiter } from './connection.ts'
 import { RedisReplyError } from './errors.ts'
 import { Link, type RedisState } from './link.ts'
 import type { Argument, Command, Reply } from './reply.ts'
@@ -18,6 +18,8 @@ export interface RedisOptions {
   readonly target: RedisTarget
   /** What the server lists the connections as (CLIENT LIST): printable ASCII without spaces. */
   readonly name: string
+  /** Made on each connection before its first command; none unless given. */
+  readonly claim?: Claim | undefined
   /** For a connection and its greeting, and for commands that wait for the first one; from 1, 2000 unless given. */
   readonly connectTimeoutMs?: number
   /** How long the server may be silent while a reply is awaited; from 4, 5000 unless given. Then the connection ends. */
@@ -92,9 +94,9 @@ class Client implements Redis {
   #waiting: Waiting[] = []
   readonly ready: Promise<void>
 
-  constructor({ target, name, connectTimeoutMs = 2000, commandTimeoutMs = 5000, random = Math.random }: RedisOptions) {
+  constructor({ target, name, claim, connectTimeoutMs = 2000, commandTimeoutMs = 5000, random = Math.random }: RedisOptions) {
     const heartbeat = new Heartbeat(beatMsFor(commandTimeoutMs))
-    const options = { target, name, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
+    const options = { target, name, claim, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
     this.#subscriber = new Subscriber({
       ...options,

@@ -8,7 +8,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Beating, Heartbeat } from '../heartbeat.ts'
-import { RedisAwayError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from './errors.ts'
+import { RedisAwayError, RedisForeignError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from './errors.ts'
 import { isList, listIn, textIn, type Command, type Reply } from './reply.ts'
 import { CommandBatch, ReplyParser } from './resp.ts'
 import { describe, openSocket } from './socket.ts'
@@ -20,8 +20,20 @@ export interface Waiter {
   reject(error: Error): void
 }
 
+/** What shows that the data under a name are of those who connect. */
+export interface Claim {
+  /** The key that has the mark of whoever connected last. */
+  readonly key: string
+  /** The marks that count; the first is left there. Where there is none yet, whoever comes first leaves one. */
+  readonly marks: readonly string[]
+  /** What to say where another mark is there. */
+  readonly refusal: string
+}
+
 export interface ConnectionOptions {
   readonly target: RedisTarget
+  /** Made before the first command; none unless given. */
+  readonly claim?: Claim | undefined
   /** What the server lists the connection as, without spaces. */
   readonly name: string
   /** Milliseconds until the server must have answered the greeting. */
@@ -44,6 +56,16 @@ const maxUnsentBytes = 64 * 2 ** 20
 /** Milliseconds of silence on an idle connection until it is asked whether it is there. */
 const idleMs = 1000
 const messageKind = new TextEncoder().encode('message')
+
+/** KEYS: the mark. ARGV: the marks that count. Gives 0 where there is another one. */
+const claimScript = `
+local found = redis.call('GET', KEYS[1])
+if found == ARGV[1] then return 1 end
+local counts = not found
+for _, mark in ipairs(ARGV) do counts = counts or found == mark end
+if not counts then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1`
 
 /** How many milliseconds apart the beats must be for a time-out. */
 export function beatMsFor(commandTimeoutMs: number): number {
@@ -163,6 +185,15 @@ export class Connection implements Beating {
   #begin(role: Reply): void {
     const name = role instanceof RedisReplyError ? 'master' : textIn(listIn(role)[0])
     if (name !== 'master') return this.destroy(new Error(`it is a ${name === 'slave' ? 'replica' : name}; name the master`))
+    const { claim } = this.#options
+    if (claim === undefined) return this.#ready()
+    this.#ask(['EVAL', claimScript, 1, claim.key, ...claim.marks], (reply) => {
+      if (reply === 1) this.#ready()
+      else this.destroy(reply instanceof RedisReplyError ? reply : new RedisForeignError(claim.refusal))
+    })
+  }
+
+  #ready(): void {
     clearTimeout(this.#connectTimer)
     this.#options.heartbeat.add(this)
     this.#options.onReady()

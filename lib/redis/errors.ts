@@ -23,6 +23,11 @@ export class RedisUnknownOutcomeError extends RedisAwayError {
   override readonly name = 'RedisUnknownOutcomeError'
 }
 
+/** The server holds, under the same name, what servers with another key share. */
+export class RedisForeignError extends Error {
+  override readonly name = 'RedisForeignError'
+}
+
 /** What came is not the protocol, or not the kind of reply that the command gives. */
 export class RedisProtocolError extends Error {
   override readonly name = 'RedisProtocolError'
@@ -59,7 +64,7 @@ const adviceOf: ReadonlyMap<string, string> = new Map([
   ['NOAUTH', 'it wants a password'],
   ['NOPERM', 'the rules of this user (ACL) do not allow it'],
   ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and takes no changes until it has them'],
-  ['OOM', 'its memory is full, as maxmemory says: give it more, or a policy other than noeviction'],
+  ['OOM', 'its memory is full, as maxmemory says: give it more, or let it hold less'],
   ['READONLY', 'it is a replica; name the master'],
   ['TRYAGAIN', 'it is a node of a cluster that is being rebuilt'],
   ['WRONGPASS', 'user and password are not those of the server'],

@@ -4,7 +4,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { Connection, type ConnectionOptions } from './connection.ts'
-import { RedisAwayError } from './errors.ts'
+import { RedisAwayError, RedisForeignError } from './errors.ts'
 import { describe } from './socket.ts'
 
 /**
@@ -114,7 +114,9 @@ export class Link {
     const longestMs = Math.min(maxPauseMs, firstPauseMs * 2 ** this.#failures)
     this.#failures += 1
     this.#pauseTimer = setTimeout(() => this.#open(), this.#options.random() * longestMs)
-    if (this.#state === 'ready') this.#become('away')
+    const isHopeless = this.#state === 'connecting' && problem instanceof RedisForeignError
+    if (isHopeless) clearTimeout(this.#firstTimer)
+    if (isHopeless || this.#state === 'ready') this.#become('away')
   }
 
   #become(state: RedisState): void {

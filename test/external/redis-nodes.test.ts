@@ -63,6 +63,52 @@ describe('nodes', () => {
     assert.deepEqual(apart.lines().filter((line) => line.includes('another node') || line.includes('has stopped')), [])
   })
 
+  it('take nothing from whoever may PUBLISH alone: a message is a reason to look at the state, and no more', async (t) => {
+    const { url, ask: redis } = await startRedis(t)
+    const [one, two] = [await startOne(t, url), await startOne(t, url)]
+    const forged = {
+      kind: 'recorded',
+      node: 'somebody',
+      before: { seq: 0, stamp: '' },
+      after: { seq: 1, stamp: 'forged' },
+      edits: {
+        set: [['admin', '{"user":"eve","password":"p","secret":"s"}'], ['route:"evil"', '{"seq":1,"record":{"name":"evil","url":"/evil","action":"a.mjs"}}']],
+        removed: [],
+      },
+    }
+    assert.equal(await redis('PUBLISH', 'svc:0:nodes', JSON.stringify(forged)), '2')
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    for (const node of [one, two]) assert.deepEqual(await tableOf(node), ['file /file', 'a /a'])
+    assert.equal(await redis('HGET', 'svc:nodes:state', 'admin'), '')
+  })
+
+  it('of several applications have an engine together, each under a name of its own', async (t) => {
+    const { url, ask: redis } = await startRedis(t)
+    const one = await startOne(t, url, {}, { app_key: 'one' })
+    const other = await startOne(t, url, {}, { app_key: 'other', 'shared.name': 'shop-2' })
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    assert.equal((await post(other.url, '/svc-routes/add', route('b'))).status, 200)
+    assert.deepEqual([await tableOf(one), await tableOf(other)], [['file /file', 'a /a'], ['file /file', 'b /b']])
+    assert.deepEqual([...new Set((await redis('KEYS', '*')).split('\n').map((key) => key.split(':')[0]))].sort(), ['shop-2', 'svc'])
+  })
+
+  it('are of one app_key: a server with another one does not start, and is not ready when it finds that out later', async (t) => {
+    const redis = await startRedis(t)
+    await startOne(t, redis.url, {}, { app_key: 'one' })
+    const refusal = /shared engine|servers with another app_key have data there under the name "svc": give this one their app_key, or a shared\.name/
+    await assert.rejects(startOne(t, redis.url, {}, { app_key: 'two' }), (error: Error) => error.name === 'ConfigError' && refusal.test(error.message))
+    const previous = await startOne(t, redis.url, {}, { app_key: 'three', app_key_previous: ['one'] })
+    assert.ok(await isReady(previous))
+
+    await redis.kill()
+    const late = await startOne(t, redis.url, {}, { app_key: 'late' })
+    await redis.start()
+    await until(async () => (await redis.ask('EXISTS', 'svc:app-key')) === '1') // Whoever comes first has the name.
+    await until(async () => (await isReady(late)) !== (await isReady(previous)))
+    const refused = (await isReady(late)) ? previous : late
+    await until(() => refused.app.warnings().some((warning) => refusal.test(warning)))
+  })
+
   it('give a name to one of two that ask for it at once', async (t) => {
     const { url } = await startRedis(t)
     const nodes = await startThree(t, url)

@@ -47,6 +47,22 @@ describe('a client of Redis', () => {
     })
   }
 
+  const claim = { key: 'k', marks: ['mine', 'before'], refusal: 'it is taken' }
+  const claims: readonly (readonly [reply: string, problem: RegExp | undefined])[] = [
+    [':1\r\n', undefined],
+    [':0\r\n', /^it is taken$/],
+    ['-NOPERM no\r\n', /^NOPERM/],
+  ]
+  for (const [reply, problem] of claims) {
+    it(`${problem === undefined ? 'is ready' : 'is away'} where what is under its name is asked for and ${JSON.stringify(reply)} comes`, async (t) => {
+      const { redis, commands } = await openFake(t, (command) => (command.startsWith('EVAL') ? reply : undefined), { claim, connectTimeoutMs: 5000 })
+      if (problem === undefined) await redis.ready
+      else await until(() => problem.test(redis.problem?.message ?? ''))
+      assert.match(commands.find((command) => command.startsWith('EVAL')) ?? '', / 1 k mine before$/s)
+      if (reply === ':0\r\n') await assert.rejects(redis.ready, { name: 'RedisAwayError', message: /is away: it is taken$/ })
+    })
+  }
+
   it('takes a server that does not let it tell its name or ask for its role', async (t) => {
     const { redis } = await openFake(t, (command) => (/^(?:CLIENT|ROLE)/.test(command) ? '-NOPERM no\r\n' : undefined))
     assert.equal(await redis.command('PING'), 'PONG')
