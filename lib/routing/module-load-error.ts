@@ -50,6 +50,12 @@ export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Pro
   return new ModuleLoadError(`Cannot load ${shown(file)}: ${where}${reason}`, { file, missing: false, cause })
 }
 
+/** The error of a module that is not where its path says. */
+export function linkLeadsOut(root: string, file: string): ModuleLoadError {
+  const message = `Cannot load ${shownPath(root, file)}: it is a link that leads outside the application's root, ${root}`
+  return new ModuleLoadError(message, { file, missing: false, cause: undefined })
+}
+
 /** Whether it was `file` itself that the file system did not have; what it imports is another matter. */
 function isMissing(cause: unknown, file: string): boolean {
   if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause) || !('path' in cause)) return false

@@ -11,9 +11,10 @@ import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { isWithin } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication } from './module-hooks.ts'
-import { moduleLoadError } from './module-load-error.ts'
+import { linkLeadsOut, moduleLoadError, ModuleLoadError } from './module-load-error.ts'
 
 /** What a module exports, by name; of a CommonJS module what it means to export, and no `module.exports`. */
 export type ModuleNamespace = Readonly<Record<string, unknown>>
@@ -93,7 +94,10 @@ class ApplicationModules implements Modules {
       return exported
     } catch (error) {
       entry.state = 'failed'
-      const failure = await moduleLoadError(error, { file, root: this.#root, files: [...entry.files] })
+      const failure =
+        error instanceof ModuleLoadError
+          ? error
+          : await moduleLoadError(error, { file, root: this.#root, files: [...entry.files] })
       if (failure.missing && this.#entries.get(file) === entry) this.#entries.delete(file)
       throw failure
     }
@@ -104,6 +108,7 @@ class ApplicationModules implements Modules {
     const { real, files, added } = this.#graph.trace(file)
     entry.real = real
     entry.files = files
+    if (!isWithin(this.#root, real)) throw linkLeadsOut(this.#root, file)
     // From the first change on, what is new belongs to a generation too: else it would import the first instances.
     if (this.#generation > 0 && added.length > 0) await this.#announce(this.#generation, added)
     const generation = this.#generations.get(real)

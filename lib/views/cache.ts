@@ -8,6 +8,7 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { isWithin } from '../storage/paths.ts'
 import { currentTurn } from '../turn.ts'
 import { compile } from './compile.ts'
 import { createDiskCache, sha256 } from './disk-cache.ts'
@@ -15,7 +16,7 @@ import type { DiskCache, Entry } from './disk-cache.ts'
 import { ViewError } from './errors.ts'
 import { createRender } from './render.ts'
 import type { Render } from './render.ts'
-import { findView, isWithin, stampOf } from './resolve.ts'
+import { findView, stampOf } from './resolve.ts'
 import type { Stamp } from './resolve.ts'
 
 export interface Views {

@@ -5,8 +5,9 @@
  * in the order, so whoever keeps the answer must also keep looking at those places.
  */
 
-import { realpathSync, statSync } from 'node:fs'
-import { relative, resolve, sep } from 'node:path'
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isWithin, relativeTo } from '../storage/paths.ts'
 import { ViewError } from './errors.ts'
 
 /** Where a name was found. */
@@ -64,18 +65,6 @@ export function findView(root: string, name: string, folders: readonly string[],
   }
   if (absent.length === 0) fail(`the view ${shown} is outside the application's root`)
   return fail(`there is no view ${shown}: looked for ${absent.join(', ')}`)
-}
-
-/** The path relative to `root`, with `/`, or undefined when it is not below. Links are not followed. */
-export function relativeTo(root: string, path: string): string | undefined {
-  const file = relative(root, path)
-  if (file === '' || file === '..' || file.startsWith(`..${sep}`)) return undefined
-  return sep === '/' ? file : file.split(sep).join('/')
-}
-
-/** Whether the file is below the root when links are followed. */
-export function isWithin(root: string, path: string): boolean {
-  return relativeTo(realpathSync(root), realpathSync(path)) !== undefined
 }
 
 /**

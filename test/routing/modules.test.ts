@@ -17,6 +17,22 @@ test('loads a module once, for calls at the same time too', async () => {
   assert.equal(await app.load('a.js'), first)
 })
 
+test('refuses a link that leads outside the root, of the file or of a folder on its way, and takes one within', async () => {
+  const outer = application({ 'secret.js': 'export default () => 1' })
+  const app = application({ 'real/a.js': "export default () => 'within'" })
+  symlinkSync(join(outer.root, 'secret.js'), join(app.root, 'link.js'))
+  symlinkSync(outer.root, join(app.root, 'folder'))
+  symlinkSync('real', join(app.root, 'inner'))
+  for (const file of ['link.js', 'folder/secret.js']) {
+    const message = `Cannot load ${file}: it is a link that leads outside the application's root, ${app.root}`
+    await assert.rejects(app.load(file), { name: 'ModuleLoadError', message })
+  }
+  assert.equal(await app.value('inner/a.js'), 'within')
+  const linked = join(outer.root, 'current')
+  symlinkSync(app.root, linked)
+  assert.equal(run(await createModules({ root: linked }).load(join(linked, 'real/a.js'))), 'within')
+})
+
 test('imports by the plain URL until something changes', async () => {
   const app = application({ 'a.js': 'export default () => import.meta.url\n' })
   assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)
