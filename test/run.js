@@ -6,7 +6,7 @@
 //                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy
 //   --alone      one process after the other, for tests that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
-//   --coverage   every test that needs Node alone, under c8: lines at least 99 %, branches at least 97 %
+//   --coverage   the slow tests too, and those that need Redis, under c8: lines at least 99 %, branches at least 97 %
 //   --timeout=MS the longest that one file may take, and so one test; five times that of those that run apart
 //   --exec FILE  runs one TypeScript program (a benchmark, a generator) the way the tests are run
 // The files of a room run in one process (`support/room.js`): to start one costs more than to run most files. A slow file
@@ -53,6 +53,7 @@ function isChosen(file) {
   if (args.some((name) => name.startsWith('!') && file.includes(name.slice(1)))) return false
   const names = args.filter((name) => !name.startsWith('!'))
   if (names.length > 0) return names.some((name) => file.includes(name))
+  if (coverage && file.startsWith('test/external/redis')) return true
   return all || (!needMore.some((folder) => file.startsWith(folder)) && (isSlow ? slow || coverage : true))
 }
 

@@ -2,9 +2,12 @@
 // Each file stands in a suite of its own, so that a hook at the top of a file is that file's alone.
 import { AsyncResource } from 'node:async_hooks'
 import { rmSync, writeFileSync } from 'node:fs'
-import { before, describe } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
+
+/** What keeps a process for longer behind its last test was left open. */
+const graceMs = 5000
 
 /**
  * Runs test files one after the other.
@@ -33,6 +36,15 @@ export function runRoom(files, { noteFile, timeoutMs, roomTimeoutMs }) {
       return loaded
     })
   }
+  after(() => {
+    // As after a test that failed before it closed what it had opened.
+    const end = () => {
+      const open = [...new Set(process.getActiveResourcesInfo())].join(', ')
+      note(`something is still open after the tests of ${files.join(', ')}: ${open}`)
+      process.exit(13)
+    }
+    setTimeout(end, graceMs).unref()
+  })
   process.on('exit', (status) => {
     if (status !== 13) rmSync(noteFile, { force: true }) // 13: something is awaited that never comes.
   })
