@@ -11,6 +11,9 @@ const empty = 'app_key is empty: a random one is used, so signed tokens end with
 const published = 'app_key is the published default: anyone can sign tokens; set a secret one in svc.json'
 const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; take it out of svc.json'
 
+const shortestKey = 32
+const short = `app_key has fewer than ${shortestKey} characters: who has a token can try out keys; set a longer one in svc.json`
+
 /** The key in use, and warnings where keys do not do what production needs. */
 export interface AppKey {
   readonly key: string
@@ -24,6 +27,7 @@ export function chooseAppKey(config: Config): AppKey {
   const warnings: string[] = []
   if (key === '') warnings.push(empty)
   if (key === publishedInsecureAppKey) warnings.push(published)
+  if (key !== '' && key.length < shortestKey) warnings.push(short)
   if (config.app_key_previous.includes(publishedInsecureAppKey)) warnings.push(publishedBefore)
   return { key: key === '' ? randomBytes(32).toString('base64url') : key, warnings }
 }

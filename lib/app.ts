@@ -11,6 +11,7 @@ import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { embeddedWarnings } from './config/process-count.ts'
+import { warningsTogether } from './config/together.ts'
 import type { Control } from './control/commands.ts'
 import type { Change } from './control/relay.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -101,8 +102,9 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
 
   const appKey = part?.appKey ?? chooseAppKey(config)
+  const ofValues = warningsTogether(loaded)
   const ofProcesses = part === undefined ? embeddedWarnings(config) : []
-  const shared = openShared(config, options.sharedPassword, log('server'))
+  const shared = openShared(loaded, appKey.key, options.sharedPassword, log('server'))
   const ofShared = shared === undefined ? {} : {
     openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
     broker: shared.openBroker(log('error')),
@@ -243,7 +245,7 @@ export function createApp(options: AppOptions = {}): App {
   /** Those that the configuration gives reason to. */
   function ownWarnings(): readonly string[] {
     const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofKeys, ...ofProcesses]
+    return [...loaded.warnings, ...ofValues, ...ofKeys, ...ofProcesses]
   }
 
   /** The nodes, as this process knows them: where there are several processes, the primary is one. */

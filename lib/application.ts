@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
+import { publicFolder } from './config/together.ts'
 import { withGroups, type GroupedConfig } from './config/groups.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
@@ -122,13 +123,14 @@ export function buildApplication(
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
   const { folder } = loaded
-  const sessions = createSessionGroup({ ...seams, folder, log })
+  const open = publicFolder(loaded)
+  const sessions = createSessionGroup({ ...seams, folder, publicFolder: open, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,
     csrf,
     createAuthGroup({ log }),
-    createJwtGroup({ folder, log, now }),
+    createJwtGroup({ folder, publicFolder: open, log, now }),
   ]
   const resourceTokens = createResourceTokens({ keys, now })
   const features = [

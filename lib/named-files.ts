@@ -1,9 +1,9 @@
 /**
  * What a configuration names besides the application: the folder of static files, `paths.public`, and the certificate.
  */
-import { resolve } from 'node:path'
 import { readCertificates, type Certificates } from './certificates.ts'
 import { ConfigError, errorOfValues, type LoadedConfig } from './config/load.ts'
+import { problemsTogether, publicFolder } from './config/together.ts'
 import { createStaticFiles, type StaticFiles } from './http/static.ts'
 
 /** What is there of it. */
@@ -13,7 +13,7 @@ export interface NamedFiles {
 }
 
 /**
- * Opens what the configuration names.
+ * Opens what the configuration names, where its values go together.
  * @param report told of a static file that could not be sent to its end
  * @throws ConfigError with all that cannot be used
  */
@@ -28,6 +28,8 @@ export function openNamedFiles(loaded: LoadedConfig, report: (message: string, e
       return undefined
     }
   }
+  const together = problemsTogether(loaded)
+  if (together.length > 0) errors.push(errorOfValues(loaded, together))
   const certificates = attempt(() => readCertificates(loaded))
   const staticFiles = attempt(() => publicFiles(loaded, report))
   const [first, ...others] = errors
@@ -47,11 +49,11 @@ export function problemsOfNamedFiles(loaded: LoadedConfig): readonly string[] {
 }
 
 function publicFiles(loaded: LoadedConfig, report: (message: string, error: unknown) => void): StaticFiles | undefined {
-  const path = loaded.config['paths.public']
-  if (path === '') return undefined
+  const folder = publicFolder(loaded)
+  if (folder === undefined) return undefined
   try {
     return createStaticFiles({
-      folder: resolve(loaded.folder, path),
+      folder,
       onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
     })
   } catch (error) {

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { writeFiles } from './support/application.ts'
+import { testKey, writeFiles } from './support/application.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
-const quiet = { 'server.port': 0, 'log.console': false, app_key: 'test' }
+const quiet = { 'server.port': 0, 'log.console': false, app_key: testKey }
 
 describe('an embedded server', () => {
   it('lets the process end by itself after stop and closeLogs', async (t) => {

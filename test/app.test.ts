@@ -6,11 +6,11 @@ import { chooseAppKey, publishedInsecureAppKey } from '../lib/app-key.ts'
 import { createApp } from '../lib/app.ts'
 import { ConfigError, loadConfig, parseConfig } from '../lib/config/load.ts'
 import { ReloadError } from '../lib/control/commands.ts'
-import { startApplication, writeFiles } from './support/application.ts'
+import { startApplication, testKey, writeFiles } from './support/application.ts'
 import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
-const quiet = { 'server.port': 0, 'log.console': false, app_key: 'test' }
+const quiet = { 'server.port': 0, 'log.console': false, app_key: testKey }
 
 describe('createApp', () => {
   it('refuses a configuration that cannot be used', () => {
@@ -49,7 +49,8 @@ describe('the application secret', () => {
     ['dev', '', publishedInsecureAppKey, undefined],
     ['dev', 'own', 'own', undefined],
     ['dev', publishedInsecureAppKey, publishedInsecureAppKey, undefined],
-    ['prod', 'own', 'own', undefined],
+    ['prod', 'x'.repeat(31), 'x'.repeat(31), /app_key has fewer than 32 characters/],
+    ['prod', 'x'.repeat(32), 'x'.repeat(32), undefined],
     ['prod', publishedInsecureAppKey, publishedInsecureAppKey, /published default: anyone can sign tokens/],
     ['prod', '', undefined, /a random one is used, so signed tokens end with this process/],
   ]

@@ -10,6 +10,7 @@ import { resolve } from 'node:path'
 import { chooseAppKey } from '../app-key.ts'
 import { buildApplication } from '../application.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
+import { warningsTogether } from '../config/together.ts'
 import { describe } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'
 import { openNamedFiles } from '../named-files.ts'
@@ -34,7 +35,7 @@ export async function check(load: () => LoadedConfig): Promise<number> {
   if (loaded === undefined) return report(ofConfig)
   // A key that is wrong is not empty, but is not there either: of that nothing is said.
   const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
-  for (const warning of [...loaded.warnings, ...ofKeys]) process.stdout.write(`warning: ${warning}\n`)
+  for (const warning of [...loaded.warnings, ...warningsTogether(loaded), ...ofKeys]) process.stdout.write(`warning: ${warning}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   for (const note of notes) process.stdout.write(`warning: ${note}\n`)
   const problems = new Set([...ofConfig, ...ofApplication])

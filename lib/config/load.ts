@@ -10,6 +10,7 @@ import { assembleConfig } from './assemble.ts'
 import { findEntries, type Finding } from './entries.ts'
 import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
+import { mayOthersRead } from '../storage/paths.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
@@ -114,7 +115,8 @@ export function loadConfig(file: string, overrides: ConfigOverrides = {}): Loade
   }
   const value = parseText(path, text)
   const document = { text, root: mapJson(text) }
-  return checked(value, overrides, path, { file: path, folder: dirname(path), document })
+  const loaded = checked(value, overrides, path, { file: path, folder: dirname(path), document })
+  return { ...loaded, warnings: [...loaded.warnings, ...exposedSecrets(path, value)] }
 }
 
 /**
@@ -152,6 +154,17 @@ function parseText(path: string, text: string): unknown {
     const advice = text.trim() === '' ? '; write {} for the defaults' : ''
     throw new ConfigError(path, [error.message + advice + excerpt(text, error.offset)], { cause: error })
   }
+}
+
+/** A warning where everybody on this machine may read secrets in the file. */
+function exposedSecrets(path: string, value: unknown): string[] {
+  const { found } = findEntries(value)
+  const secrets = fileKeys().flatMap(([name, key]) => {
+    const given = (found.get(name)?.value ?? '') as string | readonly string[] // It has been checked.
+    return 'secret' in configTable[key] && given.length > 0 ? [name] : []
+  })
+  if (secrets.length === 0 || !mayOthersRead(path)) return []
+  return [`${path}: everybody on this machine may read ${secrets.join(' and ')}: take that right away (chmod o-r)`]
 }
 
 /** The line of an offset with a mark under the place, but no line that may hold a secret. */

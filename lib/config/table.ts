@@ -107,6 +107,12 @@ export const configTable = {
       + '`redis+unix:///path/of/socket[?db=database]`. User and password in percent-encoding; the latter '
       + 'may come [from elsewhere](#which-file).',
   },
+  'shared.name': {
+    kind: 'string', default: 'svc',
+    check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
+    meaning: 'Which application this is, the first part of every key in the shared engine: several may have one engine. Servers '
+      + 'with another `app_key` under the same name are refused.',
+  },
 
   'admin.enabled': {
     kind: 'boolean', default: true,

@@ -8,6 +8,7 @@ import { resolve } from 'node:path'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { BuiltInGroup } from '../middleware/built-in.ts'
 import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { isAtOrIn } from '../storage/paths.ts'
 import { algorithmNames, algorithms, isAlgorithm, type Algorithm } from './algorithms.ts'
 import { checkClaims } from './claims.ts'
 import { verifyJws } from './jws.ts'
@@ -18,6 +19,8 @@ import { createJwtMiddleware, type JwtVerifier } from './middleware.ts'
 export interface JwtGroupOptions {
   /** The folder that a relative `key_file` is in, absolute. */
   readonly folder: string
+  /** The folder that everybody may read, absolute; undefined: there is none. */
+  readonly publicFolder?: string | undefined
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: (module: string) => ModuleLogger
@@ -59,7 +62,7 @@ interface KeySource {
 }
 
 /** Makes the group `jwt` with its middleware `SVC_MwJwt`. */
-export function createJwtGroup({ folder, now, log }: JwtGroupOptions): BuiltInGroup {
+export function createJwtGroup({ folder, publicFolder, now, log }: JwtGroupOptions): BuiltInGroup {
   let current: JwtVerifier | undefined
   return {
     name: 'jwt',
@@ -68,7 +71,7 @@ export function createJwtGroup({ folder, now, log }: JwtGroupOptions): BuiltInGr
     prepare(given) {
       const { settings, warnings } = readSettings('jwt', table, given)
       const names = algorithmsOf(settings)
-      const source = keySourceOf(settings, folder)
+      const source = keySourceOf(settings, folder, publicFolder)
       const made = source === undefined ? undefined : verifierOf(source, names, settings, now)
       return {
         warnings: [...warnings, ...(made?.warnings ?? [])],
@@ -106,9 +109,12 @@ function algorithmsOf(settings: JwtSettings): readonly [Algorithm, ...Algorithm[
 }
 
 /** The text of the key; undefined when there is none. Throws SettingsError. */
-function keySourceOf({ key, key_file: file }: JwtSettings, folder: string): KeySource | undefined {
+function keySourceOf({ key, key_file: file }: JwtSettings, folder: string, open?: string): KeySource | undefined {
   if (key !== '' && file !== '') {
     throw new SettingsError(['setup.jwt must have key or key_file: it has both; leave one out'])
+  }
+  if (file !== '' && open !== undefined && isAtOrIn(open, resolve(folder, file))) {
+    throw new SettingsError([`setup.jwt.key_file must not be in paths.public, which everybody may read: it is ${file}`])
   }
   if (file !== '') return { setting: 'setup.jwt.key_file', text: readKeyFile(resolve(folder, file)) }
   return key === '' ? undefined : { setting: 'setup.jwt.key', text: key }

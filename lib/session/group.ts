@@ -13,6 +13,7 @@ import { RateLimited } from '../log/rate-limited.ts'
 import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
 import type { Middleware } from '../middleware/compose.ts'
 import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { isAtOrIn } from '../storage/paths.ts'
 import { sessionFeature } from './feature.ts'
 import { problemOfFields } from './fields.ts'
 import { openLocalStore, type StorePlace, type StoreReports } from './local-store.ts'
@@ -23,6 +24,8 @@ import type { Fields, SessionStore, StoreCounts } from './store.ts'
 export interface SessionGroupOptions {
   /** What `path` is relative to: the folder of `svc.json`, absolute. */
   readonly folder: string
+  /** The folder that everybody may read, absolute; undefined: there is none. */
+  readonly publicFolder?: string | undefined
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
   /** Opens a store of this machine; in this process unless given. */
@@ -107,7 +110,7 @@ interface InUse {
 
 /** Makes the group, with the default settings until the first `commit`. */
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
-  const { folder, openStoreHere = openLocalStore } = options
+  const { folder, publicFolder, openStoreHere = openLocalStore } = options
   const log = options.log('error')
   const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
@@ -146,7 +149,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
 
   function prepare(given: unknown): PreparedSettings {
     const { settings, warnings } = readSettings(name, table, given)
-    checkPath(settings, folder)
+    checkPath(settings, folder, publicFolder)
     const before = inUse
     const keeps = placeOf(settings) === placeOf(before.settings)
     const store = keeps ? before.store : openStore(settings)
@@ -212,11 +215,14 @@ function checkCookie(text: string): string | undefined {
   return cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
 }
 
-function checkPath({ store, path }: Settings, folder: string): void {
+function checkPath({ store, path }: Settings, folder: string, open?: string): void {
   if (store !== 'file') return
   if (path === '') throw new SettingsError(['setup.session.path must be a folder, since setup.session.store is "file"'])
   const problem = folderProblem(resolve(folder, path))
   if (problem !== undefined) throw new SettingsError([`setup.session.path must be a folder: ${problem}`])
+  if (open !== undefined && isAtOrIn(open, resolve(folder, path))) {
+    throw new SettingsError([`setup.session.path must not be in paths.public, which everybody may read: it is ${path}`])
+  }
 }
 
 /** Why a path cannot be used as a folder; a folder that is not there is made. */

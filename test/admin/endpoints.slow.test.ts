@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { writeFiles } from '../support/application.ts'
+import { testKey, writeFiles } from '../support/application.ts'
 import { launch } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -21,7 +21,7 @@ test('slow answers after three seconds, with the time of day', async (t) => {
 
 test('stop answers, closes its connection, and the process ends with 0', async (t) => {
   const folder = temporaryFolder()
-  writeFiles(folder, { 'routes/.keep': '', 'svc.json': { 'server.port': 0, app_key: 'test', ...credentials } })
+  writeFiles(folder, { 'routes/.keep': '', 'svc.json': { 'server.port': 0, app_key: testKey, ...credentials } })
   const server = launch(t, ['start'], { cwd: folder })
   const url = await server.listening()
   const answer = await request(`${url}/svc-stop`, {
@@ -38,7 +38,7 @@ test('while a stop drains, ready says 503 and everything else is still served', 
   // Long, since the test does not wait for the end: the process is killed when all has been asked.
   const config = {
     'server.port': 0,
-    app_key: 'test',
+    app_key: testKey,
     ...credentials,
     'server.drain_delay_s': 60,
     'server.stop_timeout_s': 120,

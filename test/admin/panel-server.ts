@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import { createApp, type App } from '../../lib/app.ts'
 import { loadConfig } from '../../lib/config/load.ts'
-import { writeFiles, type Files } from '../support/application.ts'
+import { testKey, writeFiles, type Files } from '../support/application.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -54,7 +54,7 @@ export async function startPanel(
   files: Files = {},
 ): Promise<PanelServer> {
   const folder = temporaryFolder()
-  const keys = { 'server.port': 0, 'log.console': false, app_key: 'test', ...credentials, ...config }
+  const keys = { 'server.port': 0, 'log.console': false, app_key: testKey, ...credentials, ...config }
   writeFiles(folder, { 'routes/.keep': '', ...files, 'svc.json': keys })
   let app: App | undefined
   let address = { url: '', port: 0 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { publishedInsecureAppKey } from '../../lib/app-key.ts'
 import { createApp } from '../../lib/app.ts'
-import { startApplication } from '../support/application.ts'
+import { startApplication, testKey } from '../support/application.ts'
 import { request, type Answer } from '../support/request.ts'
 import {
   cookieOf,
@@ -105,7 +105,7 @@ test('setup in dev, and one with an app_key, write no app_key', async (t) => {
   assert.deepEqual([dev.saved()['admin.user'], dev.saved()['app_key']], [user, ''])
   const own = await startPanel(t, none)
   leadsTo(await own.ask('/svc-setup', form(wanted)), '/svc-login')
-  assert.equal(own.saved()['app_key'], 'test')
+  assert.equal(own.saved()['app_key'], testKey)
 })
 
 /** Ways in which a `svc.json` cannot be written, root or not, and how it is mended. */

@@ -1,4 +1,4 @@
-import { writeFiles, type Files } from '../support/application.ts'
+import { testKey, writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A folder with an application: one route `/`, a free port, and what a test adds. Returns its absolute path. */
@@ -8,7 +8,7 @@ export function applicationFolder(
 ): string {
   const folder = temporaryFolder()
   writeFiles(folder, {
-    'svc.json': { app_key: 'test', 'server.port': 0, ...config },
+    'svc.json': { app_key: testKey, 'server.port': 0, ...config },
     'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }],
     'home.mjs': "export default () => 'home'",
     ...files,

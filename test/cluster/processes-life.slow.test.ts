@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
 import type { Status } from '../../lib/admin/status.ts'
-import { writeFiles } from '../support/application.ts'
+import { testKey, writeFiles } from '../support/application.ts'
 import { launch, runLauncher } from '../support/launch.ts'
 import { listen } from '../support/listen.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -53,6 +53,18 @@ describe('the life of several processes', () => {
     const { requests, processes_ended: ended } = (await other.json('/svc-status')) as Status
     assert.equal(ended?.count, 1)
     assert.ok(requests.by_class['4xx'] >= 50, 'what the ended one counted is counted')
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+  })
+
+  it('goes on while the primary stands still, and no line is lost then', async (t) => {
+    const server = await startSeveral(t, count)
+    const [client] = [...(await server.clients()).values()] as [ProcessClient]
+    const path = `/${'n'.repeat(1000)}`
+    server.child.kill('SIGSTOP')
+    for (let asked = 0; asked < 1500; asked += 1) await client.ask(path) // 1.6 MB of lines; the pipe takes some 200 KB.
+    server.child.kill('SIGCONT')
+    await until(() => server.lines('access.log').filter((line) => line.includes(path)).length === 1500)
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
   })
@@ -148,7 +160,7 @@ test('what keeps one process from starting ends all with its status', async (t) 
     [{}, { 'server.tls.cert': 'no.pem', 'server.tls.key': 'no.pem' }, 78, /FATAL\] \[server\] Cannot load .* server\.tls\.cert/],
   ]
   for (const [files, config, status, said] of rows) {
-    writeFiles(folder, { 'svc.json': { app_key: 'test', 'server.processes': 2, 'server.port': 0, ...config }, ...files })
+    writeFiles(folder, { 'svc.json': { app_key: testKey, 'server.processes': 2, 'server.port': 0, ...config }, ...files })
     const ended = await runLauncher(t, ['start'], { cwd: folder })
     assert.equal(ended.status, status, ended.stdout)
     assert.match(ended.stdout, said)

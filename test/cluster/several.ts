@@ -5,7 +5,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { launch, type Launched } from '../support/launch.ts'
-import { writeFiles, type Files } from '../support/application.ts'
+import { testKey, writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
@@ -96,7 +96,7 @@ export async function startSeveral(
 ): Promise<Several> {
   const folder = temporaryFolder()
   writeFiles(folder, {
-    'svc.json': { app_key: 'test', 'app.env': 'dev', 'server.port': 0, 'server.processes': count, ...config },
+    'svc.json': { app_key: testKey, 'app.env': 'dev', 'server.port': 0, 'server.processes': count, ...config },
     ...application,
     ...files,
   })

@@ -129,7 +129,7 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
   ],
   [{ log: 3 }, 'log must be an object with file, level, console, max_size_mb, max_files, format: it is a number'],
   [{ 'server.tls': null }, 'server.tls must be an object with cert, key: it is null'],
-  [{ shared: [] }, 'shared must be an object with url: it is a list'],
+  [{ shared: [] }, 'shared must be an object with url, name: it is a list'],
   [[], 'the configuration must be an object, {...}: it is a list'],
   [null, 'the configuration must be an object, {...}: it is null'],
   ['x', 'the configuration must be an object, {...}: it is a string'],

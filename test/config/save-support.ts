@@ -23,7 +23,7 @@ export function checkSaved(rounds: number): void {
       if (random.integer(3) === 0) object[`mine ${random.integer(99)}`] = { '2': [1, {}], '1': null }
     }
     const lineEnd = random.pick(['\n', '\r\n'])
-    writeFileSync(file, JSON.stringify(object, null, random.pick([0, 1, 2, '\t'])).replaceAll('\n', lineEnd))
+    writeFileSync(file, JSON.stringify(object, null, random.pick([0, 1, 2, '\t'])).replaceAll('\n', lineEnd), { mode: 0o600 })
     const before = loadConfig(file)
     const changes = { 'admin.user': `user ${round}`, 'admin.secret': '"', app_key: 'k', 'paths.log': 'else' }
     saveConfig(file, changes)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createResourceTokens } from '../../lib/resource-id/token.ts'
-import { startApplication, type TestApplication } from '../support/application.ts'
+import { startApplication, testKey, type TestApplication } from '../support/application.ts'
 import { request, type Question } from '../support/request.ts'
 import { cookieOf, valueOf } from './form-server.ts'
 
@@ -37,7 +37,7 @@ describe('an application with forms', () => {
       const text = /content="([^"]*)"/.exec(page.text)?.[1]
       assert.equal(text, path === '/session' ? valueOf(csrf) : '')
       assert.equal(page.headers['cache-control'], 'private')
-      assert.equal(createResourceTokens({ keys: ['test'], now: Date.now }).read(valueOf(resource)), 'note|7')
+      assert.equal(createResourceTokens({ keys: [testKey], now: Date.now }).read(valueOf(resource)), 'note|7')
       const fields = `_csrf=${valueOf(csrf)}&_resource_id=${encodeURIComponent(valueOf(resource))}`
       const answer = await request(url + path, form(fields, { Cookie: cookieOf(page) ?? '' }))
       assert.deepEqual([answer.status, answer.json()], [200, { id: 'note|7' }])
@@ -87,7 +87,7 @@ describe('an application with forms', () => {
     const before = await start(t)
     const [csrf = '', resource = ''] = (await request(`${before.url}/signed`)).text.match(/<input [^>]*>/g) ?? []
     const question = form(`_csrf=${valueOf(csrf)}&_resource_id=${encodeURIComponent(valueOf(resource))}`)
-    const rotated = await start(t, {}, { app_key: 'new', app_key_previous: ['test'] })
+    const rotated = await start(t, {}, { app_key: 'new', app_key_previous: [testKey] })
     assert.deepEqual((await request(`${rotated.url}/signed`, question)).json(), { id: 'note|7' })
     const changed = await start(t, {}, { app_key: 'new' })
     const refused = await request(`${changed.url}/signed`, question)

@@ -17,7 +17,7 @@ const token = (claims: Readonly<Record<string, unknown>> = {}): string => hmacTo
 const bearer = (text: string): { headers: Record<string, string> } => ({ headers: { authorization: `Bearer ${text}` } })
 
 function groupIn(folder: string): BuiltInGroup {
-  return createJwtGroup({ folder, now, log: () => silentLogger })
+  return createJwtGroup({ folder, publicFolder: join(folder, 'public'), now, log: () => silentLogger })
 }
 
 describe('SVC_MwJwt', () => {
@@ -173,6 +173,7 @@ describe('setup.jwt', () => {
       [{ key: 1 }, 'setup.jwt.key must be a string: it is a number'],
       [{ key_file: 'a\0b' }, /^setup\.jwt\.key_file must be a path without control characters: it is /],
       [{ key_file: 'absent' }, /^setup\.jwt\.key_file must be a file that can be read: ENOENT.*absent/],
+      [{ key_file: 'public/key' }, /^setup\.jwt\.key_file must not be in paths\.public, .* it is public\/key$/],
       [{ key_file: '.' }, /^setup\.jwt\.key_file must be a file that can be read: EISDIR/],
       [{ key_file: 'empty' }, 'setup.jwt.key_file must be a secret: it is empty'],
       [{ key_file: 'binary' }, /^setup\.jwt\.key_file must be UTF-8 text: .*binary is not; write .* as a JWK/],

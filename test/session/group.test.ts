@@ -42,6 +42,7 @@ describe('the settings of sessions', () => {
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
     [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
     [{ store: 'file', path: 'file/below' }, /^setup\.session\.path must be a folder: ENOTDIR/],
+    [{ store: 'file', path: 'public/sessions' }, /^setup\.session\.path must not be in paths\.public, .* it is public\/sessions$/],
     [{ store: 'file', path: 'x'.repeat(5000) }, /^setup\.session\.path must be a folder: ENAMETOOLONG/],
     [[], /^setup\.session must be an object with cookie, ttl_s, sweep_every, max, store, path$/],
   ]
@@ -268,5 +269,5 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
       debugEnabled: true,
     })
-  return { group: createSessionGroup({ ...options, folder, log }), folder, lines }
+  return { group: createSessionGroup({ ...options, folder, publicFolder: join(folder, 'public'), log }), folder, lines }
 }

@@ -19,11 +19,15 @@ export interface TestApplication {
   lines(file?: string): string[]
 }
 
+/** An `app_key` that nothing is to be said of. */
+export const testKey = 'test key of thirty-two characters'
+
 /** Writes files below a folder, with the folders they need. */
 export function writeFiles(folder: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content))
+    const mode = path.endsWith('svc.json') ? 0o600 : 0o666 // It may hold secrets.
+    writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content), { mode })
   }
 }
 
@@ -40,7 +44,7 @@ export async function startApplication(
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     folder,
-    config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: 'test', ...config },
+    config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
   })
   t.after(async () => {
     await app.stop()

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { loadConfig } from '../../lib/config/load.ts'
+import { problemsTogether, warningsTogether } from '../../lib/config/together.ts'
+import { writeFiles } from '../support/application.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+/** A configuration in a file of its own, with folders and a link beside it. */
+function load(config: Readonly<Record<string, unknown>>) {
+  const folder = temporaryFolder()
+  writeFiles(folder, { 'svc.json': config, 'key.pem': '' })
+  for (const name of ['routes/public', 'public', 'site/cache']) mkdirSync(join(folder, name), { recursive: true })
+  symlinkSync('routes', join(folder, 'link'))
+  return loadConfig(join(folder, 'svc.json'))
+}
+
+describe('values of the configuration', () => {
+  const refused: readonly [config: Readonly<Record<string, unknown>>, problems: readonly RegExp[]][] = [
+    [{ 'paths.public': '.' }, [/^paths\.public must be a folder of which everybody .*: it holds the configuration file and paths\.routes and/]],
+    [{ 'paths.public': 'routes' }, [/: it holds paths\.routes and paths\.middleware$/]],
+    [{ 'paths.public': 'link' }, [/: it holds paths\.routes and paths\.middleware$/]],
+    [{ 'paths.public': 'routes/public' }, []],
+    [{ 'paths.public': 'public' }, []],
+    [{ 'paths.public': 'site', 'paths.cache': 'site/cache' }, [/: it holds paths\.cache$/]],
+    [{ 'paths.public': 'site', 'paths.log': 'site/not/there/yet' }, [/: it holds paths\.log$/]],
+    [{ 'paths.public': 'site', 'server.tls.key': 'site/key.pem' }, [/: it holds server\.tls\.key$/]],
+    [{ 'paths.public': 'site', 'server.tls.key': 'key.pem' }, []],
+    [{ 'shared.url': 'redis://127.0.0.1' }, [/^app_key must be set where shared\.url is/]],
+    [{ 'shared.url': 'redis://127.0.0.1', app_key: 'k' }, []],
+    [{ 'shared.url': 'redis://127.0.0.1', 'app.env': 'dev' }, []],
+  ]
+  for (const [config, problems] of refused) {
+    it(`${problems.length > 0 ? 'are refused' : 'may stand'} together: ${JSON.stringify(config)}`, () => {
+      const found = problemsTogether(load(config)).map(({ text }) => text)
+      assert.equal(found.length, problems.length, found.join('\n'))
+      for (const [at, problem] of problems.entries()) assert.match(found[at] ?? '', problem)
+    })
+  }
+
+  const md5 = 'd'.repeat(32)
+  const told: readonly [config: Readonly<Record<string, unknown>>, warning: RegExp | undefined][] = [
+    [{ 'app.env': 'dev' }, undefined],
+    [{ 'app.env': 'dev', 'server.host': '::1' }, undefined],
+    [{ 'server.host': '0.0.0.0' }, undefined],
+    [{ 'app.env': 'dev', 'server.host': '0.0.0.0' }, /^app\.env is dev and server\.host is 0\.0\.0\.0: the admin panel is open/],
+    [{ 'app.env': 'dev', 'server.host': 'web1' }, /the admin panel is open to everybody/],
+    [{ 'admin.password': md5 }, undefined],
+    [{ 'admin.password': md5, 'admin.hardened': true }, /admin\.password is still an MD5/],
+    [{ 'admin.hardened': true }, undefined],
+    [{ 'server.tls.key': 'key.pem' }, /^server\.tls\.key: everybody on this machine may read key\.pem/],
+  ]
+  for (const [config, warning] of told) {
+    it(`${warning === undefined ? 'are nothing to tell of' : 'are told of'}: ${JSON.stringify(config)}`, () => {
+      const found = warningsTogether(load(config))
+      if (warning === undefined) assert.deepEqual(found, [])
+      else assert.match(found.join(), warning)
+    })
+  }
+
+  it('that are secret are told of where everybody may read their file', () => {
+    const file = join(temporaryFolder(), 'svc.json')
+    writeFileSync(file, '{"app_key": "k", "admin": {"secret": "s", "password": ""}, "log": {"level": "info"}}', { mode: 0o644 })
+    const said = `${file}: everybody on this machine may read app_key and admin.secret: take that right away (chmod o-r)`
+    assert.deepEqual(loadConfig(file).warnings, [said])
+    chmodSync(file, 0o640)
+    assert.deepEqual(loadConfig(file).warnings, [])
+    writeFileSync(file, '{"app_key": ""}')
+    chmodSync(file, 0o644)
+    assert.deepEqual(loadConfig(file, { app_key: 'from elsewhere' }).warnings, [])
+  })
+})
