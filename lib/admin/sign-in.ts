@@ -108,7 +108,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
-    const refusedFor = await throttle.begin(ctx.ip)
+    const refusedFor = await throttle.begin(ctx.ip, hasCookie(ctx))
     if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
     if (!(await areRight(typed.user, form.get('password') ?? ''))) {
       port.log.info(`failed login by ${ctx.ip}`)
@@ -127,10 +127,13 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
   }
 
+  function hasCookie(ctx: Context): boolean {
+    return isAdminCookie(ctx.cookies[adminCookieName], cookieRules(port.credentials().secret))
+  }
+
   function logout(ctx: Context): Reply {
-    const { user, secret } = port.credentials()
-    const wasLoggedIn = isAdminCookie(ctx.cookies[adminCookieName], cookieRules(secret))
-    if (wasLoggedIn) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
+    const { user } = port.credentials()
+    if (hasCookie(ctx)) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }

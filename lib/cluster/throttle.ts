@@ -15,7 +15,7 @@ export function hostThrottle(): ThrottleHost {
   const throttle = createLoginThrottle()
   return {
     attach: (peer) => {
-      peer.on('login.begin', (address) => throttle.begin(address as string))
+      peer.on('login.begin', (attempt) => throttle.begin(...(attempt as [address: string, isKnown?: boolean])))
       peer.on('login.succeeded', (address) => throttle.succeeded(address as string))
       peer.on('login.failed', (address) => throttle.failed(address as string))
     },
@@ -25,7 +25,7 @@ export function hostThrottle(): ThrottleHost {
 /** The throttle as a worker has it. */
 export function createClusterThrottle(peer: Peer): LoginThrottle {
   return {
-    begin: async (address) => (await peer.call('login.begin', address)) as number,
+    begin: async (address, isKnown) => (await peer.call('login.begin', [address, isKnown])) as number,
     succeeded: (address) => peer.tell('login.succeeded', address),
     failed: async (address) => (await peer.call('login.failed', address)) as number,
   }

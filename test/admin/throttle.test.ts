@@ -16,12 +16,13 @@ function held() {
   return { throttle, clock, waits }
 }
 
-/** Begins and fails without looking at the answers. */
-function fail({ throttle, waits }: ReturnType<typeof held>, address: string, times: number): void {
+/** Begins and fails, and waits for nothing. */
+async function fail({ throttle, waits }: ReturnType<typeof held>, address: string, times: number): Promise<void> {
   for (let i = 0; i < times; i++) {
     assert.equal(throttle.begin(address), 0, `attempt ${i + 1}`)
-    void throttle.failed(address)
+    const answer = throttle.failed(address)
     waits.splice(0).forEach((resolve) => resolve())
+    await answer
   }
 }
 
@@ -40,16 +41,16 @@ test('says ten failures at once, and the 11th a second later', async () => {
 
 test('counts each address for itself', async () => {
   const all = held()
-  fail(all, 'a', 20)
+  await fail(all, 'a', 20)
   assert.equal(all.throttle.begin('b'), 0)
   assert.equal(await all.throttle.failed('b'), 0)
 })
 
 test('past 100 failures there is no attempt until the first of them is a minute old', async () => {
   const all = held()
-  fail(all, 'a', 1)
+  await fail(all, 'a', 1)
   all.clock.ms += 20_500
-  fail(all, 'a', 99)
+  await fail(all, 'a', 99)
   assert.equal(all.throttle.begin('a'), 40)
   assert.equal(all.throttle.begin('b'), 0)
   all.clock.ms += 39_499
@@ -61,7 +62,7 @@ test('past 100 failures there is no attempt until the first of them is a minute 
 
 test('a failure counts for a minute', async () => {
   const all = held()
-  fail(all, 'a', 10)
+  await fail(all, 'a', 10)
   all.clock.ms += 60_000
   assert.equal(all.throttle.begin('a'), 0)
   assert.equal(await all.throttle.failed('a'), 0)
@@ -70,7 +71,7 @@ test('a failure counts for a minute', async () => {
 
 test('the right password sets the count back', async () => {
   const all = held()
-  fail(all, 'a', 99)
+  await fail(all, 'a', 99)
   assert.equal(all.throttle.begin('a'), 0)
   all.throttle.succeeded('a')
   assert.equal(all.throttle.begin('a'), 0)
@@ -112,4 +113,43 @@ test('forgets the address whose last attempt is oldest when there are more than 
   assert.equal(throttle.begin('first'), 60)
   throttle.begin('one more')
   assert.equal(throttle.begin('first'), 0, 'forgotten')
+})
+
+test('from 100 failures of all addresses on each is answered a second later, and while 50 wait there is no attempt', async () => {
+  const { throttle, clock, waits } = held()
+  for (let i = 1; i < 100; i++) {
+    assert.equal(throttle.begin(`10.0.0.${i}`), 0)
+    assert.equal(await throttle.failed(`10.0.0.${i}`), 0)
+  }
+  const later = Array.from({ length: 50 }, (_, i) => {
+    assert.equal(throttle.begin(`10.0.1.${i}`), 0)
+    return throttle.failed(`10.0.1.${i}`)
+  })
+  assert.equal(waits.length, 50)
+  assert.equal(throttle.begin('10.0.2.1'), 1, 'nothing is looked at')
+  assert.equal(throttle.begin('10.0.2.1', true), 0, 'but for whoever has a cookie that counts')
+  waits[0]?.()
+  assert.equal(await later[0], 0)
+  assert.equal(throttle.begin('10.0.2.2'), 0, 'the right password is let in')
+  throttle.succeeded('10.0.2.2')
+  clock.ms += 60_000
+  assert.equal(throttle.begin('10.0.3.1'), 0)
+  assert.equal(await throttle.failed('10.0.3.1'), 0, 'a minute later it is over')
+})
+
+test('whoever has a cookie that counts may try at any count', async () => {
+  const all = held()
+  await fail(all, 'a', 100)
+  assert.deepEqual([all.throttle.begin('a'), all.throttle.begin('a', true)], [60, 0])
+})
+
+test('logins that turn out right are no failures of all', async () => {
+  const { throttle, waits } = held()
+  for (let i = 0; i < 200; i++) {
+    throttle.begin(`10.0.0.${i}`)
+    throttle.succeeded(`10.0.0.${i}`)
+  }
+  assert.equal(throttle.begin('a'), 0)
+  assert.equal(await throttle.failed('a'), 0)
+  assert.equal(waits.length, 0)
 })
