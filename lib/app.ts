@@ -17,6 +17,7 @@ import type { Change } from './control/relay.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
+import { sweepUploads } from './http/upload-folders.ts'
 import type { Address } from './listener.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -113,10 +114,11 @@ export function createApp(options: AppOptions = {}): App {
   const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
   const metrics = new Metrics()
   const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
+  const temporaryFolder = inFolder(config['paths.temp'])
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
-    { bodyLimitBytes: config['server.body_limit_kb'] * 1024, clientAddress, makeRequestId: createRequestIds() },
+    { bodyLimitBytes: config['server.body_limit_kb'] * 1024, temporaryFolder, clientAddress, makeRequestId: createRequestIds() },
   )
   const { requests, listener, queueWaits, restQueueWaits } = createServing(config, {
     registry,
@@ -183,6 +185,7 @@ export function createApp(options: AppOptions = {}): App {
     if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
     for (const warning of announces ? ownWarnings() : []) log('config').warn(warning)
     panel.open()
+    await removeLeftUploads()
     await shared?.opened()
     await nodes?.open()
     await commands.load(announces)
@@ -236,6 +239,16 @@ export function createApp(options: AppOptions = {}): App {
       await shared?.close()
     },
   })
+
+  /** What an earlier process could not remove does no harm but to the disk. */
+  async function removeLeftUploads(): Promise<void> {
+    try {
+      const removed = await sweepUploads(temporaryFolder)
+      if (removed > 0) log('server').info(`removed the uploads that ${removed} cut requests had left in ${temporaryFolder}`)
+    } catch (error) {
+      log('server').warn(`Cannot remove the uploads that are left in ${temporaryFolder}: ${(error as Error).message}`)
+    }
+  }
 
   function warnings(): readonly string[] {
     const ofEngine = [...(shared?.warnings() ?? []), ...(ofNodes()?.warnings() ?? [])]

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync, renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { chooseAppKey, publishedInsecureAppKey } from '../lib/app-key.ts'
@@ -31,6 +32,15 @@ describe('createApp', () => {
       t.after(() => app.closeLogs())
       assert.equal(app.config.app_key, 'mine')
     }
+  })
+
+  it('removes at its start the uploads that a killed process has left in paths.temp, and says what it cannot remove', async (t) => {
+    const left = `.cached/temp/svc-upload-${process.pid}-${hostname()}-abcdef`
+    const { folder, lines } = await startApplication(t, { [`${left}/0`]: 'x' })
+    assert.equal(existsSync(join(folder, left)), false)
+    assert.match(lines().join('\n'), /\[INFO \] \[server\] removed the uploads that 1 cut requests had left in \/.*\.cached\/temp$/m)
+    const wrong = await startApplication(t, { temp: 'a file' }, { 'paths.temp': 'temp' })
+    assert.match(wrong.lines().join('\n'), /\[WARN \] \[server\] Cannot remove the uploads that are left in \/.*\/temp: ENOTDIR/m)
   })
 
   it('needs nothing but a folder with routes', (t) => {

@@ -174,10 +174,9 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   const umask = process.umask(0) // Nothing is taken from the modes.
   t.after(() => process.umask(umask))
   const folder = join(temporaryFolder(), 'app')
-  const temporary = temporaryFolder()
   initApplication(folder)
   writeFiles(folder, writingApplication)
-  const modeOfUpload = await writeEverything(t, folder, temporary)
+  const modeOfUpload = await writeEverything(t, folder)
   const files: Readonly<Record<string, readonly string[]>> = {
     'svc.json': ['svc.json'],
     'routes/admin.json': ['routes/admin.json'],
@@ -195,8 +194,8 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
     return [where, [...new Set(paths.map((path) => modeOf(join(folder, path))))].join(' ')]
   })
   const documented = tableBelow(page, '## What is written').map(([, where = '', mode = '']) => [/`([^`]+)`/.exec(where)?.[1], mode])
-  assert.deepEqual(documented, [...modes, ['svc-upload-*', modeOfUpload[0]], ['svc-upload-*/*', modeOfUpload[1]]])
-  await until(() => readdirSync(temporary).length === 0)
+  assert.deepEqual(documented, [...modes, ['.cached/temp/svc-upload-*', modeOfUpload[0]], ['.cached/temp/svc-upload-*/*', modeOfUpload[1]]])
+  await until(() => readdirSync(join(folder, '.cached/temp')).length === 0)
 
   function entries(below: string, pattern: RegExp): string[] {
     return readdirSync(join(folder, below), { recursive: true, encoding: 'utf8' })
@@ -206,13 +205,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
 })
 
 /** Has a server write each kind of file. Returns the modes of an upload's folder and file. */
-async function writeEverything(t: TestContext, folder: string, temporary: string): Promise<string[]> {
-  const before = process.env['TMPDIR']
-  process.env['TMPDIR'] = temporary
-  t.after(() => {
-    if (before === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = before
-  })
+async function writeEverything(t: TestContext, folder: string): Promise<string[]> {
   const file = join(folder, 'svc.json')
   const given = JSON.parse(readFileSync(file, 'utf8')) as object
   writeFileSync(file, JSON.stringify({ ...given, log: { max_size_mb: 1 } }))

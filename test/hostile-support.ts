@@ -42,14 +42,8 @@ function heldIn(folders: readonly string[]): { sockets: number; files: string[] 
 
 /** Starts the server with a temporary folder of its own; `clean` then shows that nothing of the requests is left. */
 export async function hostileServer(t: TestContext): Promise<TestApplication & { clean: () => Promise<void> }> {
-  const application = await serve(t, actions, config, files)
   const uploads = temporaryFolder()
-  const before = process.env['TMPDIR']
-  process.env['TMPDIR'] = uploads
-  t.after(() => {
-    if (before === undefined) delete process.env['TMPDIR']
-    else process.env['TMPDIR'] = before
-  })
+  const application = await serve(t, actions, { ...config, 'paths.temp': uploads }, files)
   assert.equal((await request(`${application.url}/ok`)).text, 'ok')
   const held = (): ReturnType<typeof heldIn> => heldIn([application.folder, uploads])
   await until(() => held().sockets === 0)

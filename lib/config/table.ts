@@ -167,6 +167,10 @@ export const configTable = {
     kind: 'string', default: '.logs', check: checkPath,
     meaning: 'The folder of all log files.',
   },
+  'paths.temp': {
+    kind: 'string', default: '.cached/temp', check: checkPath,
+    meaning: 'The folder of uploads while their requests run. What a killed process has left there is removed at the start.',
+  },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
     meaning: 'The folder of the static files. Empty: none are served.',

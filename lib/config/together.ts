@@ -9,7 +9,7 @@ import type { LoadedConfig, ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** What must not lie in the folder of static files, where everybody can read it. */
-const privateKeys = ['paths.routes', 'paths.middleware', 'paths.cache', 'paths.log', 'server.tls.key'] as const satisfies ConfigKey[]
+const privateKeys = ['paths.routes', 'paths.middleware', 'paths.cache', 'paths.log', 'paths.temp', 'server.tls.key'] as const satisfies ConfigKey[]
 
 /** The absolute path of the folder of static files; undefined: there is none. */
 export function publicFolder({ config, folder }: { readonly config: Config; readonly folder: string }): string | undefined {

@@ -24,7 +24,7 @@ export interface BodyOptions {
   /** Called once, just before reading begins, when there is something to read: the place for `100 Continue`. */
   readonly onStart?: () => void
   /** Where temporary folders for uploads are made; the system's by default. */
-  readonly temporaryFolder?: string
+  readonly temporaryFolder?: string | undefined
 }
 
 /** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */

@@ -5,7 +5,7 @@
  * Surprise: it removes nothing by itself, not even after an error. `discard()` does, and it must be called once the
  * request has ended, whatever happened.
  */
-import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
+import { open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { ByteCollector } from './byte-collector.ts'
@@ -14,6 +14,7 @@ import { HttpError } from './errors.ts'
 import { addField, Form, type FormFile } from './form.ts'
 import { MultipartParser, type MultipartEvent } from './multipart.ts'
 import { parsePartHeader, type PartHeader } from './part-header.ts'
+import { makeUploadFolder } from './upload-folders.ts'
 
 /** A file up to this many bytes is kept in memory; also what is collected before each write to a temporary file. */
 const maxFileBytesInMemory = 65_536
@@ -132,7 +133,7 @@ export class MultipartForm {
   }
 
   async #createFile(): Promise<OpenFile> {
-    const folder = (this.#folder ??= await mkdtemp(join(this.#parentFolder, 'svc-upload-')))
+    const folder = (this.#folder ??= await makeUploadFolder(this.#parentFolder))
     const path = join(folder, String(this.#files.length))
     return { handle: await open(path, 'wx', 0o600), path, written: 0 }
   }

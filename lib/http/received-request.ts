@@ -19,6 +19,8 @@ import { isRequestId } from './request-id.ts'
 export interface RequestServices {
   /** The most bytes that a body may have. */
   readonly bodyLimitBytes: number
+  /** Where uploads lie while their requests run; the system's folder unless given. */
+  readonly temporaryFolder?: string
   readonly clientAddress: ClientAddress
   readonly makeRequestId: () => string
 }
@@ -139,6 +141,7 @@ export class ReceivedRequest {
   get body(): Body {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.services.bodyLimitBytes,
+      temporaryFolder: this.services.temporaryFolder,
       onStart: () => {
         if (!this.expectsContinue || this.response.headersSent) return
         this.expectsContinue = false

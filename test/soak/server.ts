@@ -50,15 +50,15 @@ export async function startSoaked(
   configuration: SoakConfiguration,
   nodeOptions: readonly string[],
 ): Promise<SoakedServer> {
-  const temporary = join(folder, 'tmp')
+  const temporary = join(folder, '.cached', 'temp')
   writeFiles(folder, soakFiles(configuration))
-  mkdirSync(temporary)
+  mkdirSync(temporary, { recursive: true })
   const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, SVC_CONFIG: _config, ...env } = process.env
   const launcher = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
   const options = ['--expose-gc', '--disable-warning=ExperimentalWarning', '--import', probe, ...nodeOptions]
   const child = spawn(process.execPath, [...options, launcher, 'start'], {
     cwd: folder,
-    env: { ...env, TMPDIR: temporary },
+    env,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   let stderr = ''
