@@ -92,8 +92,18 @@ export function createListener(requests: RequestServer, options: ListenerOptions
   const sockets = trackSockets(server)
   let idleBefore: ReadonlySet<Socket> = new Set()
 
+  function cutOverdue(): void {
+    const { keepAliveTimeoutMs, headerTimeoutMs } = options
+    const nowMs = performance.now()
+    for (const socket of sockets) {
+      if (connectionOf(socket).isOverdue(nowMs, keepAliveTimeoutMs, headerTimeoutMs)) socket.destroy()
+    }
+  }
+
   async function listen(target: ListenOptions & { readonly fd?: number }): Promise<Address> {
     await bind(server, target)
+    const watch = setInterval(cutOverdue, checkEveryMs).unref()
+    server.once('close', () => clearInterval(watch))
     server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)

@@ -38,6 +38,9 @@ export class Connection {
   /** How many requests behind the last answer were passed over; undefined: no answer has said that it is the last. */
   #passedOver: number | undefined = undefined
   #lingers = false
+  #isUpgraded = false
+  /** Since when it was seen to serve nothing, what had come by then, and since when something more has; see `isOverdue`. */
+  #idle: { readonly sinceMs: number; readonly bytes: number; moreSinceMs: number | undefined } | undefined = undefined
   readonly #stayPaused = (): void => void this.#socket.pause()
 
   /** Made by `connectionOf`. */
@@ -66,6 +69,28 @@ export class Connection {
     return this.#lingers && !this.isServing
   }
 
+  /**
+   * Whether it has served nothing for longer than it may, although something came: empty lines, which are no request and
+   * which Node's own time-out takes for one. What came may be the beginning of a request, and has the time of one. To be
+   * asked every second.
+   */
+  isOverdue(nowMs: number, keepAliveTimeoutMs: number, headerTimeoutMs: number): boolean {
+    if (!this.isIdle || this.isReading || this.#isUpgraded) {
+      this.#idle = undefined
+      return false
+    }
+    const { bytesRead } = this.#socket
+    const idle = (this.#idle ??= { sinceMs: nowMs, bytes: bytesRead, moreSinceMs: undefined })
+    if (bytesRead > idle.bytes) idle.moreSinceMs ??= nowMs
+    if (idle.moreSinceMs === undefined) return false
+    return nowMs - idle.sinceMs >= keepAliveTimeoutMs && nowMs - idle.moreSinceMs >= headerTimeoutMs
+  }
+
+  /** Notes that no request follows: another protocol has the socket from now on. */
+  upgraded(): void {
+    this.#isUpgraded = true
+  }
+
   /** The response whose turn it is; undefined: every request has been answered. */
   get current(): ServerResponse | undefined {
     const [first] = this.#served
@@ -86,6 +111,7 @@ export class Connection {
   /** Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet. */
   began(response: ServerResponse): void {
     this.#served.add(response)
+    this.#idle = undefined
   }
 
   /** Notes that a response has ended, and serves the next requests that wait. */

@@ -124,7 +124,7 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage): Respon
   response.assignSocket(socket)
   response.on('finish', () => {
     response.emit('close') // Node's server does so for the responses that it makes.
-    if (response.socket === null) return
+    if (response.socket === null) return connectionOf(socket).upgraded()
     response.detachSocket(socket)
     connectionOf(socket).linger()
     socket.resume().destroySoon()

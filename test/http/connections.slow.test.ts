@@ -52,6 +52,25 @@ describe('time-outs', () => {
     assert.match(texts[2] ?? '', /\r\nContent-Type: application\/json; charset=utf-8\r\n[^]*\{"error":"request_timeout"\}$/)
   })
 
+  it('of an idle connection are kept though empty lines come on it; a request that has begun has its own', async (t) => {
+    const { port } = await serve(t, actions, { ...config, 'server.keep_alive_timeout_s': 2 })
+    const lines = new Connection(t, port)
+    const late = new Connection(t, port)
+    for (const client of [lines, late]) {
+      await client.send(requestText('GET /ok'))
+      await client.answers(1)
+    }
+    const drip = setInterval(() => lines.socket.writable && lines.socket.write('\r\n'), 200)
+    t.after(() => clearInterval(drip))
+    const begin = setTimeout(() => late.socket.write('GET /ok HTTP/1.1\r\nHo'), 1800)
+    const end = setTimeout(() => late.socket.write('st: h\r\nConnection: close\r\n\r\n'), 2500)
+    t.after(() => [begin, end].forEach(clearTimeout))
+    const [[took, text], [, lateText]] = await Promise.all([timed(lines), timed(late)])
+    assert.deepEqual(splitAnswers(text).map(({ status }) => status), [200])
+    within(took, 2)
+    assert.deepEqual(splitAnswers(lateText).map(({ status }) => status), [200, 200])
+  })
+
   it('are those of the whole request where these are shorter', async (t) => {
     const { port } = await serve(t, actions, { 'server.request_timeout_s': 1 })
     const header = new Connection(t, port)

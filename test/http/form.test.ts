@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -255,7 +255,9 @@ test('says so when uploads cannot be kept, and leaves no file', async (t) => {
     assert.ok(error.cause instanceof Error)
     await closed
   }
-  await refuse(join(folder, 'absent'), /Cannot keep an uploaded file in .*absent: ENOENT/)
+  const file = join(temporaryFolder(), 'file')
+  writeFileSync(file, '')
+  await refuse(join(file, 'folder'), /Cannot keep an uploaded file in .*folder: ENOTDIR/)
   await fullDisk(t, folder)
   await refuse(folder, /Cannot keep an uploaded file in .*: ENOSPC: no space left on device/)
   assertNothingLeft(folder)
