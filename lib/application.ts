@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
 import { publicFolder } from './config/together.ts'
 import { withGroups, type GroupedConfig } from './config/groups.ts'
+import { withRequestId } from './log/line.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
 import type { BuiltInGroup } from './middleware/built-in.ts'
@@ -114,8 +115,8 @@ export function buildApplication(
     root,
     modules,
     reports: {
-      late: (ctx, error) => log('error').error(`${label(ctx)}: a middleware did not wait for next(), which failed`, error),
-      unawaited: (ctx, message) => unawaited.say(`${label(ctx)}: ${message}`),
+      late: (ctx, error) => log('error').error(withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx), error),
+      unawaited: (ctx, message) => unawaited.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
     // Functions may be exported that take something else: whether they take these shows when they run.
     acceptWebSocket: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<Context>),

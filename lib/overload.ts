@@ -4,6 +4,7 @@
 import type { Context } from './http/context.ts'
 import { HttpError } from './http/errors.ts'
 import { label } from './http/label.ts'
+import { withRequestId } from './log/line.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
 import type { ParkedKind } from './pool/parked.ts'
@@ -47,6 +48,6 @@ export class Refusals {
   }
 
   #say(ctx: Context, state: string): void {
-    this.#log.say(`refused ${label(ctx)}: ${state}`)
+    this.#log.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
   }
 }

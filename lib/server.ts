@@ -24,6 +24,7 @@ import { isLost, isSent, wasCut } from './http/sent.ts'
 import type { StaticFiles } from './http/static.ts'
 import { toOriginForm } from './http/target.ts'
 import type { AccessLog } from './log/access-log.ts'
+import { withRequestId } from './log/line.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
 import type { Chain } from './middleware/compose.ts'
@@ -90,7 +91,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
       refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
       late: (ctx, error) => {
-        if (!isAbortError(error)) errorLog.error(`${label(ctx)}: failed after its wait had ended`, error)
+        if (!isAbortError(error)) errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
       },
       label,
       log: parts.log('worker_otros'),
@@ -227,7 +228,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       respond(ctx, errorReply(ctx, error, parts.reveal), draining)
     } catch (second) {
-      responseLog.error(`${label(ctx)}: the error could not be answered, so the connection was cut`, second)
+      responseLog.error(withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx), second)
       response.destroy()
     }
     release(ctx)
@@ -253,7 +254,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (ctx.closed) return
     if (pool.waiting > 0) pool.forget(ctx)
     ctx.close(completed)?.catch((error: unknown) => {
-      responseLog.error(`${label(ctx)}: an upload's temporary files could not be removed`, error)
+      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
     })
     const { parked } = ctx
     if (parked !== undefined) restPool.left(parked)
@@ -276,7 +277,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   function report(ctx: Context, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
-    if (logged) errorLog.error(`${label(ctx)}: ${error.message}`, cause)
+    if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
 

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { startApplication, type TestApplication } from './support/application.ts'
 import { Connection, cutAtEnd, requestText } from './support/connection.ts'
 import { runCurlLines } from './support/curl.ts'
+import { withoutRequestId } from './support/log-lines.ts'
 import { readPage, shownFiles, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { until } from './support/until.ts'
@@ -89,7 +90,7 @@ function patternOf(level: string, module: string, text: string): RegExp {
 function problemsOf({ lines }: TestApplication): string[] {
   const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[(?!server)(\w+)\] (.*)$/.exec(line))
   // A slow machine may hold up the event loop, which module metrics says.
-  return found.flatMap((match) => (match === null || match[2] === 'metrics' ? [] : [match.slice(1).join(' ')]))
+  return found.flatMap((match) => (match === null || match[2] === 'metrics' ? [] : [withoutRequestId(match.slice(1).join(' '))]))
 }
 
 /** Limits that are reached, handlers and listeners that fail, a client that is sent too much. */

@@ -13,6 +13,7 @@ import { errorCodes } from '../lib/http/errors.ts'
 import { startApplication, writeFiles, type Files, type TestApplication } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
 import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from './support/errors-page.ts'
+import { withoutRequestId } from './support/log-lines.ts'
 import { headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { readSources, roomOf } from './support/sources.ts'
@@ -345,7 +346,7 @@ function compareWithRows(texts: readonly string[], rows: readonly RegExp[]): voi
 /** The lines of WARN and ERROR of module `error`: level and message. */
 function problemsOf({ lines }: Pick<TestApplication, 'lines'>): string[] {
   const found = lines().map((line) => /^\[[^\]]+\] \[(WARN|ERROR) *\] \[error\] (.*)$/.exec(line))
-  return found.flatMap((match) => (match === null ? [] : [`${match[1]} ${match[2]}`]))
+  return found.flatMap((match) => (match === null ? [] : [withoutRequestId(`${match[1]} ${match[2]}`)]))
 }
 
 /** What the middleware and the helpers log when routes and actions use them wrongly in every way. */

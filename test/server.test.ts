@@ -88,6 +88,16 @@ describe('the way of a request', () => {
     assert.match(lines('access.log')[0] ?? '', /"OPTIONS \* HTTP\/1\.1" 204/)
   })
 
+  it('sends the request id back with every 5xx, also one that the application answers itself, and below 500 unless asked for', async (t) => {
+    const { url } = await startApplication(t, {
+      'routes/a.json': [{ name: 'a', url: '/:status', action: 'a.mjs' }],
+      'a.mjs': 'export default (ctx) => ctx.json({}, Number(ctx.params.status))',
+    })
+    for (const [status, pattern] of [[200, /^undefined$/], [404, /^undefined$/], [500, /^[\w-]{20}$/], [503, /^[\w-]{20}$/]] as const) {
+      assert.match(String((await request(`${url}/${status}`)).headers['x-request-id']), pattern, `${status}`)
+    }
+  })
+
   it('answers 500 without a reason, and logs the reason with its stack', async (t) => {
     const { url, lines } = await startApplication(t, {
       'routes/a.json': [
@@ -106,9 +116,13 @@ describe('the way of a request', () => {
       assert.equal(answer.status, 500, path)
       assert.deepEqual(answer.json(), { error: 'internal_error' })
     }
-    const page = (await request(`${url}/sync`)).text
+    const { text: page, headers } = await request(`${url}/sync`)
     assert.match(page, /500 Internal Server Error/)
     assert.doesNotMatch(page, /secret reason|a\.mjs/)
+    const id = String(headers['x-request-id'])
+    assert.match(id, /^[\w-]{20}$/)
+    assert.ok(page.includes(`<p>Request <code>${id}</code></p>`))
+    assert.ok(lines().some((line) => line.endsWith(`[ERROR] [error] GET /sync (a.sync): secret reason [${id}]`)))
     const log = lines()
     const at = log.findIndex((line) => line.includes('[ERROR] [error] GET /sync (a.sync): secret reason'))
     assert.notEqual(at, -1)

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import type { Context } from '../lib/http/context.ts'
 import type { WebSocketConnection, WebSocketHandlers } from '../lib/websocket/connection.ts'
+import { withoutRequestId } from './support/log-lines.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { Connection, cutToo } from './support/connection.ts'
 import { parseAnswer } from './support/raw.ts'
@@ -120,7 +121,7 @@ describe('a WebSocket', () => {
     }
     const told = linesOf('error', lines())
     assert.deepEqual(
-      told.map((line) => line.replace('[ERROR] [error] ', '')),
+      told.map((line) => withoutRequestId(line.replace('[ERROR] [error] ', ''))),
       ['open', 'open-later', 'message', 'message-later', 'close', 'close-later'].map(
         (what) => `WebSocket /ws/${what} (r0) of 127.0.0.1: a WebSocket handler failed`,
       ),

@@ -5,6 +5,7 @@ import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../control/c
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
+import { withRequestId } from '../log/line.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 
@@ -21,7 +22,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
   }
 
   function unsaved(ctx: Context, error: RoutesUnsavedError, name: string): Reply {
-    log.error(error.message)
+    log.error(withRequestId(error.message, ctx))
     return refuse(ctx, 500, error.message, { name })
   }
 
@@ -83,7 +84,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
         })
       } catch (error) {
         if (!(error instanceof ReloadError)) throw error
-        log.warn(`reload by ${ctx.ip} refused: ${error.message}`)
+        log.warn(withRequestId(`reload by ${ctx.ip} refused: ${error.message}`, ctx))
         return refuse(ctx, 409, error.message, { errors: error.problems })
       }
     },

@@ -7,6 +7,7 @@
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
+import { withRequestId } from '../log/line.ts'
 import type { Action } from '../middleware/compose.ts'
 import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
@@ -98,9 +99,9 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   /** The answer when the credentials could not be saved: the form, which says why. */
-  function unsaved(error: unknown, form: (message: string) => Reply): Reply {
+  function unsaved(ctx: Context, error: unknown, form: (message: string) => Reply): Reply {
     if (error instanceof HttpError) throw error // What is shared is away: that is answered as everywhere.
-    port.log.error('the admin credentials could not be saved', error)
+    port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
     return form(error instanceof Error ? error.message : String(error))
   }
 
@@ -120,7 +121,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     try {
       secret = await secretNow(ctx)
     } catch (error) {
-      return unsaved(error, (message) => loginForm(ctx, typed, message, 500))
+      return unsaved(ctx, error, (message) => loginForm(ctx, typed, message, 500))
     }
     setAdminCookie(ctx, cookieRules(secret))
     port.log.info(`login by ${ctx.ip}: ${shown(typed.user)}`)
@@ -153,7 +154,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
       const change = `from ${shown(before)} to ${shown(user)}`
       if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: ${change}`)
     } catch (error) {
-      return unsaved(error, (message) => again(message, 500))
+      return unsaved(ctx, error, (message) => again(message, 500))
     }
     return ctx.redirect('/svc-login')
   }

@@ -5,6 +5,8 @@
  * Surprise: a refusal is a reply, not an error: it is the same JSON for a program and for a browser.
  */
 import type { Context } from '../http/context.ts'
+import { label } from '../http/label.ts'
+import { withRequestId } from '../log/line.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Middleware, Next } from '../middleware/compose.ts'
 import type { CheckToken, CsrfCheck, CsrfOutcome } from './check.ts'
@@ -54,7 +56,7 @@ function guard(parts: CsrfMiddlewareParts, ctx: Context, next: Next, checkToken:
 
 function refuse({ log, settings }: CsrfMiddlewareParts, ctx: Context, reason: CsrfReason): void {
   const { redirect } = settings()
-  log.warn(`${ctx.method} ${ctx.path} (${ctx.routeName}) was refused by the CSRF check: ${reason}`)
+  log.warn(withRequestId(`${label(ctx)} was refused by the CSRF check: ${reason}`, ctx))
   if (redirect === '') return void ctx.json({ error: 'csrf_invalid', reason }, 403)
   // A browser may keep the cookie from another site's request: a new session would take the place of the user's own.
   const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'
@@ -63,9 +65,7 @@ function refuse({ log, settings }: CsrfMiddlewareParts, ctx: Context, reason: Cs
 }
 
 function refuseWithoutSession(log: ModuleLogger, ctx: Context): void {
-  log.error(
-    `${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ` +
-      `add SVC_MwSession before it to the middleware of route "${ctx.routeName}"`,
-  )
+  const advice = `add SVC_MwSession before it to the middleware of route "${ctx.routeName}"`
+  log.error(withRequestId(`${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ${advice}`, ctx))
   ctx.json({ error: 'csrf_requires_session' }, 500)
 }

@@ -7,6 +7,7 @@
 import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { isPrefetch } from '../http/prefetch.ts'
+import { withRequestId } from '../log/line.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { FlashBag, RequestFlash } from './bag.ts'
 
@@ -29,10 +30,10 @@ declare module '../http/context.ts' {
 export function flashFeature(log: (module: string) => ModuleLogger): Feature {
   const toldRoutes = new Set<string>()
 
-  function tell(route: string): void {
+  function tell(ctx: Context, route: string): void {
     if (toldRoutes.has(route)) return
     toldRoutes.add(route)
-    log('error').warn(`flash on route "${route}" has no session: add SVC_MwSession to its middleware`)
+    log('error').warn(withRequestId(`flash on route "${route}" has no session: add SVC_MwSession to its middleware`, ctx))
   }
 
   const make = (ctx: Context) => {
@@ -43,7 +44,7 @@ export function flashFeature(log: (module: string) => ModuleLogger): Feature {
         throw new TypeError(`Cannot give a flash bag: its id must be a string that is not empty: it is ${shown(id)}`)
       }
       if (ctx.session.isOpen) return new FlashBag(id, { holder: ctx.session, keepsWhatIsRead })
-      tell(ctx.routeName)
+      tell(ctx, ctx.routeName)
       return new FlashBag(id, { holder: (ofRequest ??= new RequestFlash()), keepsWhatIsRead })
     }
   }

@@ -64,7 +64,7 @@ export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boo
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  return new BodyReply(htmlType, errorPage(error.status, detail))
+  return new BodyReply(htmlType, errorPage(error.status, detail, error.status < 500 ? undefined : ctx.id))
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
@@ -101,8 +101,11 @@ function isCookieOf(field: string | undefined, text: string, name: string | unde
   return name !== undefined && field?.toLowerCase() === 'set-cookie' && text.startsWith(`${name}=`)
 }
 
-/** A small page that names the status and, where there is one, the detail. Self-contained; everything is escaped. */
-export function errorPage(status: number, detail: string | undefined): string {
+/**
+ * A small page that names the status and, where there are any, the detail and the request's id. Self-contained; everything is
+ * escaped.
+ */
+export function errorPage(status: number, detail: string | undefined, id?: string): string {
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
   const text = detail === undefined ? adviceFor(status) : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
   return `<!doctype html>
@@ -116,7 +119,7 @@ export function errorPage(status: number, detail: string | undefined): string {
 </head>
 <body>
 <h1>${title}</h1>
-${text}
+${text}${id === undefined ? '' : `\n<p>Request <code>${escapeHtml(id)}</code></p>`}
 </body>
 </html>
 `

@@ -29,7 +29,7 @@ export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): 
 export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
-  const fields = fieldsOf(ctx, lastOnConnection)
+  const fields = fieldsOf(ctx, status, lastOnConnection)
   if (status === 204 || status === 304) {
     if (isOver(ctx)) return
     ctx.response.writeHead(status, fields.slice())
@@ -52,7 +52,7 @@ export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: bo
 function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
-  const headers = withFields(fieldsOf(ctx, lastOnConnection), reply.headers)
+  const headers = withFields(fieldsOf(ctx, status, lastOnConnection), reply.headers)
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
@@ -98,7 +98,7 @@ function isOver(ctx: Context): boolean {
 }
 
 /** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
-function fieldsOf(ctx: Context, lastOnConnection: boolean): readonly string[] {
+function fieldsOf(ctx: Context, status: number, lastOnConnection: boolean): readonly string[] {
   // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be served.
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
@@ -106,7 +106,7 @@ function fieldsOf(ctx: Context, lastOnConnection: boolean): readonly string[] {
   } else if (ctx.response.shouldKeepAlive === false || ctx.outgoingIfAny?.get('Connection') !== undefined) {
     connectionOf(ctx.request.socket).linger()
   }
-  const id = ctx.idToSend
+  const id = status < 500 ? ctx.idToSend : ctx.id // Who was failed by the server can say which request it was.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
   return ctx.outgoingIfAny?.flat ?? noFields
 }

@@ -1,7 +1,9 @@
 /**
  * What the logs add to the context: `log` (module `app`), `logger(module)`, and the specification's short names.
  */
+import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
+import { withRequestId } from './line.ts'
 import type { Logger, ModuleLogger } from './logger.ts'
 
 declare module '../http/context.ts' {
@@ -26,7 +28,26 @@ declare module '../http/context.ts' {
 /** Makes the feature for a server's general log. */
 export function logFeature(logger: Logger): Feature {
   const log = logger.module('app')
-  const byModule = (module: string): ModuleLogger => logger.module(module)
-  const values = { log, logger: byModule, ld: log.debug, l: log.info, lw: log.warn, le: log.error, lf: log.fatal }
-  return { name: 'log', members: Object.entries(values).map(([name, value]) => ({ name, make: () => value })) }
+  const members: Readonly<Record<string, (ctx: Context) => unknown>> = {
+    log: (ctx) => namingRequest(log, ctx),
+    logger: (ctx) => (module: string) => namingRequest(logger.module(module), ctx),
+    ld: () => log.debug,
+    l: () => log.info,
+    lw: ({ log: { warn } }) => warn,
+    le: ({ log: { error } }) => error,
+    lf: ({ log: { fatal } }) => fatal,
+  }
+  return { name: 'log', members: Object.entries(members).map(([name, make]) => ({ name, make })) }
+}
+
+/** The log of a module whose lines from WARN up have the request's id. */
+function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
+  const own = Object.assign((message: string) => log.info(message), {
+    debug: log.debug,
+    info: log.info,
+    warn: (message: string) => log.warn(withRequestId(message, ctx)),
+    error: (message: string, thrown?: unknown) => log.error(withRequestId(message, ctx), thrown),
+    fatal: (message: string, thrown?: unknown) => log.fatal(withRequestId(message, ctx), thrown),
+  })
+  return Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled }) as ModuleLogger // It is whole now.
 }

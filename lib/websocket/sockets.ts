@@ -8,6 +8,7 @@ import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
+import { withRequestId } from '../log/line.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import { Pool, type PoolCounts } from '../pool/pool.ts'
@@ -71,11 +72,11 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     heartbeat,
     maxMessageBytes,
     maxBufferedBytes: maxMessageBytes + bufferedBytes,
-    onError: (error, ws) => errorLog.error(`${nameOf(ws)}: a WebSocket handler failed`, error),
+    onError: (error, ws) => errorLog.error(withRequestId(`${nameOf(ws)}: a WebSocket handler failed`, contextOf(ws)), error),
     onProtocolError: (error, ws) => socketLog.info(`${nameOf(ws)}: closed with ${error.code}: ${error.message}`),
     onSlow: (ws) => {
       slow += 1
-      socketLog.warn(`${nameOf(ws)}: cut, since the client does not read what is sent`)
+      socketLog.warn(withRequestId(`${nameOf(ws)}: cut, since the client does not read what is sent`, contextOf(ws)))
     },
     onClosed: (ws, code) => {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
@@ -102,7 +103,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     if (upgrading === undefined) throw new Error('This request is no handshake')
     if (ctx.gone) return
     if (pool.enter(ctx) === 'refused') {
-      refusals.say(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`)
+      refusals.say(withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx))
       throw new HttpError(503, 'overloaded', 'As many WebSockets are open as may be', { headers: { 'Retry-After': '1' } })
     }
     ctx.outgoing.set('Upgrade', 'websocket')

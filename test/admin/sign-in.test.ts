@@ -6,6 +6,7 @@ import { isAdminCookie } from '../../lib/admin/cookie.ts'
 import { CredentialStore } from '../../lib/admin/credential-store.ts'
 import { createSignIn, type SignIn, type SignInOptions } from '../../lib/admin/sign-in.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
+import { withoutRequestId } from '../support/log-lines.ts'
 import { request, type Answer } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { cheapHash, form, makePort, serve, type PortInHand } from './support.ts'
@@ -179,7 +180,7 @@ test('a secret that cannot be saved: the form says why, nobody is logged in, not
   assert.equal(answer.headers['set-cookie'], undefined)
   assert.equal(valueOf(answer, 'next'), '/svc-index')
   assert.equal(held.credentials.secret, '')
-  assert.deepEqual(held.lines, ['ERROR the admin credentials could not be saved'])
+  assert.deepEqual(held.lines.map(withoutRequestId), ['ERROR the admin credentials could not be saved'])
 })
 
 test('a body that is no form, or too large, is refused as everywhere', async (t) => {
@@ -321,7 +322,7 @@ test('credentials that cannot be saved: the form says why, nothing changes in me
   assert.equal(valueOf(answer, 'user'), 'ann')
   assert.deepEqual(held.credentials, { user: '', password: '', secret: '' })
   assert.equal(readFileSync(held.file, 'utf8'), '{"admin": ')
-  assert.deepEqual(held.lines, ['ERROR the admin credentials could not be saved'])
+  assert.deepEqual(held.lines.map(withoutRequestId), ['ERROR the admin credentials could not be saved'])
   rmSync(held.file)
   redirects(await request(`${held.url}/svc-setup`, form(wanted)), '/svc-login')
 })

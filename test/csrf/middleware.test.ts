@@ -198,8 +198,8 @@ describe('a refusal', () => {
     await request(`${url}/signed?secret=1`, { method: 'DELETE' })
     await request(`${url}/session`, form(`_csrf=${token}`, otherSite))
     assert.deepEqual(lines, [
-      'error WARN DELETE /signed (route of /signed) was refused by the CSRF check: missing',
-      'error WARN POST /session (route of /session) was refused by the CSRF check: cross_site',
+      'error WARN DELETE /signed (route of /signed) was refused by the CSRF check: missing [id]',
+      'error WARN POST /session (route of /session) was refused by the CSRF check: cross_site [id]',
     ])
   })
 
@@ -303,7 +303,7 @@ describe('SVC_MwCsrf', () => {
     assert.equal(
       lines[0],
       'error ERROR GET /alone was not served: SVC_MwCsrf has no session: ' +
-        'add SVC_MwSession before it to the middleware of route "route of /alone"',
+        'add SVC_MwSession before it to the middleware of route "route of /alone" [id]',
     )
   })
 })

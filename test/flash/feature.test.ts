@@ -129,8 +129,8 @@ describe('flash messages', () => {
       assert.deepEqual((await send('/without-too')).json(), ['none'])
     }
     assert.deepEqual(lines.filter((line) => line.startsWith('WARN')), [
-      'WARN error flash on route "without" has no session: add SVC_MwSession to its middleware',
-      'WARN error flash on route "without-too" has no session: add SVC_MwSession to its middleware',
+      'WARN error flash on route "without" has no session: add SVC_MwSession to its middleware [id]',
+      'WARN error flash on route "without-too" has no session: add SVC_MwSession to its middleware [id]',
     ])
   })
 

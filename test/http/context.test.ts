@@ -397,21 +397,22 @@ describe('other members', () => {
         logger('billing').warn('12')
       }`,
     })
-    assert.equal((await request(url)).status, 204)
-    const found = lines().flatMap((line) => /\[(\w+) *\] \[(app|billing)\] (\d+)$/.exec(line)?.slice(1).join(' ') ?? [])
+    const headers = { 'x-request-id': 'one-of-12' }
+    assert.equal((await request(url, { headers })).status, 204)
+    const found = lines().flatMap((line) => /\[(\w+) *\] \[(app|billing)\] (\d+(?: \[.*\])?)$/.exec(line)?.slice(1).join(' ') ?? [])
     assert.deepEqual(found, [
       'INFO app 1',
       'DEBUG app 2',
       'INFO app 3',
-      'WARN app 4',
-      'ERROR app 5',
-      'FATAL app 6',
+      'WARN app 4 [one-of-12]',
+      'ERROR app 5 [one-of-12]',
+      'FATAL app 6 [one-of-12]',
       'DEBUG app 7',
       'INFO app 8',
-      'WARN app 9',
-      'ERROR app 10',
-      'FATAL app 11',
-      'WARN billing 12',
+      'WARN app 9 [one-of-12]',
+      'ERROR app 10 [one-of-12]',
+      'FATAL app 11 [one-of-12]',
+      'WARN billing 12 [one-of-12]',
     ])
   })
 
