@@ -27,6 +27,7 @@ import type { AccessLog } from './log/access-log.ts'
 import { withRequestId } from './log/line.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
+import type { RequestRecord } from './metrics/metrics.ts'
 import type { Chain } from './middleware/compose.ts'
 import { Refusals } from './overload.ts'
 import { ParkedReply } from './pool/parked.ts'
@@ -47,7 +48,7 @@ export interface ServerParts {
   readonly staticFiles: StaticFiles | undefined
   readonly accessLog: AccessLog | undefined
   /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
-  readonly metrics: { record(request: Context, timed: boolean, endedAtMs: number): void }
+  readonly metrics: { record(request: RequestRecord, timed: boolean, endedAtMs: number): void }
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
   /** Whether a 500 shows its stack to the client. */

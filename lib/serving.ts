@@ -75,7 +75,17 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
     certificates,
     log: log('socket'),
-    connections: { maxOpen: maxConnections(), addressLimit, isTrusted, log: log('socket') },
+    connections: {
+      maxOpen: maxConnections(),
+      addressLimit,
+      isTrusted,
+      log: log('socket'),
+      onRefused: (refused) => {
+        const nowMs = Date.now()
+        own.metrics.record(refused, false, nowMs)
+        own.accessLog?.write(refused, nowMs)
+      },
+    },
   })
   return { requests, listener, queueWaits, restQueueWaits }
 }

@@ -117,7 +117,7 @@ describe('a listener', () => {
       requestTimeoutMs: 10_000,
       keepAliveTimeoutMs: 10_000,
       certificates: undefined,
-      connections: { addressLimit: undefined, isTrusted: () => false, log: silentLogger },
+      connections: { addressLimit: undefined, isTrusted: () => false, log: silentLogger, onRefused: () => {} },
       log: silentLogger,
       ...options,
     })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { HttpError } from '../lib/http/errors.ts'
 import { StreamReply, type ReadyReply } from '../lib/http/reply.ts'
@@ -102,6 +103,25 @@ describe('a reply that waits', () => {
     await polls('held')
     assert.equal((await request(`${url}/poll/zero?ms=0`)).text, 'empty (deadline)')
     assert.deepEqual(source.log, ['waiting held', 'started held', 'deadline zero'])
+  })
+
+  it('whose client leaves is counted apart, and is no error', async (t) => {
+    const { url, port, app } = await serveParked(t, { 'app.env': 'dev' })
+    const client = connect({ port, host: '127.0.0.1' })
+    client.write('GET /poll/a HTTP/1.1\r\nHost: h\r\n\r\n')
+    const status = async () =>
+      (await request(`${url}/svc-status`)).json() as {
+        requests: { total: number; errors: number; left: number; by_class: Record<string, number> }
+        pool_rest: { longpoll: number }
+      }
+    await until(async () => (await status()).pool_rest.longpoll === 1)
+    client.destroy()
+    await until(async () => (await status()).requests.left === 1)
+    const { requests } = await status()
+    const ofClasses = Object.values(requests.by_class).reduce((sum, count) => sum + count)
+    assert.deepEqual([requests.errors, requests.by_class['4xx'], requests.total], [0, 0, ofClasses + 1])
+    assert.match((await request(`${url}/svc-metrics`)).text, /svc_http_requests_total\{route="r0",code="left"\} 1\n/)
+    await app.stop()
   })
 
   it('is counted, and stays out of the latencies', async (t) => {

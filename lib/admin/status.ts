@@ -181,7 +181,7 @@ function partsOf(processes: readonly ProcessFigures[]): Pick<Status, 'processes'
   const ended = mergeFigures(processes.filter(({ role }) => role === 'ended'))
   return {
     processes: processes.filter(({ role }) => role !== 'ended').map(partOf),
-    processes_ended: { count: ended.ended, requests: countsOf(ended.requests.requests.byClass) },
+    processes_ended: { count: ended.ended, requests: countsOf(ended.requests.requests.byOutcome) },
   }
 }
 
@@ -211,7 +211,7 @@ function partOf({ id, pid, responding, starting, requests, now, eventLoop }: Pro
     pid,
     responding,
     uptime_s: Math.floor(requests.uptimeSeconds),
-    requests: { ...countsOf(requests.requests.byClass), active: now.activeRequests },
+    requests: { ...countsOf(requests.requests.byOutcome), active: now.activeRequests },
     latency_ms: latencyOf(requests.latency),
     connections: { active: now.connections },
     event_loop: eventLoopWindow(eventLoop.window),

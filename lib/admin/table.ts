@@ -97,6 +97,7 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
         record: { name, url, method, action: '', middleware: '', scope: '' },
         pattern: parsePattern(url),
         system: true,
+        refusesHead: row.change === 'always',
         target: compose(layers, row.change === 'never' ? handlers[name] : tellingWho(handlers[name]), noReports),
       }
     })

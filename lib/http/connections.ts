@@ -14,6 +14,7 @@ import type { AddressLimit } from './address-limit.ts'
 import { connectionOf } from './connection.ts'
 import { errorPage, wantsJson } from './error-reply.ts'
 import type { ErrorCode } from './errors.ts'
+import { normalizeIp } from './ip-address.ts'
 import { ServerResponse, STATUS_CODES } from './node-http.ts'
 import { htmlType, jsonType } from './reply.ts'
 
@@ -26,6 +27,22 @@ export interface ConnectionOptions {
   readonly isTrusted: (address: string) => boolean
   /** The log of module `socket`. */
   readonly log: ModuleLogger
+  /** Told of each request that was refused before it was one: the parser, a time-out, or CONNECT. */
+  readonly onRefused: (refused: RefusedRequest) => void
+}
+
+/** A request that never came whole, as metrics and the access log have it: `-` for what is not known. */
+export interface RefusedRequest {
+  readonly ip: string
+  readonly method: '-'
+  readonly path: '-'
+  readonly httpVersion: '1.1'
+  readonly sentStatus: number
+  readonly sentBytes: number
+  readonly durationMs: 0
+  readonly routeName: ''
+  readonly givenId: undefined
+  readonly header: () => undefined
 }
 
 /** Node's own codes for requests that cannot be served, and the status that each gets; 400 for the rest of `HPE_`. */
@@ -92,7 +109,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     if (refused.has(socket) || connectionOf(socket).isEnding || !socket.writable) return
     refused.add(socket)
     log.say(`${status} for ${socket.remoteAddress}: ${code} ${error.message}`)
-    refuse(socket, status)
+    refuse(socket, status, options.onRefused)
   })
 
   server.on('connect', (_request, stream) => {
@@ -100,7 +117,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     // Node has let go of this socket: nobody else reads it or hears its errors.
     socket.on('error', () => socket.destroy()).on('end', () => socket.end()).resume()
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
-    refuse(socket, 405)
+    refuse(socket, 405, options.onRefused)
   })
 
   return () => ({ open, refused: refusedByLimit })
@@ -188,11 +205,11 @@ function bodyOf(status: number, request: IncomingMessage | undefined): { readonl
  * Ends a connection with an error. Requests that were read whole get their own answers first; one that is still being
  * read gets the error as its answer; where there is none, the answer is written by hand.
  */
-function refuse(socket: Socket, status: number): void {
+function refuse(socket: Socket, status: number, onRefused: ConnectionOptions['onRefused']): void {
   if (!socket.writable) return
   const pending = connectionOf(socket).current
   if (pending && (pending.req.complete || pending.writableEnded)) {
-    pending.once('close', () => refuse(socket, status))
+    pending.once('close', () => refuse(socket, status, onRefused))
     return
   }
   if (pending?.headersSent) return void socket.destroy()
@@ -205,4 +222,16 @@ function refuse(socket: Socket, status: number): void {
   const fields = headers.map((field, at) => (at % 2 === 0 ? `${field}: ` : `${field}\r\n`)).join('')
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}\r\n${body}`)
   socket.destroySoon()
+  onRefused({
+    ip: normalizeIp(socket.remoteAddress ?? '') ?? '-',
+    method: '-',
+    path: '-',
+    httpVersion: '1.1',
+    sentStatus: status,
+    sentBytes: Buffer.byteLength(body),
+    durationMs: 0,
+    routeName: '',
+    givenId: undefined,
+    header: () => undefined,
+  })
 }

@@ -88,6 +88,11 @@ export class Context extends ReceivedRequest implements AccessEntry {
     return this.response.headersSent ? this.response.statusCode : 499
   }
 
+  /** Whether the client left while it waited for an event. */
+  get leftWait(): boolean {
+    return this.left && this.parked !== undefined && !this.response.headersSent
+  }
+
   /** A place for what middleware hands to those behind it; an object without prototype. */
   get state(): Record<string, unknown> {
     return (this.#state ??= Object.create(null) as Record<string, unknown>)

@@ -8,7 +8,7 @@ import { noDurationTotals } from './duration-buckets.ts'
 import { noDurations } from './duration-cells.ts'
 import type { EventLoopFigures, EventLoopTotals } from './event-loop.ts'
 import type { DurationCells } from './histogram.ts'
-import type { StatusClass } from './request-counts.ts'
+import type { Outcome } from './request-counts.ts'
 import type { RequestFigures, RequestsSince } from './request-figures.ts'
 
 /** What a process knows. */
@@ -118,7 +118,7 @@ export const noGauges: Gauges = {
   alert: false,
 }
 
-const noClasses: Readonly<Record<StatusClass, number>> = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
+const noClasses: Readonly<Record<Outcome, number>> = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, left: 0 }
 const noEventLoop: EventLoopFigures = { delay: noDurations, activeUs: 0, idleUs: 0 }
 
 /** The figures of a process that has not told any. */
@@ -127,7 +127,7 @@ export const noFigures: Figures = {
     startedAtMs: 0, // It is not known.
     uptimeSeconds: 0,
     windowSeconds: 0,
-    requests: { byClass: noClasses, bytesIn: 0, bytesOut: 0 },
+    requests: { byOutcome: noClasses, bytesIn: 0, bytesOut: 0 },
     latency: noDurations,
     routes: [],
   },

@@ -88,7 +88,7 @@ export function boundRoutes(figures: Figures): Figures {
 function mergeRoute(a: RouteFigures, b: RouteFigures): RouteFigures {
   return {
     name: a.name,
-    byClass: addClasses(a.byClass, b.byClass),
+    byOutcome: addClasses(a.byOutcome, b.byOutcome),
     bytesIn: a.bytesIn + b.bytesIn,
     bytesOut: a.bytesOut + b.bytesOut,
     durations: {
@@ -118,13 +118,14 @@ function earlier(a: number, b: number): number {
   return a === 0 || b === 0 ? Math.max(a, b) : Math.min(a, b)
 }
 
-function addClasses(a: RouteFigures['byClass'], b: RouteFigures['byClass']): RouteFigures['byClass'] {
+function addClasses(a: RouteFigures['byOutcome'], b: RouteFigures['byOutcome']): RouteFigures['byOutcome'] {
   return {
     '1xx': a['1xx'] + b['1xx'],
     '2xx': a['2xx'] + b['2xx'],
     '3xx': a['3xx'] + b['3xx'],
     '4xx': a['4xx'] + b['4xx'],
     '5xx': a['5xx'] + b['5xx'],
+    left: a.left + b.left,
   }
 }
 

@@ -25,6 +25,8 @@ export interface RequestRecord {
   /** The bytes of the request's body; 0 when it is not there. */
   readonly receivedBytes?: number
   readonly durationMs: number
+  /** Whether the client left while it waited for an event: that is no error. */
+  readonly leftWait?: boolean
   /** '' when no route answered. */
   readonly routeName: string
 }
@@ -73,8 +75,13 @@ export class Metrics {
     const { method, path, sentStatus, sentBytes, receivedBytes = 0, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
     const route = this.#routes.of(routeName)
-    this.#counts.add(sentStatus, receivedBytes, sentBytes)
-    route.count(sentStatus, receivedBytes, sentBytes)
+    if (request.leftWait === true) {
+      this.#counts.addLeft(receivedBytes)
+      route.countLeft(receivedBytes)
+    } else {
+      this.#counts.add(sentStatus, receivedBytes, sentBytes)
+      route.count(sentStatus, receivedBytes, sentBytes)
+    }
     if (timed) {
       this.#windowLatency.add(durationUs)
       this.#intervalLatency.add(durationUs)
@@ -143,12 +150,12 @@ export class Metrics {
   }
 
   #figuresOf(routes: readonly RouteFigures[]): RequestFigures {
-    const { byClass, bytesIn, bytesOut } = this.#counts.since(this.#countsAtReset)
+    const { byOutcome, bytesIn, bytesOut } = this.#counts.since(this.#countsAtReset)
     return {
       startedAtMs: this.#startedAtMs,
       uptimeSeconds: this.#secondsSince(this.#startedAt),
       windowSeconds: this.#secondsSince(this.#resetAt),
-      requests: { byClass, bytesIn, bytesOut },
+      requests: { byOutcome, bytesIn, bytesOut },
       latency: this.#windowLatency.toCells(),
       routes,
     }

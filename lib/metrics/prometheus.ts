@@ -4,7 +4,7 @@
 import type { EventLoopTotals } from './event-loop.ts'
 import { family, histogram, labels, type Row } from './exposition.ts'
 import type { MetricsTotals } from './request-figures.ts'
-import { statusClasses } from './request-counts.ts'
+import { outcomes } from './request-counts.ts'
 
 /** A pool of workers now, and what it refused since the start. */
 export interface PoolState {
@@ -91,11 +91,11 @@ function processFamilies(input: PrometheusInput): string {
 
 function requestFamilies({ requests, activeRequests }: PrometheusInput): string {
   const routes = requests.routes.map((totals) => ({ ...totals, route: labels({ route: totals.name }) }))
-  const byClass = routes.flatMap(({ route, byClass }) =>
-    statusClasses.filter((code) => byClass[code] > 0).map((code): Row => [`${route},code="${code}"`, byClass[code]]),
+  const byOutcome = routes.flatMap(({ route, byOutcome }) =>
+    outcomes.filter((code) => byOutcome[code] > 0).map((code): Row => [`${route},code="${code}"`, byOutcome[code]]),
   )
   return [
-    family('counter', 'svc_http_requests_total', 'Requests answered, by route and status class.', byClass),
+    family('counter', 'svc_http_requests_total', 'Requests, by route and status class; left: the client left while it waited for an event.', byOutcome),
     histogram(
       'svc_http_request_duration_seconds',
       'From the request header to the end of the answer, by route.',

@@ -4,7 +4,7 @@
  */
 import { meanMs, percentileMs } from './duration-cells.ts'
 import type { DurationCells } from './histogram.ts'
-import type { StatusClass } from './request-counts.ts'
+import type { Outcome, StatusClass } from './request-counts.ts'
 import { round3 } from './round.ts'
 import { routeWindow, type RouteFigures, type RouteTotals, type RouteWindow } from './route-metrics.ts'
 
@@ -16,9 +16,11 @@ export interface MetricsSnapshot {
   readonly window_s: number
   readonly requests: {
     readonly total: number
-    /** Answers of 400 and above, and clients that left before theirs (499). */
+    /** Answers of 400 and above, requests that the parser or a time-out refused, and clients that left before an answer that is no wait (499). */
     readonly errors: number
     readonly by_class: Readonly<Record<StatusClass, number>>
+    /** Clients that left while they waited for an event: in `total`, and no errors. */
+    readonly left: number
     readonly bytes_in: number
     readonly bytes_out: number
   }
@@ -57,7 +59,7 @@ export interface RequestFigures {
 
 /** Answered requests and the bytes of their bodies. */
 export interface RequestSums {
-  readonly byClass: Readonly<Record<StatusClass, number>>
+  readonly byOutcome: Readonly<Record<Outcome, number>>
   readonly bytesIn: number
   readonly bytesOut: number
 }
@@ -85,20 +87,21 @@ export interface RequestInterval {
 /** The window as the status shows it. */
 export function requestWindow(figures: RequestFigures): MetricsSnapshot {
   const { requests, latency } = figures
-  const { byClass, bytesIn, bytesOut } = requests
+  const { byOutcome, bytesIn, bytesOut } = requests
+  const { left, ...byClass } = byOutcome
   return {
     uptime_s: Math.floor(figures.uptimeSeconds),
     window_s: round3(figures.windowSeconds),
-    requests: { ...countsOf(byClass), by_class: byClass, bytes_in: bytesIn, bytes_out: bytesOut },
+    requests: { ...countsOf(byOutcome), by_class: byClass, left, bytes_in: bytesIn, bytes_out: bytesOut },
     latency_ms: latencyOf(latency),
     routes: figures.routes.filter(({ window }) => window.count > 0).map(routeWindow),
   }
 }
 
 /** All requests, and those that were answered with 400 or above. */
-export function countsOf(byClass: RequestSums['byClass']): { readonly total: number; readonly errors: number } {
-  const errors = byClass['4xx'] + byClass['5xx']
-  return { total: byClass['1xx'] + byClass['2xx'] + byClass['3xx'] + errors, errors }
+export function countsOf(byOutcome: RequestSums['byOutcome']): { readonly total: number; readonly errors: number } {
+  const errors = byOutcome['4xx'] + byOutcome['5xx']
+  return { total: byOutcome['1xx'] + byOutcome['2xx'] + byOutcome['3xx'] + byOutcome.left + errors, errors }
 }
 
 /** Percentiles, the longest and the mean as the status shows them. */

@@ -7,7 +7,7 @@
 import { DurationBuckets, noDurationTotals, type DurationTotals } from './duration-buckets.ts'
 import { noDurations, percentileMs } from './duration-cells.ts'
 import { Histogram, type DurationCells } from './histogram.ts'
-import { RequestCounts, type StatusClass } from './request-counts.ts'
+import { RequestCounts, type Outcome } from './request-counts.ts'
 import { round3 } from './round.ts'
 
 /** A route in the present window. */
@@ -25,7 +25,7 @@ export interface RouteWindow {
 /** A route since the server started. */
 export interface RouteTotals {
   readonly name: string
-  readonly byClass: Readonly<Record<StatusClass, number>>
+  readonly byOutcome: Readonly<Record<Outcome, number>>
   readonly bytesIn: number
   readonly bytesOut: number
   readonly durations: DurationTotals
@@ -83,6 +83,11 @@ export class RouteMetrics {
     this.#counts.add(status, receivedBytes, sentBytes)
   }
 
+  /** Counts a request whose client left while it waited for an event. */
+  countLeft(receivedBytes: number): void {
+    this.#counts.addLeft(receivedBytes)
+  }
+
   /** Counts how long a request took, in whole microseconds. */
   time(durationUs: number): void {
     this.#durations.add(durationUs)
@@ -109,16 +114,16 @@ export class RouteMetrics {
   }
 
   totals(): RouteTotals {
-    const { byClass, bytesIn, bytesOut } = this.#counts
-    return { name: this.name, byClass, bytesIn, bytesOut, durations: this.#durations.totals() }
+    const { byOutcome, bytesIn, bytesOut } = this.#counts
+    return { name: this.name, byOutcome, bytesIn, bytesOut, durations: this.#durations.totals() }
   }
 
   figures(timings: RouteTimings = 'all'): RouteFigures {
-    const { byClass, bytesIn, bytesOut, total, errors } = this.#counts
+    const { byOutcome, bytesIn, bytesOut, total, errors } = this.#counts
     const durations = timings === 'window' ? noDurationTotals : this.#durations.totals()
     const latency = timings === 'totals' ? noDurations : this.#latency.toCells()
     const window = { count: total - this.#totalAtReset, errors: errors - this.#errorsAtReset, latency }
-    return { name: this.name, byClass, bytesIn, bytesOut, durations, window }
+    return { name: this.name, byOutcome, bytesIn, bytesOut, durations, window }
   }
 }
 

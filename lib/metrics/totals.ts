@@ -59,7 +59,7 @@ function livingOf(processes: readonly ProcessFigures[]): ProcessState[] {
 
 /** The requests of all routes, and those that were answered with 400 and above. */
 export function totalOf(routes: ProcessFigures['requests']['routes']): { readonly requests: number; readonly errors: number } {
-  const counts = routes.map(({ byClass }) => countsOf(byClass))
+  const counts = routes.map(({ byOutcome }) => countsOf(byOutcome))
   return {
     requests: counts.reduce((sum, { total }) => sum + total, 0),
     errors: counts.reduce((sum, { errors }) => sum + errors, 0),

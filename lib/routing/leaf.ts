@@ -69,7 +69,9 @@ export class Leaf<T> implements Member {
 
   /** Adds the methods that find an answer here. */
   addMethodsTo(methods: Set<string>): void {
-    for (const method of this.#methods) methods.add(method)
+    for (const [at, method] of this.#methods.entries()) {
+      if (method !== 'HEAD' || this.#matches[at]?.route.refusesHead !== true) methods.add(method)
+    }
     if (this.#any !== undefined) for (const method of ordinaryMethods) methods.add(method)
   }
 

@@ -25,6 +25,8 @@ export interface Route<T> {
   readonly pattern: Pattern
   /** True for the server's own routes (`svc.*`): a reload keeps them. */
   readonly system: boolean
+  /** True where what takes GET refuses HEAD, since a request changes something: `Allow` does not name it then. */
+  readonly refusesHead?: boolean
   readonly target: T
 }
 

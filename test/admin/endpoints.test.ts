@@ -276,6 +276,12 @@ test('GET also serves HEAD where nothing changes, and OPTIONS says what is taken
   }
   const trace = await server.askSignedIn('/svc-trace', { method: 'OPTIONS' })
   assert.deepEqual([trace.status, trace.headers.allow], [204, 'GET, HEAD, OPTIONS, POST'])
+  for (const path of ['/svc-stop', '/svc-cache-clear', '/svc-bench-start', '/svc-bench-stop', '/svc-routes/reload', '/svc-logout']) {
+    for (const [method, status] of [['OPTIONS', 204], ['PUT', 405]] as const) {
+      const { status: found, headers } = await server.askSignedIn(path, { method })
+      assert.deepEqual([found, headers.allow], [status, 'GET, OPTIONS, POST'], `${method} ${path}`)
+    }
+  }
   const put = await server.askSignedIn('/svc-status', { method: 'PUT', headers: { accept: 'application/json' } })
   assert.deepEqual([put.status, put.headers.allow], [405, 'GET, HEAD, OPTIONS'])
   assert.deepEqual(put.json(), { error: 'method_not_allowed', detail: '/svc-status takes GET, HEAD, OPTIONS, not PUT' })

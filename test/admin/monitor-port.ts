@@ -102,6 +102,7 @@ function makeStatus(): Status {
       errors: 5,
       active: 1,
       by_class: { '1xx': 0, '2xx': 1229, '3xx': 0, '4xx': 5, '5xx': 0 },
+      left: 0,
       bytes_in: 0,
       bytes_out: 98_765,
     },

@@ -63,6 +63,7 @@ test('the status has each figure in its place', (t) => {
     total: 1,
     errors: 1,
     by_class: { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 1 },
+    left: 0,
     bytes_in: 3,
     bytes_out: 5,
     active: 11,

@@ -13,7 +13,7 @@ import type { RawAnswer } from '../support/raw.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** Until the code is compiled for speed, it allocates more. */
-const unmeasured = 4000
+const unmeasured = 20_000
 /** A busy machine changes between client and server less often than with one. */
 const warmingConnections = 16
 /** In each window. What timers allocate, more of it on a slow machine, is in few of them. */
@@ -21,15 +21,16 @@ const measured = 200
 const windows = 11
 
 /**
- * The most bytes that each may allocate beyond bare `node:http`, below 0 where it must be fewer: some 500 more than what was
- * measured, up to Node 22 and from Node 24 on, where bare `node:http` itself takes a tenth less.
+ * The most bytes that each may allocate beyond bare `node:http`, below 0 where it must be fewer: some 500 more than the
+ * most of six runs on each Node, up to 22 and from 24 on, where bare `node:http` itself takes a tenth less. When V8 compiles what
+ * makes some hundred bytes of difference from run to run.
  */
 const rows = [
-  { what: 'JSON with one parameter', path: '/users/42', most: [-1000, 400] },
-  { what: 'the same through five middlewares', path: '/layer/42', most: [-400, 500] },
-  { what: 'a session read', path: '/session', most: [200, 1600] },
-  { what: 'a small view', path: '/view', most: [1800, 2000] },
-  { what: 'a static file', path: '/file.txt', most: [2800, 4400] },
+  { what: 'JSON with one parameter', path: '/users/42', most: [-200, 700] },
+  { what: 'the same through five middlewares', path: '/layer/42', most: [450, 1400] },
+  { what: 'a session read', path: '/session', most: [1100, 2000] },
+  { what: 'a small view', path: '/view', most: [2000, 2700] },
+  { what: 'a static file', path: '/file.txt', most: [3800, 4900] },
 ] as const
 const column = Number(process.versions.node.split('.')[0]) < 24 ? 0 : 1
 
@@ -39,12 +40,13 @@ test('a request allocates little more than bare node:http does for the same answ
   const cookie = (await svc.ask('/sign-in', '', 1)).headers['set-cookie']?.split(';')[0] ?? ''
   assert.match(cookie, /^SVCSID=/)
   const base = await bytesOf(bare, '/users/42', '')
+  const tooMuch: string[] = []
   for (const { what, path, most } of rows) {
-    const more = (await bytesOf(svc, path, path === '/session' ? cookie : '')) - base
-    const allowed = most[column]
-    t.diagnostic(`${what}: ${more.toFixed(0)} bytes more than bare, which takes ${base.toFixed(0)}`)
-    assert.ok(more <= allowed, `${what} allocates ${more.toFixed(0)} bytes more than bare node:http, ${allowed} are allowed`)
+    const more = Math.round((await bytesOf(svc, path, path === '/session' ? cookie : '')) - base)
+    t.diagnostic(`${what}: ${more} bytes more than bare, which takes ${Math.round(base)}`)
+    if (more > most[column]) tooMuch.push(`${what} allocates ${more} bytes more than bare node:http, ${most[column]} are allowed`)
   }
+  assert.deepEqual(tooMuch, [])
 })
 
 interface Server {

@@ -68,7 +68,7 @@ export async function eventServer(
     keepAliveTimeoutMs: 10_000,
     certificates: undefined,
     log: silentLogger,
-    connections: { addressLimit: undefined, isTrusted: () => true, log: silentLogger },
+    connections: { addressLimit: undefined, isTrusted: () => true, log: silentLogger, onRefused: () => {} },
   })
   const { port } = await listener.listen('127.0.0.1', 0)
   t.after(async () => {

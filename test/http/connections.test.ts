@@ -15,7 +15,7 @@ import { actions } from './connections-support.ts'
 
 describe('requests that cannot be served', () => {
   it('get their status, and the connection ends', async (t) => {
-    const { url, port, lines } = await serve(t, actions)
+    const { url, port, lines } = await serve(t, actions, { 'app.env': 'dev' })
     const long = 'x'.repeat(102_400)
     const rows: [string, string, number][] = [
       ['no HTTP at all', 'hello\r\n\r\n', 400],
@@ -57,6 +57,11 @@ describe('requests that cannot be served', () => {
       assert.match(text, /\r\nDate: /, what)
     }
     assert.equal((await request(`${url}/ok`)).text, 'ok')
+    const lineOf = (line: string): string => line.slice(-3)
+    assert.deepEqual(lines('access.log').map(lineOf), [...rows.map(([, , status]) => String(status)), '200'], 'each has its line')
+    assert.match(lines('access.log')[0] ?? '', /^127\.0\.0\.1 - - \[.*\] "- - HTTP\/1\.1" 400$/)
+    const { requests } = (await request(`${url}/svc-status`)).json() as { requests: { total: number; errors: number } }
+    assert.deepEqual([requests.total, requests.errors], [rows.length + 1, rows.length])
     assert.ok(lines().some((line) => /\[INFO \] \[socket\] 400 for 127\.0\.0\.1: HPE_/.test(line)))
     assert.ok(!lines().some((line) => line.includes('[ERROR]')))
   })

@@ -25,6 +25,7 @@ test('counts requests, errors, classes and bytes', () => {
     total: 10,
     errors: 5,
     by_class: { '1xx': 1, '2xx': 3, '3xx': 1, '4xx': 3, '5xx': 2 },
+    left: 0,
     bytes_in: 27,
     bytes_out: 100,
   })
@@ -96,7 +97,7 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
   const empty = {
     uptime_s: 12,
     window_s: 1.5,
-    requests: { total: 0, errors: 0, by_class: none, bytes_in: 0, bytes_out: 0 },
+    requests: { total: 0, errors: 0, by_class: none, left: 0, bytes_in: 0, bytes_out: 0 },
     latency_ms: { p50: 0, p95: 0, p99: 0, max: 0, mean: 0 },
     routes: [],
   }
@@ -107,7 +108,7 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
   metrics.record(request({ durationMs: 8, sentStatus: 404 }))
   assert.deepEqual(metrics.snapshot(), {
     ...empty,
-    requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, bytes_in: 0, bytes_out: 10 },
+    requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, left: 0, bytes_in: 0, bytes_out: 10 },
     latency_ms: { p50: 8, p95: 8, p99: 8, max: 8, mean: 8 },
     routes: [{ name: 'area.a', count: 1, errors: 1, p50_ms: 8, p95_ms: 8, p99_ms: 8, max_ms: 8 }],
   })
@@ -131,7 +132,7 @@ test('windows reset at any moment lose no request, and totals never go back', ()
   }
   assert.equal(inWindows + metrics.snapshot().requests.total, 20_000)
   const { routes } = metrics.totals()
-  assert.equal(routes.reduce((sum, route) => sum + route.byClass['2xx'] + route.byClass['4xx'], 0), 20_000)
+  assert.equal(routes.reduce((sum, route) => sum + route.byOutcome['2xx'] + route.byOutcome['4xx'], 0), 20_000)
 })
 
 test('totals tell each route since the start', () => {
@@ -145,7 +146,7 @@ test('totals tell each route since the start', () => {
   assert.deepEqual(totals.routes, [
     {
       name: 'area.a',
-      byClass: { ...none, '2xx': 1, '5xx': 1 },
+      byOutcome: { ...none, left: 0, '2xx': 1, '5xx': 1 },
       bytesIn: 6,
       bytesOut: 20,
       durations: { cumulative, count: 2, sumSeconds: 30.002 },

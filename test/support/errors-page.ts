@@ -89,8 +89,8 @@ The refusals of \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` are JSON f
 Some requests are refused on the connection, before there is a request: a malformed one (400), one that comes too slowly
 (408), a header section that is too large (431), an extension of a chunk that is too large (413), CONNECT (405).
 They get the page, since nothing is known of the client, but for a request whose header section has come and whose body is
-late or malformed. They have no line in the access log and are not counted in \`/svc-status\`; the general log has a line under
-module \`socket\`, at most one a second.
+late or malformed. They are counted in \`/svc-status\`, and have \`-\` for method and path in the access log; the general log has a
+line under module \`socket\`, at most one a second.
 
 A client that leaves before it is answered is written as status 499 in the access log.
 
