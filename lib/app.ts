@@ -53,6 +53,8 @@ export interface AppOptions {
   readonly loaded?: LoadedConfig
   /** The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`. */
   readonly listenFd?: number
+  /** Where that is in the file system; looked up unless given, which works in the process that was given it. */
+  readonly listenPath?: string
   /** Called when a stop begins, whoever asked for it. */
   readonly onStop?: () => void
   /** Given where this is one of several processes of a server. */
@@ -208,7 +210,7 @@ export function createApp(options: AppOptions = {}): App {
     if (announces) {
       log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
     }
-    return listener.listenOn(options.listenFd)
+    return listener.listenOn(options.listenFd, options.listenPath)
   }
 
   function renewCertificates(): boolean {

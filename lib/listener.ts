@@ -51,7 +51,7 @@ export interface Listener {
   /** Binds. Resolves with the real port. Rejects when the address cannot be had. */
   listen(host: string, port: number): Promise<Address>
   /** Listens on a socket that this process was given. Rejects when it cannot be used. */
-  listenOn(fd: number): Promise<Address>
+  listenOn(fd: number, path?: string): Promise<Address>
   /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
   /** Accepts the connections that wait for it now. */
@@ -100,7 +100,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     }
   }
 
-  async function listen(target: ListenOptions & { readonly fd?: number }): Promise<Address> {
+  async function listen(target: ListenOptions & { readonly fd?: number }, known?: string): Promise<Address> {
     await bind(server, target)
     const watch = setInterval(cutOverdue, checkEveryMs).unref()
     server.once('close', () => clearInterval(watch))
@@ -108,7 +108,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
-    const path = (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
+    const path = known ?? (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
     return { host: path, port: 0, url: `unix:${path}` }
   }
 
@@ -117,9 +117,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
       return server.listening
     },
     listen: (host, port) => listen({ host, port }),
-    listenOn: async (fd) => {
+    listenOn: async (fd, path) => {
       try {
-        return await listen({ fd })
+        return await listen({ fd }, path)
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })

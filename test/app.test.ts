@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -10,6 +10,7 @@ import { ReloadError } from '../lib/control/commands.ts'
 import { startApplication, testKey, writeFiles } from './support/application.ts'
 import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
+import { until } from './support/until.ts'
 
 const quiet = { 'server.port': 0, 'log.console': false, app_key: testKey }
 
@@ -221,6 +222,18 @@ describe('the logs of an app', () => {
     await app.control.apply({ type: 'logs.reopen' })
     app.flushLogs()
     assert.throws(() => readFileSync(join(folder, '.logs/access.log')), { code: 'ENOENT' })
+  })
+
+  it('that are removed are made anew, and have what comes then', async (t) => {
+    const { folder, url, lines } = await startApplication(t, {})
+    await request(url)
+    lines()
+    for (const file of ['svc.log', 'access.log']) rmSync(join(folder, '.logs', file))
+    await until(() => existsSync(join(folder, '.logs', 'access.log')) && existsSync(join(folder, '.logs', 'svc.log')))
+    assert.equal((await request(`${url}/after`)).status, 404)
+    assert.match(lines('access.log').join(), /^[^,]*"GET \/after HTTP\/1\.1" 404$/)
+    const told = lines().filter((line) => line.includes('was removed or moved away: began a new one'))
+    assert.deepEqual(told.map((line) => /\/(\w+\.log) was/.exec(line)?.[1]).sort(), ['access.log', 'svc.log'])
   })
 
   it('say in the warnings that they cannot be written', async (t) => {

@@ -17,6 +17,8 @@ export interface Joining {
   readonly count: number
   /** The descriptor of the passed socket in the primary, where there is one. */
   readonly listenFd?: number
+  /** Where that is in the file system, where it is a Unix socket. */
+  readonly listenPath?: string
   readonly setupToken: string
   readonly missed: Missed
   /** What is known of the nodes, where servers share an engine. */

@@ -70,6 +70,9 @@ export class PipeTarget implements LogTarget {
 
   open(): void {}
   reopen(): void {}
+  isAtPath(): boolean {
+    return true
+  }
   batchWritten(): void {}
 
   /** Waits for the primary for a second at most. */

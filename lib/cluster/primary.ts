@@ -13,6 +13,7 @@ import type { Logs } from '../log/logs.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import { openShared } from '../shared.ts'
+import { socketPath } from '../systemd/socket-path.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
 import { createControlHost, type Member } from './control-host.ts'
@@ -65,6 +66,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const { loaded, logs, count, listenFd } = options
   const { config } = loaded
   const log = logs.module('server')
+  const listenPath = listenFd === undefined ? undefined : socketPath(listenFd)
   const setupToken = makeSetupToken()
   const trace = new TimedTrace(logs.general.trace, (module, enabled) => {
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`)
@@ -160,6 +162,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),
+      ...(listenPath !== undefined && { listenPath }),
       setupToken,
       missed: control.join(member),
       ...(nodesHost !== undefined && { nodes: nodesHost.health }),

@@ -52,7 +52,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   peer.on('process.alive', () => {})
   const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
-  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, missed, nodes } = joining
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, missed, nodes } = joining
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
   const logs = openLogs(config, logFolder, {
@@ -64,6 +64,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
     configFile,
     ...(sharedPassword !== undefined && { sharedPassword }),
     ...(listenFd !== undefined && { listenFd }),
+    ...(listenPath !== undefined && { listenPath }),
     part: {
       number,
       count,

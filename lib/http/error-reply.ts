@@ -64,7 +64,7 @@ export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boo
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  return new BodyReply(htmlType, errorPage(error.status, detail, error.status < 500 ? undefined : ctx.id))
+  return new BodyReply(htmlType, errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }))
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
@@ -105,9 +105,9 @@ function isCookieOf(field: string | undefined, text: string, name: string | unde
  * A small page that names the status and, where there are any, the detail and the request's id. Self-contained; everything is
  * escaped.
  */
-export function errorPage(status: number, detail: string | undefined, id?: string): string {
+export function errorPage(status: number, detail: string | undefined, failure?: { readonly id: string; readonly code: string }): string {
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
-  const text = detail === undefined ? adviceFor(status) : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
+  const text = detail === undefined ? adviceFor(status, failure?.code) : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -119,13 +119,14 @@ export function errorPage(status: number, detail: string | undefined, id?: strin
 </head>
 <body>
 <h1>${title}</h1>
-${text}${id === undefined ? '' : `\n<p>Request <code>${escapeHtml(id)}</code></p>`}
+${text}${failure === undefined ? '' : `\n<p>Request <code>${escapeHtml(failure.id)}</code></p>`}
 </body>
 </html>
 `
 }
 
-function adviceFor(status: number): string {
+function adviceFor(status: number, code = ''): string {
+  if (code === 'shared_away') return '<p>What the server needs for this page cannot be reached at the moment. Please try again soon.</p>'
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
   return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
 }

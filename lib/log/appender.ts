@@ -28,6 +28,8 @@ export interface AppenderOptions {
 
 const batchLength = 64 * 1024
 const maxBytesPerUnit = 3
+/** How often the file is looked for at its path, in milliseconds. */
+const lookMs = 1000
 const lineFeed = 10
 const space = 32
 const worthWaiting = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN'])
@@ -63,6 +65,7 @@ export class Appender {
   #flushAt = batchLength
   #scheduled = false
   #retry: NodeJS.Timeout | undefined
+  readonly #watch: NodeJS.Timeout
   #draining = false
   #closed = false
   #batch: Batch | undefined
@@ -78,6 +81,7 @@ export class Appender {
     this.#now = options.now
     this.#encoding = options.encoding ?? 'utf8'
     this.#drain()
+    this.#watch = setInterval(() => this.#look(), lookMs).unref()
   }
 
   /** The lines that are on disk. */
@@ -141,7 +145,20 @@ export class Appender {
     this.#batch = undefined
     this.#flushAt = 0
     clearTimeout(this.#retry)
+    clearInterval(this.#watch)
     this.#target.close()
+  }
+
+  /** A file that somebody has removed would take lines that nobody ever reads. */
+  #look(): void {
+    if (this.#outage !== undefined) return
+    try {
+      if (this.#target.isAtPath()) return
+      this.#target.reopen()
+    } catch (error) {
+      return this.#fail(error)
+    }
+    this.#report('warn', `${this.#target.path} was removed or moved away: began a new one`)
   }
 
   #schedule(): void {

@@ -20,6 +20,8 @@ export interface LogTarget {
   reopen(): void
   /** Writes the bytes from `offset` on with one system call. Returns how many were taken, 1 at least. */
   write(bytes: Uint8Array, offset: number): number
+  /** Whether the path still leads to what is open here. Throws what cannot be looked at. */
+  isAtPath(): boolean
   /** Told after each batch of whole lines, when the target may change the file. Throws nothing. */
   batchWritten(): void
   /** Closes the target. It may be opened again. Throws nothing. */

@@ -70,6 +70,10 @@ export class RotatingFile implements LogTarget {
     return this.#file.write(bytes, offset)
   }
 
+  isAtPath(): boolean {
+    return this.#file.isAtPath()
+  }
+
   batchWritten(): void {
     const { now, report } = this.#options
     if (this.room > 0 || (this.#refusedMs !== undefined && isTooEarly(now(), this.#refusedMs))) return

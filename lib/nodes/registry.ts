@@ -25,10 +25,10 @@ export interface NodeEntry extends Summary {
 /** A node as the monitor lists it. */
 export interface ListedNode extends Omit<NodeEntry, 'state' | 'stamp'> {
   /**
-   * `gone`: it was not heard of for five seconds, and did not say that it stops; `unknown`: the shared engine is away, so
-   * nothing is known of it.
+   * `gone`: it was not heard of for five seconds, and did not say that it stops. While the shared engine is away the node that
+   * lists is `cut off`, and of the others nothing is known: `unknown`.
    */
-  readonly state: NodeState | 'gone' | 'unknown'
+  readonly state: NodeState | 'gone' | 'cut off' | 'unknown'
   /** Seconds since it was heard of. */
   readonly seen_s: number
   /** Whether it is the one that lists. */
@@ -101,12 +101,14 @@ export function liveIds(seen: Reply | undefined): string[] {
  * @param isHeard whether the engine is there
  */
 export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: boolean): readonly ListedNode[] {
-  const list = nodes.map((node): ListedNode => {
+  // One that was killed and is there again is another node of the same name.
+  const back = new Set(nodes.filter(isLive).map(({ entry }) => entry.name))
+  const list = nodes.filter((node) => isLive(node) || !back.has(node.entry.name)).map((node): ListedNode => {
     const { stamp: _, ...entry } = node.entry
     const heard = isLive(node) ? entry.state : 'gone'
     return {
       ...entry,
-      state: isHeard || node.id === selfId ? heard : 'unknown',
+      state: isHeard ? heard : node.id === selfId ? 'cut off' : 'unknown',
       seen_s: Math.round(node.agoMs / 100) / 10,
       self: node.id === selfId,
     }

@@ -35,6 +35,8 @@ describe('errorPage', () => {
     assert.match(errorPage(404, '<b>'), /<h1>404 Not Found<\/h1>\n<pre>&lt;b&gt;<\/pre>/)
     assert.match(errorPage(500, undefined), /<p>Something went wrong in the server\. Its log says what\.<\/p>/)
     assert.match(errorPage(503, undefined), /<p>The server is busy or is being stopped\./)
+    const away = errorPage(503, undefined, { id: 'a<b', code: 'shared_away' })
+    assert.match(away, /<p>What the server needs for this page cannot be reached at the moment\.[^]*<p>Request <code>a&lt;b<\/code><\/p>/)
     const bare = errorPage(499, undefined)
     assert.match(bare, /<h1>499 Error<\/h1>/)
     assert.doesNotMatch(bare, /<pre>/)

@@ -137,11 +137,16 @@ describe('the list of nodes', () => {
     assert.deepEqual(liveIds(['a', '1000', 'b', '6500', 'c', '1500', 'd', '1501'].map(bytes)), ['b', 'd'])
   })
 
+  it('leaves out who is gone and back under the same name', () => {
+    const back = [seen('1', 100), seen('old', 60_000), seen('2', 60_000, { name: 'a:10' })]
+    assert.deepEqual(listed(back, '1', true).map(({ name, state }) => `${name} ${state}`), ['a:10 gone', 'b:2 ready'])
+  })
+
   it('is by name, with who is gone; while the engine is away nothing is known of others', () => {
     const nodes = [seen('1', 100), seen('2', 5000, { name: 'a:10' }), seen('3', 200, { name: 'a:9', state: 'behind' })]
     const short = (isHeard: boolean) => listed(nodes, '1', isHeard).map(({ name, state, self, seen_s }) => [name, state, self, seen_s])
     assert.deepEqual(short(true), [['a:9', 'behind', false, 0.2], ['a:10', 'gone', false, 5], ['b:2', 'ready', true, 0.1]])
-    assert.deepEqual(short(false).map(([, state]) => state), ['unknown', 'unknown', 'ready'])
+    assert.deepEqual(short(false).map(([, state]) => state), ['unknown', 'unknown', 'cut off'])
   })
 })
 

@@ -73,6 +73,15 @@ describe('a listening socket that the service manager passes', () => {
     assert.deepEqual(await between, ['127.0.0.1', '', ''])
   })
 
+  it('may be a Unix socket of several processes: its path is told all the same', async (t) => {
+    const path = join(temporaryFolder(), 'svc.sock')
+    const service = await serviceManager(t, { cwd: applicationFolder({}, { 'server.processes': 2 }), listen: { path } })
+    await service.start()
+    assert.ok(service.output().includes(`[INFO ] [server] listening on unix:${path}\n`), service.output())
+    service.kill('SIGTERM')
+    assert.equal(await service.ended(), 0)
+  })
+
   it('must be one', async (t) => {
     const { status, output } = await runWith(t, '2', 'ignore')
     assert.deepEqual([status, output], [
