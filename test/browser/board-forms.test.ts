@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { startBoard } from '../support/board.ts'
+import { withoutRequestId } from '../support/log-lines.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
 import { Visitor } from '../support/visitor.ts'
@@ -131,7 +132,7 @@ test('a form that another site has made is refused, with every token that the si
       assert.deepEqual([await page.evaluate(user), await notices(page)], ['Ann', []])
     }
   }
-  const refused = lines().filter((line) => line.endsWith('was refused by the CSRF check: cross_site'))
+  const refused = lines().filter((line) => withoutRequestId(line).endsWith('was refused by the CSRF check: cross_site'))
   assert.equal(refused.length, 6)
 })
 
