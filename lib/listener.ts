@@ -116,7 +116,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     get listening() {
       return server.listening
     },
-    listen: (host, port) => listen({ host, port }),
+    listen: (host, port) => listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
     listenOn: async (fd, path) => {
       try {
         return await listen({ fd }, path)
@@ -195,6 +195,20 @@ function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
 
 function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
   return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`
+}
+
+const listenAdvice: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has this port, perhaps this server (ss -ltnp tells which): stop it, or set server.port',
+  EACCES: 'ports below 1024 are for root: let systemd pass the socket (docs/operations.md), or set server.port',
+  EADDRNOTAVAIL: 'no interface of this machine has this address: set server.host',
+  ENOTFOUND: 'there is no such host: set server.host to a name or an address of this machine',
+  EAI_AGAIN: 'the name cannot be looked up at the moment: set server.host to an address of this machine',
+}
+
+function cannotListen(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  const advice = listenAdvice[error.code ?? '']
+  const message = `Cannot listen on ${host}, port ${port}: ${error.message}${advice === undefined ? '' : `; ${advice}`}`
+  return Object.assign(new Error(message, { cause: error }), { code: error.code })
 }
 
 /** Surprise: `backlog` among the options counts for a host and a port alone, as an argument for every target. */

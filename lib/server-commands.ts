@@ -4,7 +4,7 @@
  *
  * Surprise: what takes a command up logs nothing: the process that carried it out has said it for all.
  */
-import { describe, type CommandHandlers, type ReloadResult } from './control/commands.ts'
+import { describeAll, type CommandHandlers, type ReloadResult } from './control/commands.ts'
 import type { CommandFollowers } from './control/relay.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { Inspection } from './routing/application.ts'
@@ -69,10 +69,11 @@ export function createServerCommands(options: ServerCommandsOptions): ServerComm
     },
     load: async (announces) => {
       const { problems, broken, incomplete, notes } = await application.start()
-      warnings = [...problems, ...broken, ...incomplete, ...notes].map(describe)
+      const [errors, hints] = [describeAll([...problems, ...broken]), describeAll([...incomplete, ...notes])]
+      warnings = [...errors, ...hints]
       if (!announces) return
-      for (const problem of [...problems, ...broken]) log('config').error(describe(problem))
-      for (const problem of [...incomplete, ...notes]) log('config').warn(describe(problem))
+      for (const problem of errors) log('config').error(problem)
+      for (const problem of hints) log('config').warn(problem)
     },
     get warnings() {
       return warnings

@@ -130,6 +130,16 @@ describe('a listener', () => {
     assert.equal(listener.listening, false)
     await listener.stopAccepting()
     const { port } = await listener.listen('127.0.0.1', 0)
+    const rows = [
+      ['127.0.0.1', port, 'EADDRINUSE', /^Cannot listen on 127\.0\.0\.1, port \d+: .*; another program has this port, .*set server\.port$/],
+      ['192.0.2.1', 0, 'EADDRNOTAVAIL', /; no interface of this machine has this address: set server\.host$/],
+      ['no-such-host.invalid', 0, /^(ENOTFOUND|EAI_AGAIN)$/, /^Cannot listen on no-such-host\.invalid, .*set server\.host to/],
+    ] as const
+    for (const [host, wanted, code, message] of rows) {
+      const error = await makeListener().listen(host, wanted).then(() => assert.fail(host), (each: NodeJS.ErrnoException) => each)
+      assert.match(error.message, message)
+      assert.match(String(error.code), typeof code === 'string' ? new RegExp(`^${code}$`) : code)
+    }
     assert.deepEqual([listener.listening, port > 0], [true, true])
     await listener.stopAccepting()
     assert.equal(listener.listening, false)

@@ -5,16 +5,15 @@
  *
  * Surprise: what would only be a warning at the start, an action that is not there, is a problem here.
  */
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { chooseAppKey } from '../app-key.ts'
 import { buildApplication } from '../application.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { warningsTogether } from '../config/together.ts'
-import { describe } from '../control/commands.ts'
+import { describeAll } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'
 import { openNamedFiles } from '../named-files.ts'
-import { parseAction } from '../routing/action.ts'
 import { ViewError } from '../views/errors.ts'
 import { isConfigError } from './failure.ts'
 
@@ -66,12 +65,32 @@ async function inspect(loaded: LoadedConfig): Promise<Found> {
   const { application, views } = buildApplication({ ...loaded, config }, chooseAppKey(config).key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
-  const problems = [...found.problems, ...found.broken, ...found.incomplete].map(describe)
-  for (const { record } of found.routes) {
-    const { kind, file } = parseAction(record.action)
-    if (kind === 'view' && existsSync(resolve(root, file))) problems.push(...problemsOf(() => views.check(file), ViewError))
+  const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete])
+  const notViews = new Set((['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const).map((key) => resolve(loaded.folder, config[key])))
+  for (const file of viewsBelow(root, notViews)) problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
+  return { problems, notes: [...describeAll(found.notes), ...unwritable(loaded)], routeCount: found.routes.length }
+}
+
+/** Every file that an action or a view can name as a view, but for what is of others: packages, dot folders, static files. */
+function viewsBelow(folder: string, others: ReadonlySet<string>): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isFile()) return entry.name.endsWith('.html') ? [path] : []
+    const isOurs = entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
+    return isOurs ? viewsBelow(path, others) : []
+  })
+}
+
+/** A note where this user could not write the logs. The server may run as another one. */
+function unwritable({ config, folder }: LoadedConfig): string[] {
+  let place = resolve(folder, config['paths.log'])
+  while (!existsSync(place)) place = dirname(place)
+  try {
+    accessSync(place, constants.W_OK | constants.X_OK)
+    return []
+  } catch (error) {
+    return [`paths.log: this user cannot write ${place}: ${(error as Error).message}`]
   }
-  return { problems, notes: found.notes.map(describe), routeCount: found.routes.length }
 }
 
 /** The message of an error of the kind that work throws when a file is wrong. */

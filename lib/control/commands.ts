@@ -34,15 +34,34 @@ export class ReloadError extends Error {
    * @param problems at least one
    */
   constructor(what: string, problems: readonly ReloadProblem[], options?: ErrorOptions) {
-    super(`${what}: ${problems.map(describe).join('; ')}`, options)
+    super(`${what}: ${describeAll(problems).join('; ')}`, options)
     this.problems = problems
   }
 }
+
+/** So many routes are named where more have the same problem. */
+const mostNames = 5
 
 /** A problem in one line: file, place, route name, what is wrong. */
 export function describe(problem: ReloadProblem): string {
   const place = problem.index === null ? problem.file : `${problem.file}[${problem.index}]`
   return `${place}: ${problem.name === '' ? '' : `route "${problem.name}": `}${problem.error}`
+}
+
+/** The same of several problems, where routes of one file that have the same problem share a line. */
+export function describeAll(problems: readonly ReloadProblem[]): string[] {
+  const groups = new Map<string, ReloadProblem[]>()
+  for (const problem of problems) {
+    const key = problem.name === '' ? describe(problem) : `${problem.file}\n${problem.error}`
+    groups.set(key, [...(groups.get(key) ?? []), problem])
+  }
+  return [...groups.values()].map((group) => {
+    const [first] = group as [ReloadProblem]
+    if (group.length === 1) return describe(first)
+    const names = group.slice(0, mostNames).map(({ name }) => JSON.stringify(name)).join(', ')
+    const others = group.length > mostNames ? ` and ${group.length - mostNames} others` : ''
+    return `${first.file}: routes ${names}${others}: ${first.error}`
+  })
 }
 
 /** Each command by its type, with what it takes besides and what it answers. */

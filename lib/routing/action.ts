@@ -145,7 +145,10 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
   async load(): Promise<void> {
     const { file, kind, exportName } = this.reference
     if (kind === 'unknown') {
-      this.#fail(new Error(`Cannot run ${file}: an action is a module (${moduleEndings}) or a view (.html)`))
+      const reason = typeScriptModules.test(file)
+        ? `Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do`
+        : `an action is a module (${moduleEndings}) or a view (.html)`
+      this.#fail(new Error(`Cannot run ${file}: ${reason}`))
       return
     }
     try {

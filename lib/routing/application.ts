@@ -5,7 +5,7 @@
  * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is left
  * out and said. At a reload the old table is better: one thing wrong, and nothing changes.
  */
-import { ReloadError, describe, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
+import { ReloadError, describeAll, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../middleware/config-file.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../middleware/host.ts'
 import type { Chain } from '../middleware/compose.ts'
@@ -94,7 +94,7 @@ export class Application<SetupApp> {
         })
         const { routes, incomplete, notes } = inspection
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
-        return { ...totals, ...differences(replaced, routes), warnings: [...incomplete, ...notes].map(describe) }
+        return { ...totals, ...differences(replaced, routes), warnings: describeAll([...incomplete, ...notes]) }
       } catch (error) {
         if (error instanceof ReloadError) throw error
         throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })

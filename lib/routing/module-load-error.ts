@@ -117,7 +117,7 @@ async function syntaxPlace(cause: SyntaxError, files: readonly string[]): Promis
   for (const file of files) {
     if (cause.message.startsWith(`${file}: `)) return { file, line: undefined }
     if (!/\.[cm]?js$/.test(file)) continue
-    const line = syntaxErrorLine(await readText(file), cause.message)
+    const line = await syntaxErrorLine(await readText(file), cause.message)
     if (line !== undefined) return { file, line }
   }
   return undefined

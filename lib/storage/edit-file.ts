@@ -125,7 +125,12 @@ function writeWhole(path: string, text: string, before: BigIntStats | undefined,
  */
 function keepOwnerAndMode(descriptor: number, before: BigIntStats): void {
   const owner = process.geteuid?.() === 0 ? Number(before.uid) : -1
-  fchownSync(descriptor, owner, Number(before.gid))
+  try {
+    fchownSync(descriptor, owner, Number(before.gid))
+  } catch (error) {
+    const advice = 'run this as root, or as a user of that group'
+    throw new Error(`its group (${before.gid}) cannot be kept by this user: ${advice}`, { cause: error })
+  }
   fchmodSync(descriptor, Number(before.mode & 0o7777n))
 }
 

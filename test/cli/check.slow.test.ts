@@ -94,6 +94,36 @@ test('names a certificate that cannot be read and a public folder that is not th
   assert.equal((await runLauncher(t, [], { cwd })).status, 78)
 })
 
+test('compiles every view below the root, and leaves out what is not the application\'s', async (t) => {
+  const wrong = '\n@if\n'
+  const files = { 'parts/box.html': wrong, 'node_modules/a/a.html': wrong, '.old/a.html': wrong, 'public/a.html': wrong, '.cached/a.html': wrong }
+  const { status, stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(files, { 'paths.public': 'public' }) })
+  assert.equal(status, 78)
+  assert.match(stderr, /^problem: [^\n]*parts\/box\.html:2: [^\n]*\n$/)
+})
+
+test('names a log folder that cannot be written, and stays 0', async (t) => {
+  const cwd = applicationFolder({ 'logs': 'a file in its place' }, { 'paths.log': 'logs/deep' })
+  const { status, stdout } = await runLauncher(t, ['check'], { cwd })
+  assert.equal(status, 0)
+  assert.match(stdout, /^warning: paths\.log: this user cannot write .*\/logs: /m)
+})
+
+test('tells once of a module that many routes name', async (t) => {
+  const routes = ['a', 'b', 'c'].map((name) => record(name, { action: 'broken.mjs' }))
+  const files = { 'routes/r.json': routes, 'broken.mjs': 'export default () => {\n  await 1\n}' }
+  const { stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(files) })
+  assert.match(stderr, /^problem: r\.json: routes "a", "b", "c": Cannot load broken\.mjs: broken\.mjs:2: SyntaxError: [^\n]*\n$/)
+})
+
+test('says of TypeScript which Node runs it, where this one does not', async (t) => {
+  const cwd = applicationFolder({ 'routes/r.json': [record('t', { action: 'typed.ts' })], 'typed.ts': 'export default (): number => 1' })
+  const { status, stderr } = await runLauncher(t, ['check'], { cwd })
+  const runsNone = process.env['SVC_TEST_TARGET'] === 'dist' && !Reflect.get(process.features, 'typescript')
+  const problem = `problem: r.json[0]: route "t": Cannot run typed.ts: Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do\n`
+  assert.deepEqual([status, stderr], runsNone ? [78, problem] : [0, ''])
+})
+
 test('prints unknown keys and stays 0 for them alone', async (t) => {
   const cwd = applicationFolder({}, { log: { levle: 'info' } })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })

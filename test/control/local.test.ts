@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CommandHandlers, ReloadResult } from '../../lib/control/commands.ts'
-import { ReloadError, describe as describeProblem } from '../../lib/control/commands.ts'
+import { ReloadError, describe as describeProblem, describeAll } from '../../lib/control/commands.ts'
 import { createLocalControl } from '../../lib/control/local.ts'
 
 const result: ReloadResult = { totalDeleted: 0, totalLoaded: 1, added: [], removed: [], changed: [], warnings: [] }
@@ -81,5 +81,12 @@ describe('a ReloadError', () => {
     assert.equal(error.message, 'Cannot reload: a.json: it is empty; b.json[2]: route "b.c": no url; b.json[3]: no name')
     assert.deepEqual(error.problems, problems)
     assert.equal(describeProblem({ file: 'a', index: 0, name: 'n', error: 'e' }), 'a[0]: route "n": e')
+    const all = [...'bcdefgh'].map((name, index) => ({ file: 'a', index, name, error: 'the same' }))
+    const [one, whole] = [{ file: 'a', index: 9, name: 'x', error: 'another' }, { file: 'b', index: null, name: '', error: 'the same' }]
+    assert.deepEqual(describeAll([whole, ...all, one]), [
+      'b: the same',
+      'a: routes "b", "c", "d", "e", "f" and 2 others: the same',
+      'a[9]: route "x": another',
+    ])
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { fsyncSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import fs, { fsyncSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { editFile } from '../../lib/storage/edit-file.ts'
@@ -16,6 +17,23 @@ test('gives the old text, undefined where there is no file, and writes the new o
   editFile(file, append)
   assert.deepEqual(given, [undefined, '\ufeffä\0'])
   assert.equal(readFileSync(file, 'utf8'), '\ufeffä\0\ufeffä\0')
+})
+
+test('says what to do where this user may not keep the group, and changes nothing', (t) => {
+  const file = join(temporaryFolder(), 'a.txt')
+  writeFileSync(file, 'old')
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  t.mock.method(fs, 'fchownSync', () => {
+    throw Object.assign(new Error('EPERM: operation not permitted, fchown'), { code: 'EPERM' })
+  })
+  syncBuiltinESMExports()
+  const { gid } = statSync(file)
+  const message = `Cannot save ${file}: its group (${gid}) cannot be kept by this user: run this as root, or as a user of that group`
+  assert.throws(() => editFile(file, () => 'new'), { message })
+  assert.deepEqual([readFileSync(file, 'utf8'), readdirSync(join(file, '..'))], ['old', ['a.txt']])
 })
 
 test('an empty file is an empty text, and may become one', () => {
