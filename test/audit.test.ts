@@ -74,6 +74,12 @@ describe('docs/audit.md', () => {
       '`node:module`': names('node:module'),
       '`node:worker_threads`': names('node:worker_threads'),
       '`process.getBuiltinModule`': (tokens) => follows(tokens, '.', 'getBuiltinModule'),
+      '`destroySoon` of a socket, replaced': (tokens) => follows(tokens, 'destroySoon', '='),
+      "`emit('close')` of a response": (tokens) =>
+        tokens.some(({ text }, at) => text === 'emit' && tokens[at + 2]?.text === "'close'" && tokens[at - 2]?.text === 'response'),
+      '`assignSocket`, `detachSocket`': (tokens) => tokens.some(({ text }) => /^(?:assign|detach)Socket$/.test(text)),
+      '`upgrade` of a request, as an accessor': (tokens) => follows(tokens, 'get', 'upgrade'),
+      "`getCurrentBuffer` of a socket's `parser`": (tokens) => tokens.some(({ text }) => text === 'getCurrentBuffer'),
       '`process.binding`': (tokens) => tokens.some(({ text }) => /^(?:_linkedBinding|binding|dlopen)$/.test(text)),
     }
     const internal = [...new Set(sources.flatMap(({ tokens }) => tokens.filter(isInternal).map(({ text }) => text)))]
