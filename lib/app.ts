@@ -309,8 +309,15 @@ function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedCon
   return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
 }
 
-/** The lines of both logs. Those of one of several processes are counted where they are written. */
+/** The lines of both logs. Those of one of several processes are counted where they are written, or here where they are lost. */
 function lineCounts({ general, access }: Logs, part: ProcessPart | undefined): Record<'log' | 'accessLog', LineCounts> {
   const none = { written: 0, lost: 0 }
-  return part === undefined ? { log: general, accessLog: access ?? none } : { log: none, accessLog: none }
+  if (part === undefined) return { log: general, accessLog: access ?? none }
+  const lostOf = (log: LineCounts): LineCounts => ({
+    written: 0,
+    get lost() {
+      return log.lost
+    },
+  })
+  return { log: lostOf(general), accessLog: lostOf(access ?? none) }
 }

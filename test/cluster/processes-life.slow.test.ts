@@ -57,7 +57,7 @@ describe('the life of several processes', () => {
     assert.equal(await server.ended, 0)
   })
 
-  it('goes on while the primary stands still, and no line is lost then', async (t) => {
+  it('goes on while the primary stands still: lines wait, and what is too much is counted as lost', async (t) => {
     const server = await startSeveral(t, count)
     const [client] = [...(await server.clients()).values()] as [ProcessClient]
     const path = `/${'n'.repeat(1000)}`
@@ -65,6 +65,16 @@ describe('the life of several processes', () => {
     for (let asked = 0; asked < 1500; asked += 1) await client.ask(path) // 1.6 MB of lines; the pipe takes some 200 KB.
     server.child.kill('SIGCONT')
     await until(() => server.lines('access.log').filter((line) => line.includes(path)).length === 1500)
+
+    const long = `/${'l'.repeat(10_000)}`
+    server.child.kill('SIGSTOP')
+    for (let asked = 0; asked < 700; asked += 1) await client.ask(long) // 7 MB, where 4 MiB may wait.
+    server.child.kill('SIGCONT')
+    const lost = async (): Promise<number> => ((await client.json('/svc-status')) as Status).access_log.lost
+    const written = (): number => server.lines('access.log').filter((line) => line.includes(long)).length
+    await until(async () => written() > 350 && written() + (await lost()) === 700)
+    assert.ok((await lost()) > 100)
+    await until(() => server.stdout().includes('is written again. Lines lost: '))
     server.child.kill('SIGTERM')
     assert.equal(await server.ended, 0)
   })
