@@ -184,7 +184,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   async function loadAndListen(): Promise<Address> {
-    if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`)
+    if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, configuration ${loaded.file ?? 'without a file'}`)
     for (const warning of announces ? ownWarnings() : []) log('config').warn(warning)
     panel.open()
     await removeLeftUploads()

@@ -48,7 +48,9 @@ interface Typed {
   readonly token?: string
 }
 
+/** Where a post without `next` leads, and what the form carries where nothing was asked for: a person wants a page. */
 const afterLogin = '/svc-status'
+const monitorPage = '/svc-monitor'
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
@@ -60,7 +62,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   const setupToken = createSetupToken(port)
 
   function loginForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
-    const next = safeNext(typed.next, port, options.changes) ?? ''
+    const next = safeNext(typed.next, port, options.changes) ?? monitorPage
     const data = { title: 'Log in', signedIn: false, setupRequired: setupRequired(port.credentials()) }
     return page(ctx, port, 'login.html', { ...data, user: typed.user, next, message }, status)
   }

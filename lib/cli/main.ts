@@ -4,12 +4,13 @@
  * Surprise: the handlers for signals and for what nobody caught live here and not in the app, so that whoever embeds the
  * server keeps their own process.
  */
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
 import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
 import { processCount } from '../config/process-count.ts'
-import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
+import { ConfigError, findConfigFile, loadConfig, type FoundConfigFile, type LoadedConfig } from '../config/load.ts'
 import { ReloadError, type CommandType } from '../control/commands.ts'
 import { problemsOfNamedFiles } from '../named-files.ts'
 import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
@@ -66,7 +67,7 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     case 'passwd': {
       const { passwd } = await import('./passwd.ts')
-      process.exitCode = await passwd(configFile(options), () => load(options, takeSecret(process.env, 'app_key')))
+      process.exitCode = await passwd(configFile(options).file, () => load(options, takeSecret(process.env, 'app_key')))
       return
     }
     case 'start': {
@@ -82,13 +83,15 @@ export async function main(args: readonly string[]): Promise<void> {
  */
 function load(options: CommandOptions, given: GivenSecret | undefined): LoadedConfig {
   try {
-    return loadConfig(configFile(options), { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
+    const { file, namedBy } = configFile(options)
+    if (namedBy !== undefined && !existsSync(file)) throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
+    return loadConfig(file, { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
   } catch (error) {
     throw error instanceof ConfigError && error.rest !== undefined ? error.also(problemsOfNamedFiles(error.rest)) : error
   }
 }
 
-function configFile(options: CommandOptions): string {
+function configFile(options: CommandOptions): FoundConfigFile {
   const packageFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
   return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
@@ -109,28 +112,29 @@ async function start(options: CommandOptions): Promise<void> {
       const { runPrimary } = await import('./primary.ts')
       const status = await runPrimary({
         loaded,
-        configFile: configFile(options),
+        configFile: configFile(options).file,
         sharedPassword: password?.secret,
         count,
         listenFd: passed.fd,
         notifier,
-        notes: notesOf(given, password, passed),
+        notes: notesOf(options, given, password, passed),
         failed: exitStatus.failed,
       })
       process.exit(status)
     }
     app = createApp({
       loaded,
-      configFile: configFile(options),
+      configFile: configFile(options).file,
       ...(password !== undefined && { sharedPassword: password.secret }),
       ...(passed.fd !== undefined && { listenFd: passed.fd }),
       onStop: () => notifier.stopping(),
     })
     takeSignals(app, notifier)
     handleUncaught(app, exitStatus.failed)
-    for (const { module, level, message } of notesOf(given, password, passed)) app.logger(module)[level](message)
+    const started = app.start().then(({ url }) => notifier.ready(`listening on ${url}`)) // Its first line is the first.
+    for (const { module, level, message } of notesOf(options, given, password, passed)) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for what the start waits for.
-    await Promise.race([app.start().then(({ url }) => notifier.ready(`listening on ${url}`)), app.stopped])
+    await Promise.race([started, app.stopped])
     await app.stopped
     await notifier.told()
     process.exit(exitStatus.ok)
@@ -157,8 +161,16 @@ async function startWorker(number: number): Promise<void> {
 }
 
 /** What is to be said of what this process was given. */
-function notesOf(given: GivenSecret | undefined, password: GivenSecret | undefined, passed: PassedSocket): Note[] {
+function notesOf(
+  options: CommandOptions,
+  given: GivenSecret | undefined,
+  password: GivenSecret | undefined,
+  passed: PassedSocket,
+): Note[] {
   const notes: Note[] = []
+  if (configFile(options).isDemo) {
+    notes.push({ module: 'server', level: 'info', message: 'no svc.json here: running the demo application' })
+  }
   const secrets = [['app_key', given], ['the password of shared.url', password]] as const
   for (const [what, secret] of secrets) {
     if (secret !== undefined) notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })

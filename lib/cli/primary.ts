@@ -37,7 +37,7 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
     logs.module('error').fatal(`${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
     process.exit(options.failed)
   })
-  log.info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, ${count} workers`)
+  log.info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, ${count} workers, configuration ${loaded.file ?? 'without a file'}`)
   for (const { module, level, message } of options.notes) logs.module(module)[level](message)
   prepareWorkers(process.argv.slice(2))
   const primary = startPrimary({

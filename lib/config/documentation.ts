@@ -33,11 +33,12 @@ The first of these that is given or there:
 Relative paths in the file are relative to the folder of the file. \`--host\`, \`--port\` and \`--env\` stand above
 the file.
 
-\`app_key\` may also come from the credential of systemd, \`$CREDENTIALS_DIRECTORY/app_key\`, or from the environment variable
-\`SVC_APP_KEY\`, in this order; both stand above the file. So may the password of \`shared.url\`, from
-\`$CREDENTIALS_DIRECTORY/shared_password\` or \`SVC_SHARED_PASSWORD\`.
+\`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
+\`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of \`shared.url\`, from
+\`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
 
-A file that is named but not there is no error: the server starts with the defaults and logs a line that says so.
+A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status 78. The last of
+the four starts the demo application, which the log says. The first line of the log names the file.
 
 ## How it is written
 

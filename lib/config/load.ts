@@ -86,20 +86,32 @@ export function errorOfValues({ file, document }: LoadedConfig, problems: readon
   return new ConfigError(file ?? givenAsValue, inOrder(findings, document), { cause })
 }
 
+/** The configuration file, and why it is that one. */
+export interface FoundConfigFile {
+  /** The absolute path. */
+  readonly file: string
+  /** What names it, and so wants it to be there; undefined: nothing does. */
+  readonly namedBy: '--config' | '$SVC_CONFIG' | undefined
+  /** Whether it is the one of the server itself, since nothing names another one. */
+  readonly isDemo: boolean
+}
+
 /**
- * The absolute path of the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory
- * when it is there, else the one beside `package.json`. The file need not exist.
+ * Finds the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory when it is there, else
+ * the one beside `package.json`. The file need not exist.
  */
 export function findConfigFile(options: {
   config?: string | undefined
   env: NodeJS.ProcessEnv
   cwd: string
   packageFolder: string
-}): string {
-  const named = options.config ?? options.env['SVC_CONFIG']
-  if (named !== undefined && named !== '') return resolve(options.cwd, named)
-  const here = resolve(options.cwd, 'svc.json')
-  return existsSync(here) ? here : resolve(options.packageFolder, 'svc.json')
+}): FoundConfigFile {
+  const { config, env: { SVC_CONFIG: variable = '' }, cwd, packageFolder } = options
+  if (config !== undefined && config !== '') return { file: resolve(cwd, config), namedBy: '--config', isDemo: false }
+  if (variable !== '') return { file: resolve(cwd, variable), namedBy: '$SVC_CONFIG', isDemo: false }
+  const here = resolve(cwd, 'svc.json')
+  const isDemo = !existsSync(here)
+  return { file: isDemo ? resolve(packageFolder, 'svc.json') : here, namedBy: undefined, isDemo }
 }
 
 /**

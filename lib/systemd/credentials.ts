@@ -1,6 +1,6 @@
 /**
  * Secrets from outside of the configuration file: a credential of the service manager (`LoadCredential=app_key:...`,
- * systemd.exec(5)), or an environment variable such as `SVC_APP_KEY`. The credential stands above the variable, and both
+ * systemd.exec(5)), or an environment variable such as `SVC_APP_KEY`. The variable stands above the credential, and both
  * stand above the file. The first setup leaves an `app_key` of the file then as it is.
  *
  * Surprise: a secret that is named but empty or cannot be read is an error. Who meant to give a key must not get a random
@@ -28,10 +28,10 @@ const variables = { app_key: 'SVC_APP_KEY', shared_password: 'SVC_SHARED_PASSWOR
 export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof variables): GivenSecret | undefined {
   const { CREDENTIALS_DIRECTORY: folder = '', [variables[name]]: variable } = env
   delete env[variables[name]]
+  if (variable !== undefined) return checked(name, variable, `the environment variable ${variables[name]}`)
   const file = folder === '' ? undefined : join(folder, name)
   const credential = file === undefined ? undefined : readCredential(name, file)
-  if (credential !== undefined) return checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
-  return variable === undefined ? undefined : checked(name, variable, `the environment variable ${variables[name]}`)
+  return credential === undefined ? undefined : checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
 }
 
 function checked(name: string, secret: string, from: string): GivenSecret {

@@ -293,7 +293,7 @@ test('next leads to a path of this host that changes nothing, or counts for noth
     assert.deepEqual([login.status, login.headers.location], [302, '/svc-status'], JSON.stringify(next))
     assert.equal(login.headers['set-cookie']?.length, 1, JSON.stringify(next))
     const page = await server.ask(`/svc-login?next=${encodeURIComponent(next)}`)
-    assert.ok(page.text.includes('<input type="hidden" name="next" value="">'), JSON.stringify(next))
+    assert.ok(page.text.includes('<input type="hidden" name="next" value="/svc-monitor">'), JSON.stringify(next))
   }
   for (const [next, location] of harmless) {
     const login = await server.ask('/svc-login', form({ user, password, next }))

@@ -88,14 +88,30 @@ describe('which configuration counts', () => {
     assert.match(stdout, /^board\.home +GET +\/ /m)
   })
 
-  it('runs on the defaults, and says so, when the file that was named is not there', async (t) => {
+  it('ends with 78 when the file that was named is not there, whatever the word', async (t) => {
     const cwd = applicationFolder()
-    const server = launch(t, ['start', '--config=none.json', '--port=0'], { cwd })
-    await server.listening()
-    assert.match(server.stdout(), /\[WARN \] \[config\] .*none\.json is not there: the defaults are used\n/)
-    server.child.kill('SIGTERM')
-    assert.equal(await server.ended, 0)
-    assert.ok(!existsSync(join(cwd, 'none.json')))
+    const file = join(cwd, 'none.json')
+    for (const word of ['start', 'check', 'routes', 'passwd']) {
+      const byOption = await runLauncher(t, [word, '--config=none.json'], { cwd })
+      assert.equal(byOption.status, 78, word)
+      assert.ok(byOption.stderr.endsWith(`Cannot load ${file}: there is no such file, which --config names\n`), byOption.stderr)
+      const byVariable = await runLauncher(t, [word], { cwd, env: { SVC_CONFIG: 'none.json' } })
+      assert.deepEqual([byVariable.status, byVariable.stderr.includes('which $SVC_CONFIG names')], [78, true], word)
+    }
+    assert.ok(!existsSync(file))
+  })
+
+  it('names its configuration in the first line, and says that it runs the demo where nothing else is there', async (t) => {
+    const cwd = applicationFolder()
+    for (const [folder, isDemo] of [[cwd, false], [temporaryFolder(), true]] as const) {
+      const server = launch(t, ['start', '--port=0', '--env=dev'], { cwd: folder })
+      await server.listening()
+      const [first = ''] = server.stdout().split('\n')
+      assert.match(first, isDemo ? /, configuration \/.*svc\.json$/ : new RegExp(`, configuration ${cwd}/svc\\.json$`))
+      assert.equal(server.stdout().includes('[INFO ] [server] no svc.json here: running the demo application\n'), isDemo)
+      server.child.kill('SIGTERM')
+      assert.equal(await server.ended, 0)
+    }
   })
 
   it('lets host, port and environment of the command line stand above the file', async (t) => {

@@ -342,14 +342,14 @@ test('finds the file: --config, $SVC_CONFIG, the working directory, the package'
   for (const name of [cwd, empty]) mkdirSync(name)
   writeFileSync(join(cwd, 'svc.json'), '{}')
   const set = { SVC_CONFIG: 'from-env.json' }
-  const rows: [options: Parameters<typeof findConfigFile>[0], file: string][] = [
-    [{ config: 'a.json', env: set, cwd, packageFolder }, join(cwd, 'a.json')],
-    [{ config: '/etc/a.json', env: set, cwd, packageFolder }, '/etc/a.json'],
-    [{ env: set, cwd, packageFolder }, join(cwd, 'from-env.json')],
-    [{ env: { SVC_CONFIG: '/etc/b.json' }, cwd, packageFolder }, '/etc/b.json'],
+  const rows: [options: Parameters<typeof findConfigFile>[0], file: string, namedBy?: string | undefined, isDemo?: boolean][] = [
+    [{ config: 'a.json', env: set, cwd, packageFolder }, join(cwd, 'a.json'), '--config'],
+    [{ config: '/etc/a.json', env: set, cwd, packageFolder }, '/etc/a.json', '--config'],
+    [{ env: set, cwd, packageFolder }, join(cwd, 'from-env.json'), '$SVC_CONFIG'],
+    [{ env: { SVC_CONFIG: '/etc/b.json' }, cwd, packageFolder }, '/etc/b.json', '$SVC_CONFIG'],
     [{ env: { SVC_CONFIG: '' }, cwd, packageFolder }, join(cwd, 'svc.json')],
     [{ config: undefined, env: {}, cwd, packageFolder }, join(cwd, 'svc.json')],
-    [{ env: {}, cwd: empty, packageFolder }, join(packageFolder, 'svc.json')],
+    [{ env: {}, cwd: empty, packageFolder }, join(packageFolder, 'svc.json'), undefined, true],
   ]
-  for (const [options, file] of rows) assert.equal(findConfigFile(options), file)
+  for (const [options, file, namedBy, isDemo = false] of rows) assert.deepEqual(findConfigFile(options), { file, namedBy, isDemo })
 })

@@ -8,13 +8,13 @@ import { writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 describe('the application secret from outside of the configuration file', () => {
-  it('is the credential, else the variable, else none', () => {
+  it('is the variable, else the credential, else none', () => {
     const folder = temporaryFolder()
     const other = temporaryFolder()
     writeFiles(folder, { app_key: 'of the credential\n' })
     const rows: [env: Record<string, string>, key: string | undefined, from: RegExp][] = [
-      [{ CREDENTIALS_DIRECTORY: folder, SVC_APP_KEY: 'of the variable' }, 'of the credential', /^the credential .*app_key$/],
-      [{ CREDENTIALS_DIRECTORY: folder }, 'of the credential', /credential/],
+      [{ CREDENTIALS_DIRECTORY: folder, SVC_APP_KEY: 'of the variable' }, 'of the variable', /^the environment variable SVC_APP_KEY$/],
+      [{ CREDENTIALS_DIRECTORY: folder }, 'of the credential', /^the credential .*app_key$/],
       [{ CREDENTIALS_DIRECTORY: other, SVC_APP_KEY: 'of the variable' }, 'of the variable', /^the environment variable SVC_APP_KEY$/],
       [{ CREDENTIALS_DIRECTORY: '', SVC_APP_KEY: 'of the variable' }, 'of the variable', /variable/],
       [{ CREDENTIALS_DIRECTORY: other }, undefined, /^$/],
@@ -32,8 +32,10 @@ describe('the application secret from outside of the configuration file', () => 
     const folder = temporaryFolder()
     writeFiles(folder, { app_key: 'key', shared_password: 'password\n' })
     const env = { CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'other', SVC_APP_KEY: 'other' }
-    assert.equal(takeSecret(env, 'shared_password')?.secret, 'password')
+    assert.equal(takeSecret(env, 'shared_password')?.secret, 'other')
     assert.deepEqual(Object.keys(env), ['CREDENTIALS_DIRECTORY', 'SVC_APP_KEY'])
+    assert.equal(takeSecret(env, 'shared_password')?.secret, 'password')
+    assert.equal(takeSecret(env, 'app_key')?.secret, 'other')
     assert.equal(takeSecret(env, 'app_key')?.secret, 'key')
     const variable = { SVC_SHARED_PASSWORD: '' }
     assert.throws(() => takeSecret(variable, 'shared_password'), /^ConfigError: Cannot load shared_password: .*SVC_SHARED_PASSWORD is empty$/)
@@ -54,7 +56,7 @@ describe('the application secret from outside of the configuration file', () => 
     mkdirSync(join(folder, 'app_key'))
     writeFileSync(join(binary, 'app_key'), Buffer.of(0xff, 0xfe))
     const rows: [env: Record<string, string>, problem: RegExp][] = [
-      [{ CREDENTIALS_DIRECTORY: empty, SVC_APP_KEY: 'good' }, /^Cannot load app_key: the credential .*app_key is empty$/],
+      [{ CREDENTIALS_DIRECTORY: empty }, /^Cannot load app_key: the credential .*app_key is empty$/],
       [{ CREDENTIALS_DIRECTORY: line }, /is empty$/],
       [{ CREDENTIALS_DIRECTORY: folder }, /app_key cannot be read: EISDIR/],
       [{ CREDENTIALS_DIRECTORY: binary }, /cannot be read: .*not valid/],
