@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { Connection, requestText } from './support/connection.ts'
 import { request } from './support/request.ts'
@@ -48,6 +50,26 @@ describe('requests sent without waiting for answers', () => {
     }
     const answers = await client.answers(50)
     assert.deepEqual(answers.map(({ body }) => body), Array.from({ length: 50 }, (_, at) => String(at)))
+  })
+
+  it('get a long answer whole though the one behind it closes the connection, and more comes meanwhile', async (t) => {
+    const size = 3_000_000
+    const { port } = await serve(t, {}, { 'paths.public': 'public' }, { 'public/big.bin': 'b'.repeat(size) })
+    const socket = connect({ port, host: '127.0.0.1' })
+    let error: Error | undefined
+    socket.on('error', (thrown) => (error = thrown))
+    socket.write(requestText('GET /big.bin') + requestText('GET /nothing', ['Connection: close']) + requestText('GET /big.bin').repeat(50))
+    const more = setInterval(() => socket.writable && socket.write(requestText('GET /more')), 5)
+    t.after(() => clearInterval(more))
+    let received = 0
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.length
+      socket.pause() // A client that reads slowly: what it has not read when the connection is closed must not be lost.
+      setTimeout(() => socket.resume(), 20)
+    })
+    await once(socket, 'close')
+    assert.equal(error, undefined)
+    assert.ok(received > size && received < size + 2000, `${received} bytes of ${size} and an answer`)
   })
 
   it('are read on once they are served: what comes later is answered too, with its body', async (t) => {
