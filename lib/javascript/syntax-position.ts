@@ -14,7 +14,11 @@ const timeoutMs = 5000
 export function syntaxErrorLine(source: string, message: string): Promise<number | undefined> {
   const { spawn } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--input-type=module', '--check', '-'], { env: {}, timeout: timeoutMs })
+    const child = spawn(process.execPath, ['--input-type=module', '--check', '-'], {
+      env: {},
+      stdio: ['pipe', 'ignore', 'pipe'],
+      signal: AbortSignal.timeout(timeoutMs), // `timeout` would keep the process for as long where none can be started.
+    })
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
     child.stdin.on('error', () => {}).end(source) // It may end before it has read all.
