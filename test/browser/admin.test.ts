@@ -101,7 +101,7 @@ describe('the panel', { concurrency: 3 }, () => {
     await signIn(page, 'wrong')
     assert.equal(await page.text('[role=alert]'), 'Invalid credentials')
     await signIn(page, password)
-    assert.equal(await page.evaluate(path), '/svc-status')
+    assert.equal(await page.evaluate(path), '/svc-monitor')
     await page.open(`${server.url}/svc-routes/list`)
     await page.follow('nav a[href="/svc-logout"]')
     assert.equal(await page.evaluate(path), '/svc-login')
