@@ -20,7 +20,7 @@ export interface RedisOptions {
   readonly name: string
   /** Made on each connection before its first command; none unless given. */
   readonly claim?: Claim | undefined
-  /** For a connection and its greeting, and for commands that wait for the first one; from 1, 2000 unless given. */
+  /** For a connection and its greeting, and for commands that wait for the first one, counted in beats; from 1, 2000 unless given. */
   readonly connectTimeoutMs?: number
   /** How long the server may be silent while a reply is awaited; from 4, 5000 unless given. Then the connection ends. */
   readonly commandTimeoutMs?: number

@@ -77,25 +77,23 @@ export class Connection implements Beating {
   readonly #socket: Socket
   readonly #parser = new ReplyParser((reply) => this.#take(reply))
   readonly #batch = new CommandBatch()
-  readonly #connectTimer: NodeJS.Timeout
   /** Those who wait, from `#first` on, in the order of their commands; the last `#unsent` of these are in the batch. */
   #waiting: Waiter[] = []
   #first = 0
   #unsent = 0
   /** Beats since something was heard, or since a reply is awaited. */
   #silentBeats = 0
+  /** Beats until the greeting was answered; undefined once it was. */
+  #greetingBeats: number | undefined = 0
   #isOver = false
   #isEnding = false
   /** Scripts that were sent on it, so that the server has them. */
   readonly scripts = new Set<string>()
 
   constructor(options: ConnectionOptions) {
-    const { target, connectTimeoutMs } = options
     this.#options = options
-    this.#connectTimer = setTimeout(() => {
-      this.destroy(new Error(`it did not answer within ${connectTimeoutMs} ms`))
-    }, connectTimeoutMs)
-    this.#socket = openSocket(target, () => this.#greet())
+    options.heartbeat.add(this)
+    this.#socket = openSocket(options.target, () => this.#greet())
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
     this.#socket.on('error', (error) => this.destroy(error))
     this.#socket.on('close', () => this.destroy(new Error('it closed the connection')))
@@ -129,7 +127,6 @@ export class Connection implements Beating {
     if (this.#isOver) return
     this.#isOver = true
     const { heartbeat, onEnd } = this.#options
-    clearTimeout(this.#connectTimer)
     heartbeat.remove(this)
     this.#socket.destroy()
     this.#rejectAll(problem)
@@ -138,10 +135,14 @@ export class Connection implements Beating {
 
   /** For the heartbeat. */
   beat(): void {
-    const { commandTimeoutMs } = this.#options
+    const { commandTimeoutMs, connectTimeoutMs } = this.#options
     const beatMs = beatMsFor(commandTimeoutMs)
     this.#silentBeats += 1
-    if (this.#pending > 0) {
+    if (this.#greetingBeats !== undefined) {
+      this.#greetingBeats += 1
+      if (this.#greetingBeats * beatMs <= connectTimeoutMs) return
+      this.destroy(new Error(`it did not answer within ${connectTimeoutMs} ms`))
+    } else if (this.#pending > 0) {
       if (this.#silentBeats * beatMs <= commandTimeoutMs) return
       this.destroy(new Error(`it did not answer within ${commandTimeoutMs} ms`))
     } else if (this.#silentBeats * beatMs >= idleMs) this.#ask(['PING'], () => {})
@@ -194,8 +195,7 @@ export class Connection implements Beating {
   }
 
   #ready(): void {
-    clearTimeout(this.#connectTimer)
-    this.#options.heartbeat.add(this)
+    this.#greetingBeats = undefined
     this.#options.onReady()
   }
 

@@ -3,7 +3,8 @@
  * that many processes do not come back in the same moment.
  */
 import { performance } from 'node:perf_hooks'
-import { Connection, type ConnectionOptions } from './connection.ts'
+import type { Beating } from '../heartbeat.ts'
+import { beatMsFor, Connection, type ConnectionOptions } from './connection.ts'
 import { RedisAwayError, RedisForeignError } from './errors.ts'
 import { describe } from './socket.ts'
 
@@ -26,13 +27,14 @@ const maxPauseMs = 1000
 /** A connection that ends sooner counts as a failure like those before it. */
 const steadyMs = 1000
 
-export class Link {
+export class Link implements Beating {
   readonly #options: LinkOptions
-  readonly #firstTimer: NodeJS.Timeout
   #pauseTimer: NodeJS.Timeout | undefined = undefined
   /** The one that is open or being opened. */
   #current: Connection | undefined = undefined
   #state: RedisState = 'connecting'
+  /** Beats before the first connection. */
+  #beats = 0
   #problem: Error | undefined = undefined
   /** Since the last steady connection. */
   #failures = 0
@@ -42,13 +44,18 @@ export class Link {
 
   /** Begins to connect at once. */
   constructor(options: LinkOptions) {
-    const { connectTimeoutMs } = options
     this.#options = options
-    this.#firstTimer = setTimeout(() => {
-      this.#problem ??= new Error(`it did not answer within ${connectTimeoutMs} ms`)
-      this.#become('away')
-    }, connectTimeoutMs)
+    options.heartbeat.add(this)
     this.#open()
+  }
+
+  /** For the heartbeat, until there is a first connection or none has come in time. */
+  beat(): void {
+    const { connectTimeoutMs, commandTimeoutMs } = this.#options
+    this.#beats += 1
+    if (this.#beats * beatMsFor(commandTimeoutMs) <= connectTimeoutMs) return
+    this.#problem ??= new Error(`it did not answer within ${connectTimeoutMs} ms`)
+    this.#become('away')
   }
 
   get state(): RedisState {
@@ -80,7 +87,6 @@ export class Link {
 
   #close(): Promise<void> {
     const { connection } = this
-    clearTimeout(this.#firstTimer)
     clearTimeout(this.#pauseTimer)
     this.#become('closed')
     return new Promise((resolve) => {
@@ -100,7 +106,6 @@ export class Link {
   }
 
   #ready(): void {
-    clearTimeout(this.#firstTimer)
     this.#readyAt = performance.now()
     this.#problem = undefined
     this.#become('ready')
@@ -115,11 +120,11 @@ export class Link {
     this.#failures += 1
     this.#pauseTimer = setTimeout(() => this.#open(), this.#options.random() * longestMs)
     const isHopeless = this.#state === 'connecting' && problem instanceof RedisForeignError
-    if (isHopeless) clearTimeout(this.#firstTimer)
     if (isHopeless || this.#state === 'ready') this.#become('away')
   }
 
   #become(state: RedisState): void {
+    this.#options.heartbeat.remove(this)
     this.#state = state
     this.#options.onState(state)
   }

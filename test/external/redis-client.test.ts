@@ -103,6 +103,14 @@ describe('commands', () => {
     assert.equal(await redis.command('PING'), 'PONG')
   })
 
+  it('have their first connection though this process stood still while it was made', async (t) => {
+    const server = await startRedis(t)
+    const redis = openRedis(t, server.url, { connectTimeoutMs: 200, commandTimeoutMs: 200 })
+    await new Promise(setImmediate)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600) // The answer comes meanwhile, and lies unread.
+    await redis.ready
+  })
+
   it('that were sent when the server dies have an unknown outcome, later ones fail at once, and none is sent again', async (t) => {
     const server = await startRedis(t, { args: ['--appendonly', 'yes', '--appendfsync', 'always'] })
     const redis = openRedis(t, server.url)
