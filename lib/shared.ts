@@ -137,7 +137,9 @@ class Shared implements SharedEngine {
       await redis.ready
     } catch (error) {
       const { cause } = error as Error // It rejects with RedisAwayError alone; that is logged with the change of the state.
-      if (cause instanceof RedisForeignError) throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
+      if (!(cause instanceof RedisForeignError)) return
+      await redis.close() // Or it would take the name once the others' data are gone.
+      throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
     }
   }
 

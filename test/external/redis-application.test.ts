@@ -114,15 +114,16 @@ describe('servers with one shared engine', () => {
     }
   })
 
-  it('take the password from the credential, else from the variable, and show it nowhere', async (t) => {
+  it('take the password from the variable, else from the credential, and show it nowhere', async (t) => {
     const server = await startRedis(t, { args: ['--requirepass', 'in redis: 100%'] })
     const url = server.url.replace('redis+unix://', 'redis+unix://:wrong@')
     const cwd = applicationFolder(files, { 'shared.url': url })
     const credentials = temporaryFolder()
     writeFiles(credentials, { shared_password: 'in redis: 100%\n' })
     const rows: readonly (readonly [env: Record<string, string>, from: RegExp, answer: string])[] = [
-      [{ CREDENTIALS_DIRECTORY: credentials, SVC_SHARED_PASSWORD: 'wrong' }, /comes from the credential .*shared_password/, 'in'],
-      [{ SVC_SHARED_PASSWORD: 'in redis: 100%' }, /comes from the environment variable SVC_SHARED_PASSWORD/, 'in'],
+      [{ CREDENTIALS_DIRECTORY: credentials }, /comes from the credential .*shared_password/, 'in'],
+      [{ CREDENTIALS_DIRECTORY: credentials, SVC_SHARED_PASSWORD: 'in redis: 100%' }, /comes from the environment variable SVC_SHARED_PASSWORD/, 'in'],
+      [{ CREDENTIALS_DIRECTORY: credentials, SVC_SHARED_PASSWORD: 'wrong' }, /is away: WRONGPASS/, ''],
       [{}, /is away: WRONGPASS/, ''],
     ]
     for (const [env, line, text] of rows) {
