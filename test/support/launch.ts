@@ -7,6 +7,8 @@ import { until } from './until.ts'
 /** The checkout. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 
+const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
+
 /** How a process ended: its exit status, or the signal that ended it. */
 export type Ending = number | NodeJS.Signals
 
@@ -75,7 +77,11 @@ export async function runLauncher(
 
 /** Options of Node: `lib/` where Node does not run TypeScript needs tsx, `dist/` where it does needs that to be turned off. */
 export function optionsOfTarget(): string[] {
-  const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
-  if (process.env['SVC_TEST_TARGET'] === 'dist') return runsTypeScript ? ['--no-experimental-strip-types'] : []
+  if (process.env['SVC_TEST_TARGET'] !== 'dist') return optionsOfSources()
+  return runsTypeScript ? ['--no-experimental-strip-types'] : []
+}
+
+/** Options of Node by which the launcher runs `lib/`. */
+export function optionsOfSources(): string[] {
   return runsTypeScript ? [] : ['--import', import.meta.resolve('tsx')]
 }

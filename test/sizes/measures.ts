@@ -1,0 +1,59 @@
+/**
+ * What there is to read: the sizes of `lib/` that have a budget. `npm run sizes` prints them, and a test holds them.
+ */
+import { join } from 'node:path'
+import { commentLines, exportedNames, functionsOf, readSources, type Source } from './scan.ts'
+
+/** A size. */
+export interface Measure {
+  readonly what: string
+  readonly value: number
+  /** What it must not pass, with five percent of room; absent: it is held by its own test, or only told. */
+  readonly limit?: number
+  /** What it is to become. */
+  readonly budget?: number
+}
+
+/** Files of `lib/` that stand in no room and belong to several processes and machines. */
+const besideTheRooms = ['shared.ts', 'app-control.ts', 'process-part.ts']
+const distribution = /^(?:cluster|nodes|redis|control|group)\//
+
+/**
+ * Measures the sources of a checkout.
+ * @param loaded the files that a plain start has loaded, relative to `lib/`; undefined: it was not looked at
+ */
+export function measure(checkout: string, loaded?: readonly string[]): Measure[] {
+  const sources = readSources(join(checkout, 'lib'))
+  const functions = sources.flatMap(functionsOf)
+  const all = linesOf(sources)
+  const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
+  const measures: Measure[] = [
+    { what: 'files', value: sources.length, limit: 358, budget: 270 },
+    { what: 'lines', value: all, limit: 35_810, budget: 27_000 },
+    { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1167, budget: 850 },
+    { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 20, budget: 2 },
+    { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 145, budget: 100 },
+    {
+      what: 'lines for several processes and machines',
+      value: linesOf(sources.filter(({ path }) => distribution.test(path) || besideTheRooms.includes(path))),
+      limit: 7911,
+      budget: 4500,
+    },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 2058, budget: 1300 },
+  ]
+  if (loaded === undefined) return measures
+  return [
+    ...measures,
+    { what: 'files that a plain start loads', value: plain.length, limit: 310, budget: 220 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 31_491, budget: 22_000 },
+  ]
+}
+
+function linesOf(sources: readonly Source[]): number {
+  return sumOf(sources, ({ lines }) => lines.length)
+}
+
+function sumOf(sources: readonly Source[], value: (source: Source) => number): number {
+  return sources.reduce((sum, source) => sum + value(source), 0)
+}
