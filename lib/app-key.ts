@@ -12,7 +12,8 @@ const published = 'app_key is the published default: anyone can sign tokens; set
 const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; take it out of svc.json'
 
 const shortestKey = 32
-const short = `app_key has fewer than ${shortestKey} characters: who has a token can try out keys; set a longer one in svc.json`
+const short = `app_key has fewer than ${shortestKey} characters: who has a token can try out keys; `
+  + 'set a longer one in svc.json'
 
 /** The key in use, and warnings where keys do not do what production needs. */
 export interface AppKey {

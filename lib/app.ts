@@ -34,7 +34,7 @@ import { createServing } from './serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
 import { openShared } from './shared.ts'
 import { createStop } from './stop.ts'
-import { serverName } from './version.ts'
+import { startLine } from './version.ts'
 import { viewFeature } from './views/feature.ts'
 
 /** What an app is made from. Without `loaded`, `config` counts. */
@@ -51,7 +51,9 @@ export interface AppOptions {
   readonly configFile?: string
   /** A configuration that was read from a file. */
   readonly loaded?: LoadedConfig
-  /** The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`. */
+  /**
+   * The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`.
+   */
   readonly listenFd?: number
   /** Where that is in the file system; looked up unless given, which works in the process that was given it. */
   readonly listenPath?: string
@@ -85,7 +87,9 @@ export interface App extends SetupApp {
   warnings(): readonly string[]
   /** Writes out what the logs hold for the end of this turn of the event loop. */
   flushLogs(): void
-  /** Writes the logs out and closes them, at once: the last thing to do. `stop` leaves them open, for what follows it. */
+  /**
+   * Writes the logs out and closes them, at once: the last thing to do. `stop` leaves them open, for what follows it.
+   */
   closeLogs(): void
 }
 
@@ -98,7 +102,9 @@ export function createApp(options: AppOptions = {}): App {
   const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
-  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
+  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) =>
+    log('response').error(message, error),
+  )
   const { part } = options
   const announces = part === undefined || part.number === 1
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
@@ -120,7 +126,12 @@ export function createApp(options: AppOptions = {}): App {
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
-    { bodyLimitBytes: config['server.body_limit_kb'] * 1024, temporaryFolder, clientAddress, makeRequestId: createRequestIds() },
+    {
+      bodyLimitBytes: config['server.body_limit_kb'] * 1024,
+      temporaryFolder,
+      clientAddress,
+      makeRequestId: createRequestIds(),
+    },
   )
   const { requests, listener, queueWaits, restQueueWaits } = createServing(config, {
     registry,
@@ -184,7 +195,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   async function loadAndListen(): Promise<Address> {
-    if (part === undefined) log('server').info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, configuration ${loaded.file ?? 'without a file'}`)
+    if (part === undefined) log('server').info(startLine(loaded))
     for (const warning of announces ? ownWarnings() : []) log('config').warn(warning)
     panel.open()
     await removeLeftUploads()
@@ -208,7 +219,9 @@ export function createApp(options: AppOptions = {}): App {
     const { 'server.host': host, 'server.port': port } = config
     if (options.listenFd === undefined) return listener.listen(host, port)
     if (announces) {
-      log('server').info(`the service manager passed a socket: server.host ${host} and server.port ${port} are not used`)
+      log('server').info(
+        `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
+      )
     }
     return listener.listenOn(options.listenFd, options.listenPath)
   }
@@ -246,7 +259,9 @@ export function createApp(options: AppOptions = {}): App {
   async function removeLeftUploads(): Promise<void> {
     try {
       const removed = await sweepUploads(temporaryFolder)
-      if (removed > 0) log('server').info(`removed the uploads that ${removed} cut requests had left in ${temporaryFolder}`)
+      if (removed > 0) {
+        log('server').info(`removed the uploads that ${removed} cut requests had left in ${temporaryFolder}`)
+      }
     } catch (error) {
       log('server').warn(`Cannot remove the uploads that are left in ${temporaryFolder}: ${(error as Error).message}`)
     }
@@ -277,7 +292,12 @@ export function createApp(options: AppOptions = {}): App {
     summary: async () => panel.summary(),
   }) : undefined
   const control = createAppControl({
-    handlers: { ...commands.handlers, ...panel.handlers, 'logs.reopen': () => logs.reopen(), stop: () => void stop.begin() },
+    handlers: {
+      ...commands.handlers,
+      ...panel.handlers,
+      'logs.reopen': () => logs.reopen(),
+      stop: () => void stop.begin(),
+    },
     followers: { ...commands.followers, ...panel.followers },
     adminState: panel.adminState,
     takeAdminState: panel.takeAdminState,
@@ -309,7 +329,10 @@ function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedCon
   return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
 }
 
-/** The lines of both logs. Those of one of several processes are counted where they are written, or here where they are lost. */
+/**
+ * The lines of both logs. Those of one of several processes are counted where they are written, or here where they are
+ * lost.
+ */
 function lineCounts({ general, access }: Logs, part: ProcessPart | undefined): Record<'log' | 'accessLog', LineCounts> {
   const none = { written: 0, lost: 0 }
   if (part === undefined) return { log: general, accessLog: access ?? none }

@@ -47,7 +47,10 @@ export interface ProcessPlace {
 export interface SetupApp {
   /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
   readonly config: GroupedConfig
-  /** Which of the processes of this server it is, from 1, and how many there are: what is to be done once is for the first. */
+  /**
+   * Which of the processes of this server it is, from 1, and how many there are: what is to be done once is for the
+   * first.
+   */
   readonly process: ProcessPlace
   /** The log of a module; a name of the application's own always passes the trace filter. */
   logger(module: string): ModuleLogger
@@ -115,7 +118,11 @@ export function buildApplication(
     root,
     modules,
     reports: {
-      late: (ctx, error) => log('error').error(withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx), error),
+      late: (ctx, error) =>
+        log('error').error(
+          withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx),
+          error,
+        ),
       unawaited: (ctx, message) => unawaited.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
     // Functions may be exported that take something else: whether they take these shows when they run.
@@ -145,7 +152,13 @@ export function buildApplication(
     folder: middlewareFolder,
     modules,
     builtIn,
-    app: { config: withGroups(config), process: { number, count }, logger: log, channel: events.channel, queue: events.queue },
+    app: {
+      config: withGroups(config),
+      process: { number, count },
+      logger: log,
+      channel: events.channel,
+      queue: events.queue,
+    },
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })
@@ -160,6 +173,13 @@ export function buildApplication(
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
     kept,
   })
-  const runTimeRoutes = new RunTimeRoutes({ root, routesFolder, registry, builder, middleware: () => middleware.current, kept })
+  const runTimeRoutes = new RunTimeRoutes({
+    root,
+    routesFolder,
+    registry,
+    builder,
+    middleware: () => middleware.current,
+    kept,
+  })
   return { registry, views, application, runTimeRoutes, sessions, webSockets, events, features }
 }

@@ -20,13 +20,15 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
   const { 'server.tls.cert': cert, 'server.tls.key': key } = loaded.config
   if (cert === '' && key === '') return undefined
   if (cert === '' || key === '') {
-    const [set, empty] = cert === '' ? (['server.tls.key', 'server.tls.cert'] as const) : (['server.tls.cert', 'server.tls.key'] as const)
+    const [set, empty] =
+      cert === '' ? (['server.tls.key', 'server.tls.cert'] as const) : (['server.tls.cert', 'server.tls.key'] as const)
     const text = `${set} is ${JSON.stringify(cert || key)} and ${empty} is empty: set both, or none of them`
     throw errorOfValues(loaded, [{ key: set, text }])
   }
   const certificates = { cert: read('server.tls.cert', cert), key: read('server.tls.key', key) }
   try {
-    process.getBuiltinModule('node:tls').createSecureContext(certificates) // Loaded where it is used: most run behind a proxy.
+    // Loaded where it is used: most run behind a proxy.
+    process.getBuiltinModule('node:tls').createSecureContext(certificates)
     return certificates
   } catch (error) {
     const pair = `server.tls.cert ${JSON.stringify(cert)} cannot be used with server.tls.key ${JSON.stringify(key)}`

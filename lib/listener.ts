@@ -59,8 +59,8 @@ export interface Listener {
   /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
   stopAccepting(): Promise<void>
   /**
-   * Closes the connections on which no request is being served and none was at the last call, whatever has come on them so
-   * far. The first call closes none.
+   * Closes the connections on which no request is being served and none was at the last call, whatever has come on them
+   * so far. The first call closes none.
    */
   closeIdle(): void
   /** Open connections, and those refused since the start. */
@@ -73,15 +73,16 @@ export interface Listener {
 const checkEveryMs = 500
 
 /**
- * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a turn of
- * the event loop, and whoever finds no place tries again a second later.
+ * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a
+ * turn of the event loop, and whoever finds no place tries again a second later.
  */
 const backlog = 65_535
 
 /** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
   const server = makeServer(options)
-  server.maxHeadersCount = 0 // The section's size bounds them. Of more than a thousand Node 20 would leave out the last without a word.
+  // The section's size bounds them. Of more than a thousand Node 20 would leave out the last without a word.
+  server.maxHeadersCount = 0
   server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
   server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
   server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
@@ -116,7 +117,8 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     get listening() {
       return server.listening
     },
-    listen: (host, port) => listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
+    listen: (host, port) =>
+      listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
     listenOn: async (fd, path) => {
       try {
         return await listen({ fd }, path)
@@ -152,8 +154,10 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
     requestTimeout: options.requestTimeoutMs,
     connectionsCheckingInterval: checkEveryMs,
     keepAliveTimeout: options.keepAliveTimeoutMs,
-    requireHostHeader: false, // Node would answer itself, without a reason and without an access line; see `host-guard.ts`.
-    keepAliveTimeoutBuffer: checkEveryMs, // Later versions wait this much longer than they promise; a second by default.
+    // Node would answer itself, without a reason and without an access line; see `host-guard.ts`.
+    requireHostHeader: false,
+    // Later versions wait this much longer than they promise; a second by default.
+    keepAliveTimeoutBuffer: checkEveryMs,
   }
   const { certificates, headerTimeoutMs: handshakeTimeout } = options
   if (certificates === undefined) return createServer(limits)
@@ -163,7 +167,9 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
 /** The open sockets. With TLS the one below while the handshake is pending, then the one above in its place. */
 function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
-  /** With TLS: the sockets below, by their peer. A Unix socket has none, so those end by the time-out of the handshake. */
+  /**
+   * With TLS: the sockets below, by their peer. A Unix socket has none, so those end by the time-out of the handshake.
+   */
   const below = new Map<string, Socket>()
   // One function for all of them: a closure each would be a part of what an idle connection takes.
   function forget(this: Socket): void {

@@ -1,5 +1,6 @@
 /**
- * What a client is told for whom there is no place: 503 with `Retry-After`. The log has one line a second of it at most.
+ * What a client is told for whom there is no place: 503 with `Retry-After`. The log has one line a second of it at
+ * most.
  */
 import type { Context } from './http/context.ts'
 import { HttpError } from './http/errors.ts'

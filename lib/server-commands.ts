@@ -1,6 +1,6 @@
 /**
- * What carries out the commands that change what a server serves, and what takes them up where another process has carried
- * them out. Those of the admin panel are its own.
+ * What carries out the commands that change what a server serves, and what takes them up where another process has
+ * carried them out. Those of the admin panel are its own.
  *
  * Surprise: what takes a command up logs nothing: the process that carried it out has said it for all.
  */

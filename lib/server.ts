@@ -92,7 +92,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
       refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
       late: (ctx, error) => {
-        if (!isAbortError(error)) errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
+        if (!isAbortError(error)) {
+          errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
+        }
       },
       label,
       log: parts.log('worker_otros'),
@@ -229,7 +231,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       respond(ctx, errorReply(ctx, error, parts.reveal), draining)
     } catch (second) {
-      responseLog.error(withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx), second)
+      responseLog.error(
+        withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
+        second,
+      )
       response.destroy()
     }
     release(ctx)

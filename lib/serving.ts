@@ -1,5 +1,6 @@
 /**
- * The requests and the socket of one server, with the limits that its configuration sets: `server.ts` and `listener.ts`.
+ * The requests and the socket of one server, with the limits that its configuration sets: `server.ts` and
+ * `listener.ts`.
  */
 import type { Certificates } from './certificates.ts'
 import type { Config } from './config/table.ts'
@@ -13,7 +14,8 @@ import { createRequestServer, type RequestServer, type ServerParts } from './ser
 
 /**
  * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds: longer makes
- * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the queue.
+ * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the
+ * queue.
  */
 const longTurnMs = 100
 

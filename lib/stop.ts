@@ -5,8 +5,8 @@
  *
  * Surprise: a connection that is idle when the stop begins is kept for a moment. Its client may just be sending, and a
  * connection cut under a request is a failed request; one that is answered with `Connection: close` is not. After that
- * moment only what is being served counts: a header section that has come in part waits no longer. So is it with one that
- * becomes idle later, since its answer had begun before the stop and could not say that it is the last.
+ * moment only what is being served counts: a header section that has come in part waits no longer. So is it with one
+ * that becomes idle later, since its answer had begun before the stop and could not say that it is the last.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -5,11 +5,11 @@
  * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
  *    server.
  * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
- * 4. A browser that does not say where a GET comes from, as over plain HTTP when another site asks it not to, is asked to
- *    press a button before something changes.
+ * 4. A browser that does not say where a GET comes from, as over plain HTTP when another site asks it not to, is asked
+ *    to press a button before something changes.
  *
- * Surprise: what is no browser and does not say where it comes from passes: curl. `Origin: null` counts as elsewhere, since
- * no token decides here.
+ * Surprise: what is no browser and does not say where it comes from passes: curl. `Origin: null` counts as elsewhere,
+ * since no token decides here.
  */
 import { isBoundToLoopback } from '../config/together.ts'
 import type { Context } from '../http/context.ts'

@@ -27,6 +27,11 @@ export async function readObject(ctx: Context): Promise<{ value: Record<string, 
 }
 
 /** Replies with `{ok: false, error}` and what else there is to say. */
-export function refuse(ctx: Context, status: number, error: string, more: Readonly<Record<string, unknown>> = {}): Reply {
+export function refuse(
+  ctx: Context,
+  status: number,
+  error: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Reply {
   return ctx.json({ ok: false, error, ...more }, status)
 }

@@ -18,7 +18,8 @@ export function createOperations(port: AdminPort) {
     ping: (ctx: Context): Reply => ctx.json({ status: 'ok', server: serverName }),
 
     async slow(ctx: Context): Promise<Reply> {
-      await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {}) // Who left gets no answer, and holds nothing.
+      // Who left gets no answer, and holds nothing.
+      await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {})
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
 
@@ -61,7 +62,9 @@ export function createOperations(port: AdminPort) {
     async benchStop(ctx: Context): Promise<Reply> {
       log.info(`bench window read by ${ctx.ip}`)
       const metrics = await port.status()
-      metricsLog.info(`the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`)
+      metricsLog.info(
+        `the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`,
+      )
       return ctx.json({ bench: 'stop', metrics })
     },
   }

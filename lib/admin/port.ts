@@ -50,9 +50,14 @@ export interface AdminPort {
   traceState(): Readonly<Record<string, boolean>>
   /** All routes in the order of registration. */
   routes(): readonly ListedRoute[]
-  /** Which route would answer, or the methods that the path takes (none: no pattern matches). Throws HttpError 400 as a request would. */
+  /**
+   * Which route would answer, or the methods that the path takes (none: no pattern matches). Throws HttpError 400 as a
+   * request would.
+   */
   match(method: string, path: string): DryMatch | readonly string[]
-  /** Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away. */
+  /**
+   * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
+   */
   readiness(): 'ready' | 'not ready' | 'stopping'
   /** Renders the panel's own pages; files are relative to `lib/admin/pages`. */
   readonly pages: Views

@@ -53,7 +53,9 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { name } = body.value
-      if (typeof name !== 'string' || name === '') return refuse(ctx, 400, 'name is missing: it must be the name of a route')
+      if (typeof name !== 'string' || name === '') {
+        return refuse(ctx, 400, 'name is missing: it must be the name of a route')
+      }
       if (name.startsWith('svc.')) return refuse(ctx, 400, `"${name}" is a system route: it cannot be removed`)
       const before = routes().find(({ record }) => record.name === name)
       const was = before === undefined ? 'it stood in admin.json alone' : `it was ${JSON.stringify(before.record)}`
@@ -101,7 +103,9 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       }
       if ('record' in found) return ctx.json({ ok: true, matched: true, route: found.record, params: found.params })
       const allow = [...found]
-      if (allow.length === 0) return ctx.json({ ok: true, matched: false, status: 404, reason: 'no pattern matches the path' })
+      if (allow.length === 0) {
+        return ctx.json({ ok: true, matched: false, status: 404, reason: 'no pattern matches the path' })
+      }
       return ctx.json({
         ok: true,
         matched: false,

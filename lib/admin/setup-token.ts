@@ -1,9 +1,10 @@
 /**
  * The one-time token of the first setup: who can read the server's log may set it up, from anywhere.
  *
- * A loopback address alone proves little: behind a proxy everybody has one, and a proxy need not send a forwarding field;
- * so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token the request
- * must also name a loopback host, and a server that a service manager has started asks always (`systemd/managed.ts`).
+ * A loopback address alone proves little: behind a proxy everybody has one, and a proxy need not send a forwarding
+ * field; so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token the
+ * request must also name a loopback host, and a server that a service manager has started asks always
+ * (`systemd/managed.ts`).
  */
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../http/context.ts'
@@ -18,7 +19,9 @@ export interface SetupToken {
   requiredFor(ctx: Context): boolean
   /** Whether a text is the token. In constant time. */
   matches(text: string): boolean
-  /** To be called at the start: writes the token to the log, once, when the panel is there, protected and not set up. */
+  /**
+   * To be called at the start: writes the token to the log, once, when the panel is there, protected and not set up.
+   */
   announce(): void
 }
 

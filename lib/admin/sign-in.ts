@@ -20,7 +20,10 @@ import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
 /** What signing in needs of the panel's port. */
-export type SignInPort = Pick<AdminPort, 'config' | 'control' | 'credentials' | 'match' | 'pages' | 'setupToken' | 'log'>
+export type SignInPort = Pick<
+  AdminPort,
+  'config' | 'control' | 'credentials' | 'match' | 'pages' | 'setupToken' | 'log'
+>
 
 /** Besides the port; `now` and `wait` for tests. */
 export interface SignInOptions extends ThrottleOptions {

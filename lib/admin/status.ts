@@ -1,6 +1,6 @@
 /**
- * The document of `/svc-status`: the state of the server in one place, nested as `svc.json` is. Where a server has several
- * processes it shows their sum, and each of them below `processes`.
+ * The document of `/svc-status`: the state of the server in one place, nested as `svc.json` is. Where a server has
+ * several processes it shows their sum, and each of them below `processes`.
  *
  * Surprise: counters and timings are those of the bench window, gauges are those of this moment.
  */

@@ -1,8 +1,9 @@
 /**
  * Slows down whoever guesses passwords. Failed logins of one address within a minute: from the 11th the answer comes a
  * second later, and past 100 there is no attempt any more. At most 50 answers wait at the same time; past that a failed
- * login is told at once to come back later. From 100 failures of all addresses on, each failed login is answered a second
- * later, and while 50 wait there is no attempt: else many addresses would guess as fast as one is not allowed to.
+ * login is told at once to come back later. From 100 failures of all addresses on, each failed login is answered a
+ * second later, and while 50 wait there is no attempt: else many addresses would guess as fast as one is not allowed
+ * to.
  *
  * IPv6 addresses count by their first 64 bits, since one client has all that follow.
  *
@@ -72,7 +73,9 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
       const nowMs = now()
       const times = recent(network, nowMs)
       const [oldest] = times
-      if (!isKnown && oldest !== undefined && times.length >= maxFailures) return Math.ceil((oldest + windowMs - nowMs) / 1000)
+      if (!isKnown && oldest !== undefined && times.length >= maxFailures) {
+        return Math.ceil((oldest + windowMs - nowMs) / 1000)
+      }
       if (!isKnown && waiting >= maxWaiting && isUnderAttack(nowMs)) return delayMs / 1000
       times.push(nowMs)
       attempts.delete(network)

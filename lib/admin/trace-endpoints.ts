@@ -56,7 +56,9 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { module, enabled, ttl } = body.value
-      if (typeof module !== 'string') return refuse(ctx, 400, 'module is missing: it must be the name of a module, or all')
+      if (typeof module !== 'string') {
+        return refuse(ctx, 400, 'module is missing: it must be the name of a module, or all')
+      }
       if (typeof enabled !== 'boolean') return refuse(ctx, 400, 'enabled must be true or false')
       if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(ttl))
       return apply(ctx, module, enabled, ttl)

@@ -1,7 +1,7 @@
 /**
- * The word `check`: looks at the configuration, the route files, the middleware and every action, and prints all that is
- * wrong with its file and place. It starts nothing: modules are loaded, since only that shows what they export, but no
- * `setup` runs.
+ * The word `check`: looks at the configuration, the route files, the middleware and every action, and prints all that
+ * is wrong with its file and place. It starts nothing: modules are loaded, since only that shows what they export, but
+ * no `setup` runs.
  *
  * Surprise: what would only be a warning at the start, an action that is not there, is a problem here.
  */
@@ -34,7 +34,9 @@ export async function check(load: () => LoadedConfig): Promise<number> {
   if (loaded === undefined) return report(ofConfig)
   // A key that is wrong is not empty, but is not there either: of that nothing is said.
   const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
-  for (const warning of [...loaded.warnings, ...warningsTogether(loaded), ...ofKeys]) process.stdout.write(`warning: ${warning}\n`)
+  for (const warning of [...loaded.warnings, ...warningsTogether(loaded), ...ofKeys]) {
+    process.stdout.write(`warning: ${warning}\n`)
+  }
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   for (const note of notes) process.stdout.write(`warning: ${note}\n`)
   const problems = new Set([...ofConfig, ...ofApplication])
@@ -66,17 +68,27 @@ async function inspect(loaded: LoadedConfig): Promise<Found> {
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete])
-  const notViews = new Set((['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const).map((key) => resolve(loaded.folder, config[key])))
-  for (const file of viewsBelow(root, notViews)) problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
+  const notViews = new Set(
+    (['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const).map((key) =>
+      resolve(loaded.folder, config[key]),
+    ),
+  )
+  for (const file of viewsBelow(root, notViews)) {
+    problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
+  }
   return { problems, notes: [...describeAll(found.notes), ...unwritable(loaded)], routeCount: found.routes.length }
 }
 
-/** Every file that an action or a view can name as a view, but for what is of others: packages, dot folders, static files. */
+/**
+ * Every file that an action or a view can name as a view, but for what is of others: packages, dot folders, static
+ * files.
+ */
 function viewsBelow(folder: string, others: ReadonlySet<string>): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
     if (entry.isFile()) return entry.name.endsWith('.html') ? [path] : []
-    const isOurs = entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
+    const isOurs =
+      entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
     return isOurs ? viewsBelow(path, others) : []
   })
 }

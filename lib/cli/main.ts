@@ -1,8 +1,8 @@
 /**
  * The command line: takes the words apart, runs what they ask for, and turns what happens into an exit status.
  *
- * Surprise: the handlers for signals and for what nobody caught live here and not in the app, so that whoever embeds the
- * server keeps their own process.
+ * Surprise: the handlers for signals and for what nobody caught live here and not in the app, so that whoever embeds
+ * the server keeps their own process.
  */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -84,10 +84,14 @@ export async function main(args: readonly string[]): Promise<void> {
 function load(options: CommandOptions, given: GivenSecret | undefined): LoadedConfig {
   try {
     const { file, namedBy } = configFile(options)
-    if (namedBy !== undefined && !existsSync(file)) throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
+    if (namedBy !== undefined && !existsSync(file)) {
+      throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
+    }
     return loadConfig(file, { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
   } catch (error) {
-    throw error instanceof ConfigError && error.rest !== undefined ? error.also(problemsOfNamedFiles(error.rest)) : error
+    throw error instanceof ConfigError && error.rest !== undefined
+      ? error.also(problemsOfNamedFiles(error.rest))
+      : error
   }
 }
 
@@ -132,7 +136,9 @@ async function start(options: CommandOptions): Promise<void> {
     takeSignals(app, notifier)
     handleUncaught(app, exitStatus.failed)
     const started = app.start().then(({ url }) => notifier.ready(`listening on ${url}`)) // Its first line is the first.
-    for (const { module, level, message } of notesOf(options, given, password, passed)) app.logger(module)[level](message)
+    for (const { module, level, message } of notesOf(options, given, password, passed)) {
+      app.logger(module)[level](message)
+    }
     // A stop that comes during the start does not wait for what the start waits for.
     await Promise.race([started, app.stopped])
     await app.stopped
@@ -142,7 +148,12 @@ async function start(options: CommandOptions): Promise<void> {
     const status = isFileError(error) ? exitStatus.config : exitStatus.failed
     if (app === undefined) process.stderr.write(isFileError(error) ? textOfFileError(error) : `${describe(error)}\n`)
     else {
-      logFatal(app, 'server', error instanceof Error ? error.message : String(error), isFileError(error) ? undefined : error)
+      logFatal(
+        app,
+        'server',
+        error instanceof Error ? error.message : String(error),
+        isFileError(error) ? undefined : error,
+      )
       await app.stop()
     }
     process.exit(status)
@@ -152,7 +163,9 @@ async function start(options: CommandOptions): Promise<void> {
 /** Runs one of several processes. */
 async function startWorker(number: number): Promise<void> {
   if (process.send === undefined) {
-    process.stderr.write(`${numberVariable} is set, which the first of several processes sets for the others: unset it\n`)
+    process.stderr.write(
+      `${numberVariable} is set, which the first of several processes sets for the others: unset it\n`,
+    )
     process.exitCode = exitStatus.usage
     return
   }
@@ -173,7 +186,9 @@ function notesOf(
   }
   const secrets = [['app_key', given], ['the password of shared.url', password]] as const
   for (const [what, secret] of secrets) {
-    if (secret !== undefined) notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+    if (secret !== undefined) {
+      notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+    }
   }
   if (passed.warning !== undefined) notes.push({ module: 'server', level: 'warn', message: passed.warning })
   return notes

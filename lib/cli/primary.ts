@@ -8,7 +8,7 @@ import { prepareWorkers } from '../cluster/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { openLogs } from '../log/logs.ts'
 import type { Notifier } from '../systemd/notify.ts'
-import { serverName } from '../version.ts'
+import { startLine } from '../version.ts'
 import { handleSignals } from './signals.ts'
 
 export interface RunPrimaryOptions {
@@ -37,7 +37,7 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
     logs.module('error').fatal(`${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
     process.exit(options.failed)
   })
-  log.info(`${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}, ${count} workers, configuration ${loaded.file ?? 'without a file'}`)
+  log.info(startLine(loaded, `${count} workers, `))
   for (const { module, level, message } of options.notes) logs.module(module)[level](message)
   prepareWorkers(process.argv.slice(2))
   const primary = startPrimary({

@@ -11,7 +11,9 @@ export interface SignalDuties {
   readonly stop: () => unknown
   /** Ends the process at once. */
   readonly exit: () => void
-  /** What a SIGHUP asks for, in order. Each is done, whatever becomes of the others; what rejects is logged by `failed`. */
+  /**
+   * What a SIGHUP asks for, in order. Each is done, whatever becomes of the others; what rejects is logged by `failed`.
+   */
   readonly reload: readonly (() => unknown)[]
   readonly reopenLogs: () => unknown
   /** Logs what went wrong at a signal. */

@@ -1,8 +1,8 @@
 /**
  * The process of one worker: joins the primary, serves, and ends when it is told to or the primary is gone.
  *
- * Surprise: a signal to all processes at once, Ctrl+C in a terminal say, is for the primary, which tells the workers what
- * to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
+ * Surprise: a signal to all processes at once, Ctrl+C in a terminal say, is for the primary, which tells the workers
+ * what to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
  */
 import type { App, AppOptions } from '../app.ts'
 import { DisconnectedError, type Peer } from '../cluster/peer.ts'
@@ -23,7 +23,11 @@ export interface Statuses {
  * @param number from 1
  * @param createApp given, so that it is the one that the command line has loaded
  */
-export async function runWorker(number: number, createApp: (options: AppOptions) => App, statuses: Statuses): Promise<void> {
+export async function runWorker(
+  number: number,
+  createApp: (options: AppOptions) => App,
+  statuses: Statuses,
+): Promise<void> {
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   let resolveApp: (app: App) => void = () => {}
   const made = new Promise<App>((resolve) => {
@@ -55,9 +59,12 @@ export async function runWorker(number: number, createApp: (options: AppOptions)
   setImmediate(() => process.exit(status)) // What was told last goes at the end of this turn.
 }
 
-/** Neither a SIGTERM for this process alone nor the end of the primary is a reason to serve on: others do, or none can. */
+/**
+ * Neither a SIGTERM for this process alone nor the end of the primary is a reason to serve on: others do, or none can.
+ */
 function handleEnds(app: App, peer: Peer, statuses: Statuses): void {
-  // Who has published without waiting for it has nobody to tell that the primary is gone. It must not cut what still runs.
+  // Who has published without waiting for it has nobody to tell that the primary is gone. It must not cut what still
+  // runs.
   handleUncaught(app, statuses.failed, (error) => app.stopping && error instanceof DisconnectedError)
   process.on('SIGTERM', () => {
     peer.tell('process.ends')

@@ -9,7 +9,9 @@ import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 import { readValue } from './value.ts'
 
-/** What came out: a frozen configuration, with the default in the place of each value that is wrong, and the problems. */
+/**
+ * What came out: a frozen configuration, with the default in the place of each value that is wrong, and the problems.
+ */
 export interface Assembled {
   readonly config: Config
   readonly problems: readonly Finding[]
@@ -64,5 +66,7 @@ function put(values: Values, fileKey: string, key: ConfigKey, value: unknown): v
 function problemsTogether(config: Config): { readonly text: string; readonly key: ConfigKey }[] {
   const { 'log.file': log, 'access_log.file': accessLog } = config
   if (log !== accessLog) return []
-  return [{ text: `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`, key: 'access_log.file' }]
+  return [
+    { text: `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`, key: 'access_log.file' },
+  ]
 }

@@ -34,11 +34,11 @@ Relative paths in the file are relative to the folder of the file. \`--host\`, \
 the file.
 
 \`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
-\`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of \`shared.url\`, from
-\`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
+\`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of
+\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
 
-A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status 78. The last of
-the four starts the demo application, which the log says. The first line of the log names the file.
+A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status
+78. The last of the four starts the demo application, which the log says. The first line of the log names the file.
 
 ## How it is written
 
@@ -122,8 +122,9 @@ reload (SIGHUP, \`/svc-routes/reload\`), and take effect all at once. What each 
 
 const middlewareNotes: Readonly<Record<string, string>> = {
   session:
-    'A reload that changes the store (`store`, its `path` or its `max`) begins with another one: everybody is signed\n' +
-    'out, unless it has sessions from before. A folder that is not there yet is made when the first session is saved.',
+    'A reload that changes the store (`store`, its `path` or its `max`) begins with another one: everybody is\n' +
+    'signed out, unless it has sessions from before. A folder that is not there yet is made when the first session\n' +
+    'is saved.',
   csrf: '`lapse` counts for signed tokens alone: a token in a session lasts as long as the session.',
   auth: '',
   jwt:

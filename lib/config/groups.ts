@@ -1,6 +1,6 @@
 /**
- * The configuration as applications see it: by the dotted keys, and by groups as `svc.json` nests them. Both mean the same
- * in the file, so both mean the same here.
+ * The configuration as applications see it: by the dotted keys, and by groups as `svc.json` nests them. Both mean the
+ * same in the file, so both mean the same here.
  */
 import type { Config } from './table.ts'
 
@@ -19,7 +19,8 @@ export function withGroups(config: Config): GroupedConfig {
     const last = names.pop() as string // A split text has at least one part.
     if (names.length === 0) continue
     let group = grouped
-    for (const name of names) group = (group[name] ??= {}) as Group // No key is also a group: a test of the table holds it.
+    // No key is also a group: a test of the table holds it.
+    for (const name of names) group = (group[name] ??= {}) as Group
     group[last] = value
   }
   for (const group of Object.values(grouped)) freezeGroups(group)

@@ -45,7 +45,9 @@ export class ConfigError extends Error {
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
   readonly #source: string
-  /** The same with the default in the place of each wrong value, for who only looks on; undefined when nothing was read. */
+  /**
+   * The same with the default in the place of each wrong value, for who only looks on; undefined when nothing was read.
+   */
   readonly rest: LoadedConfig | undefined
 
   /**
@@ -69,7 +71,11 @@ export class ConfigError extends Error {
   also(problems: readonly string[]): ConfigError {
     if (problems.length === 0) return this
     const { warnings, rest, cause } = this
-    return new ConfigError(this.#source, [...this.problems, ...problems], { warnings, cause, ...(rest !== undefined && { rest }) })
+    return new ConfigError(this.#source, [...this.problems, ...problems], {
+      warnings,
+      cause,
+      ...(rest !== undefined && { rest }),
+    })
   }
 }
 
@@ -80,7 +86,11 @@ export interface ValueProblem {
 }
 
 /** The error of values whose files cannot be used, at least one, each with its line. */
-export function errorOfValues({ file, document }: LoadedConfig, problems: readonly ValueProblem[], cause?: unknown): ConfigError {
+export function errorOfValues(
+  { file, document }: LoadedConfig,
+  problems: readonly ValueProblem[],
+  cause?: unknown,
+): ConfigError {
   const entries = document === undefined ? undefined : findEntries(parseJson(document.text)).found
   const findings = problems.map(({ key, text }) => ({ text, path: entries?.get(key)?.path }))
   return new ConfigError(file ?? givenAsValue, inOrder(findings, document), { cause })
@@ -97,8 +107,8 @@ export interface FoundConfigFile {
 }
 
 /**
- * Finds the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory when it is there, else
- * the one beside `package.json`. The file need not exist.
+ * Finds the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory when it is
+ * there, else the one beside `package.json`. The file need not exist.
  */
 export function findConfigFile(options: {
   config?: string | undefined

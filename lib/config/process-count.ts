@@ -13,6 +13,6 @@ export function processCount(config: Config): number {
 /** What to tell who embeds the server, which has one process: the others are started by the command line. */
 export function embeddedWarnings(config: Config): readonly string[] {
   if (processCount(config) === 1) return []
-  const asked = config['server.processes']
-  return [`server.processes is ${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
+  const asked = `server.processes is ${config['server.processes']}`
+  return [`${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
 }

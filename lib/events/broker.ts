@@ -17,16 +17,17 @@
  * 4. A listener of a channel hears each event that was published after `subscribe` answered, once, in the order of ids.
  *    A broker that was cut off from its other processes reads what it missed before it goes on; where that is no longer
  *    all there, the next event has `gap`.
- * 5. `take` gives an event to one taker alone, in the order of `push`. What was taken is either put back, and is the next
- *    to be taken then, or `handedOut`. What a process had taken when it died is lost: it may have been sent.
+ * 5. `take` gives an event to one taker alone, in the order of `push`. What was taken is either put back, and is the
+ *    next to be taken then, or `handedOut`. What a process had taken when it died is lost: it may have been sent.
  * 6. A listener of a queue hears of every `push` and `putBack`, of whichever process, some time after it. It may hear
  *    of several at once, and in vain: another may have taken the event.
  * 7. Not more than `maxEvents` events of a source are kept, and none for longer than `maxAgeMs`; the oldest go first.
  *    Those that fall out of a queue are counted, since nobody has had them.
  * 8. Listeners are not called before the function that caused it has answered, or are called within it; they do not
  *    throw. Once `unsubscribe` was called nothing more is heard.
- * 9. What fails rejects or throws, and leaves what was there before. Nothing is done twice: where nobody knows whether a
- *    `publish` or `push` was done, it has failed and was done or not. A `take` that failed has taken nothing in the end.
+ * 9. What fails rejects or throws, and leaves what was there before. Nothing is done twice: where nobody knows whether
+ *    a `publish` or `push` was done, it has failed and was done or not. A `take` that failed has taken nothing in the
+ *    end.
  * 10. A broker that cannot reach its other processes says so (`onCutOff`), and again when it can. In between its calls
  *    fail and nothing is heard; subscriptions stay.
  */
@@ -91,8 +92,8 @@ export interface Broker {
   onAvailable(queue: string, listener: () => void): MaybePromise<Unsubscribe>
 
   /**
-   * Calls the listener with the reason when the broker is cut off, with undefined when it no longer is. The reason is what
-   * a request that needs it is to be answered with.
+   * Calls the listener with the reason when the broker is cut off, with undefined when it no longer is. The reason is
+   * what a request that needs it is to be answered with.
    */
   onCutOff(listener: (reason: Error | undefined) => void): void
 

@@ -28,8 +28,9 @@ export function readSince(ctx: Context): number | undefined {
 }
 
 /**
- * Where a stream begins: behind the `Last-Event-ID`, which a browser sends when it connects again, else behind the query's
- * `since`. A `Last-Event-ID` that is no whole number from 0 is passed over: refused, it would end an EventSource for good.
+ * Where a stream begins: behind the `Last-Event-ID`, which a browser sends when it connects again, else behind the
+ * query's `since`. A `Last-Event-ID` that is no whole number from 0 is passed over: refused, it would end an
+ * EventSource for good.
  * @throws HttpError 400 `bad_cursor` for a wrong `since`
  */
 export function readStreamStart(ctx: Context): StreamStart {
@@ -43,7 +44,10 @@ function parse(name: string, value: string): number {
   return numberOf(value)
 }
 
-/** What is beyond 2^53 is ahead of every id: a gap. The number goes back to the client, so it must be one that JSON holds. */
+/**
+ * What is beyond 2^53 is ahead of every id: a gap. The number goes back to the client, so it must be one that JSON
+ * holds.
+ */
 function numberOf(digits: string): number {
   return Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }

@@ -2,8 +2,8 @@
  * How the events of a channel are sent: the answer to a poll, and the frames of a stream.
  *
  * Surprise: each form is kept until the next one is made, since those who wait at the newest event all get the same: it
- * is made once, and all share its bytes. No event comes between two others later, so the first and the last tell what it
- * is.
+ * is made once, and all share its bytes. No event comes between two others later, so the first and the last tell what
+ * it is.
  */
 import { Buffer } from 'node:buffer'
 import { endWithText } from '../http/one-write.ts'

@@ -100,7 +100,9 @@ export function createEvents(options: EventsOptions): Events {
 
   function noting<T>(message: string, outcome: MaybePromise<T>): MaybePromise<T> {
     if (outcome instanceof Promise) {
-      outcome.catch((error: unknown) => failures.say(`${message}: ${error instanceof Error ? error.message : String(error)}`))
+      outcome.catch((error: unknown) =>
+        failures.say(`${message}: ${error instanceof Error ? error.message : String(error)}`),
+      )
     }
     return outcome
   }

@@ -50,8 +50,8 @@ export class Queue {
 
   /**
    * Appends a JSON value. It goes to the client that has waited longest, or waits for one.
-   * @returns nothing with the local broker, a promise of it with one elsewhere. That it rejects is logged, so nobody has
-   *   to wait for it
+   * @returns nothing with the local broker, a promise of it with one elsewhere. That it rejects is logged, so nobody
+   *   has to wait for it
    * @throws TypeError for what JSON cannot hold
    */
   push(value: unknown): MaybePromise<void> {

@@ -33,7 +33,9 @@ export function flashFeature(log: (module: string) => ModuleLogger): Feature {
   function tell(ctx: Context, route: string): void {
     if (toldRoutes.has(route)) return
     toldRoutes.add(route)
-    log('error').warn(withRequestId(`flash on route "${route}" has no session: add SVC_MwSession to its middleware`, ctx))
+    log('error').warn(
+      withRequestId(`flash on route "${route}" has no session: add SVC_MwSession to its middleware`, ctx),
+    )
   }
 
   const make = (ctx: Context) => {

@@ -154,7 +154,10 @@ export class Body {
 
   async #readMultipart(boundary: string): Promise<Form> {
     if (this.#disposed) throw requestEnded()
-    const upload = new MultipartForm(boundary, this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir())
+    const upload = new MultipartForm(
+      boundary,
+      this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir(),
+    )
     this.#upload = upload
     if (this.#bytes === undefined) {
       await this.#read((chunk) => upload.write(chunk))

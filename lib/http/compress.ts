@@ -21,7 +21,8 @@ const qPattern = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i
 
 /**
  * Whether an `Accept-Encoding` asks for gzip (RFC 9110 section 12.5.3): by name or by `*`, with a weight above 0 and
- * not below that of `identity` where it has one. Absent or empty: no. An element with a wrong weight counts as weight 0.
+ * not below that of `identity` where it has one. Absent or empty: no. An element with a wrong weight counts as weight
+ * 0.
  */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false

@@ -1,6 +1,6 @@
 /**
- * One connection as its requests see it: which of them are being served, which have been read and must wait, and whether
- * an answer has said that it is the last. Node keeps some of this in its sockets, but documents none of it.
+ * One connection as its requests see it: which of them are being served, which have been read and must wait, and
+ * whether an answer has said that it is the last. Node keeps some of this in its sockets, but documents none of it.
  *
  * A client may send many requests without waiting for an answer (pipelining, RFC 9112, section 9.3.2). Answers leave in
  * the order of the requests, so serving all of them at once would only let one client take all memory. Past a limit the
@@ -9,10 +9,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** This many requests behind the last answer are passed over; then the connection is cut, so that a flood takes no memory. */
+/**
+ * This many requests behind the last answer are passed over; then the connection is cut, so that a flood takes no
+ * memory.
+ */
 const maxPassedOver = 100
 
-/** How long a lingering close throws away what still comes, in milliseconds: enough for some megabytes of a slow upload. */
+/**
+ * How long a lingering close throws away what still comes, in milliseconds: enough for some megabytes of a slow upload.
+ */
 const lingerMs = 5000
 
 /** The place of a connection in its socket. */
@@ -39,7 +44,9 @@ export class Connection {
   #passedOver: number | undefined = undefined
   #lingers = false
   #isUpgraded = false
-  /** Since when it was seen to serve nothing, what had come by then, and since when something more has; see `isOverdue`. */
+  /**
+   * Since when it was seen to serve nothing, what had come by then, and since when something more has; see `isOverdue`.
+   */
   #idle: { readonly sinceMs: number; readonly bytes: number; moreSinceMs: number | undefined } | undefined = undefined
   readonly #stayPaused = (): void => void this.#socket.pause()
 
@@ -70,9 +77,9 @@ export class Connection {
   }
 
   /**
-   * Whether it has served nothing for longer than it may, although something came: empty lines, which are no request and
-   * which Node's own time-out takes for one. What came may be the beginning of a request, and has the time of one. To be
-   * asked every second.
+   * Whether it has served nothing for longer than it may, although something came: empty lines, which are no request
+   * and which Node's own time-out takes for one. What came may be the beginning of a request, and has the time of one.
+   * To be asked every second.
    */
   isOverdue(nowMs: number, keepAliveTimeoutMs: number, headerTimeoutMs: number): boolean {
     if (!this.isIdle || this.isReading || this.#isUpgraded) {
@@ -104,11 +111,14 @@ export class Connection {
 
   /** Keeps a request that may not be served yet, and reads no further. `serve` is called when its turn has come. */
   hold(serve: () => void): void {
-    if (!this.#isHeld) this.#socket.on('resume', this.#stayPaused).pause() // Node resumes it with each request that ends.
+    // Node resumes it with each request that ends.
+    if (!this.#isHeld) this.#socket.on('resume', this.#stayPaused).pause()
     this.#waiting.push(serve)
   }
 
-  /** Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet. */
+  /**
+   * Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet.
+   */
   began(response: ServerResponse): void {
     this.#served.add(response)
     this.#idle = undefined
@@ -174,7 +184,8 @@ export class Connection {
     this.#next = 0
     this.#unread = undefined
     for (const response of this.#served) {
-      if (response.socket !== null) continue // Node closes the response that has the socket; before version 24 no other.
+      // Node closes the response that has the socket; before version 24 no other.
+      if (response.socket !== null) continue
       response.destroy()
       response.emit('close')
     }

@@ -1,6 +1,6 @@
 /**
- * What happens on connections outside of well-formed requests: limits per address, malformed and late requests, CONNECT,
- * and the retirement of connections when the server stops.
+ * What happens on connections outside of well-formed requests: limits per address, malformed and late requests,
+ * CONNECT, and the retirement of connections when the server stops.
  *
  * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
  * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
@@ -75,7 +75,9 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
   const full = new RateLimited(options.log.warn, 1000)
   server.on('drop', () => {
     refusedByLimit += 1
-    full.say(`refused a connection: ${open} are open, as many as the limit of open files allows; raise it (LimitNOFILE=)`)
+    full.say(
+      `refused a connection: ${open} are open, as many as the limit of open files allows; raise it (LimitNOFILE=)`,
+    )
   })
 
   const closed = (): void => {
@@ -150,8 +152,8 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage): Respon
 }
 
 /**
- * Accepts the connections that wait for it. Node takes one in a turn of the event loop, and the kernel resets those that
- * nobody has taken when the socket is closed. Resolves with the first turn that brought none.
+ * Accepts the connections that wait for it. Node takes one in a turn of the event loop, and the kernel resets those
+ * that nobody has taken when the socket is closed. Resolves with the first turn that brought none.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let came = true
@@ -194,8 +196,12 @@ function hasLeft(socket: Socket, code: string): boolean {
 }
 
 /** The page, or JSON where the header section of a request has come and asks for it. */
-function bodyOf(status: number, request: IncomingMessage | undefined): { readonly type: string; readonly body: string } {
-  const header = (name: string): string | undefined => request?.headers[name] as string | undefined // Those asked for are texts.
+function bodyOf(
+  status: number,
+  request: IncomingMessage | undefined,
+): { readonly type: string; readonly body: string } {
+  // Those asked for are texts.
+  const header = (name: string): string | undefined => request?.headers[name] as string | undefined
   if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, undefined) }
   const error: ErrorCode = status === 408 ? 'request_timeout' : status === 413 ? 'body_too_large' : 'bad_request'
   return { type: jsonType, body: JSON.stringify({ error }) }

@@ -156,8 +156,8 @@ export class Context extends ReceivedRequest implements AccessEntry {
   }
 
   /**
-   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. Of one name,
-   * domain and path the last one counts.
+   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. Of one
+   * name, domain and path the last one counts.
    * @throws TypeError or RangeError for what no cookie may be (see `cookie.ts`)
    */
   get setCookie(): (name: string, value: string, attributes?: CookieAttributes) => void {

@@ -137,7 +137,9 @@ export function serializeCookie(
   return `${text}; SameSite=${sameSite}`
 }
 
-/** Whether two values of Set-Cookie are for one cookie: that of their name, domain and path (RFC 6265bis, section 5.7). */
+/**
+ * Whether two values of Set-Cookie are for one cookie: that of their name, domain and path (RFC 6265bis, section 5.7).
+ */
 export function isSameCookie(one: string, other: string): boolean {
   return identityOf(one) === identityOf(other)
 }

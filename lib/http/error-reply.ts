@@ -43,7 +43,9 @@ function takesJson(range: string): boolean {
 export function toHttpError(thrown: unknown): HttpError | Refusal {
   if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
-    return thrown instanceof HttpError ? thrown : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
+    return thrown instanceof HttpError
+      ? thrown
+      : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
   }
   const text = typeof thrown === 'string' ? thrown : textOf(thrown)
   return new HttpError(500, 'internal_error', `A value that is no Error was thrown: ${text}`, { cause: thrown })
@@ -51,9 +53,9 @@ export function toHttpError(thrown: unknown): HttpError | Refusal {
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
- * that never came are dropped; `Cache-Control` that is `no-store` or `private` stays. So do cookies below 500, where the
- * error is an answer that the application meant (a sign-in refused, say); from 500 on they go, since they belong to work
- * that failed, but for that of a session that has been saved.
+ * that never came are dropped; `Cache-Control` that is `no-store` or `private` stays. So do cookies below 500, where
+ * the error is an answer that the application meant (a sign-in refused, say); from 500 on they go, since they belong to
+ * work that failed, but for that of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
 export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boolean): BodyReply {
@@ -64,14 +66,18 @@ export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boo
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  return new BodyReply(htmlType, errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }))
+  return new BodyReply(
+    htmlType,
+    errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }),
+  )
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }
 .stack { font: 0.9rem/1.5 ui-monospace, monospace }`
+const styleHash = createHash('sha256').update(style).digest('base64')
 /** The page's own: an application's would take its style away. */
-const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`
+const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleHash}'`
 
 const droppedFields = [
   'Content-Disposition',
@@ -102,12 +108,19 @@ function isCookieOf(field: string | undefined, text: string, name: string | unde
 }
 
 /**
- * A small page that names the status and, where there are any, the detail and the request's id. Self-contained; everything is
- * escaped.
+ * A small page that names the status and, where there are any, the detail and the request's id. Self-contained;
+ * everything is escaped.
  */
-export function errorPage(status: number, detail: string | undefined, failure?: { readonly id: string; readonly code: string }): string {
+export function errorPage(
+  status: number,
+  detail: string | undefined,
+  failure?: { readonly id: string; readonly code: string },
+): string {
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`
-  const text = detail === undefined ? adviceFor(status, failure?.code) : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
+  const text =
+    detail === undefined
+      ? adviceFor(status, failure?.code)
+      : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -126,7 +139,9 @@ ${text}${failure === undefined ? '' : `\n<p>Request <code>${escapeHtml(failure.i
 }
 
 function adviceFor(status: number, code = ''): string {
-  if (code === 'shared_away') return '<p>What the server needs for this page cannot be reached at the moment. Please try again soon.</p>'
+  if (code === 'shared_away') {
+    return '<p>What the server needs for this page cannot be reached at the moment. Please try again soon.</p>'
+  }
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
   return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
 }

@@ -1,5 +1,6 @@
 /**
- * The one error that carries an HTTP status. Whoever refuses a request throws it; one place (`error-reply.ts`) renders it.
+ * The one error that carries an HTTP status. Whoever refuses a request throws it; one place (`error-reply.ts`) renders
+ * it.
  *
  * Surprise: the message reaches the client only when the status is below 500. From 500 on it is for the log. Only there
  * is a stack of use, and only there is one taken: it takes 4 us, a third of a plain request (Node 20).
@@ -26,7 +27,8 @@ export const errorCodes = {
   bad_cursor: '`since` is not one whole number from 0.',
   bad_handshake: 'The WebSocket handshake is wrong; `detail` says what (RFC 6455, section 4.2.1).',
   upgrade_required: 'The address serves WebSockets only, or the handshake asks for another version than 13.',
-  csrf_invalid: 'The request would change something and its CSRF token does not count, or it says that it comes from '
+  csrf_invalid:
+    'The request would change something and its CSRF token does not count, or it says that it comes from '
     + 'another site; `reason` says which: `missing`, `malformed`, `expired`, `signature`, `mismatch`, `cross_site`.',
   csrf_requires_session: 'The route has `SVC_MwCsrf` and, before it, no `SVC_MwSession`.',
   unauthorized: 'Nobody is signed in (`SVC_MwIsAuth`), or there is no bearer token (`SVC_MwJwt`).',
@@ -34,9 +36,11 @@ export const errorCodes = {
   invalid_token: 'The bearer token is malformed, signed with another key, expired or not yet valid.',
   jwt_requires_key: 'The route has `SVC_MwJwt`, and the middleware configuration has no key for it.',
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
-  overloaded: 'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '
+  overloaded:
+    'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '
     + 'when to try again.',
-  shared_away: 'What the processes share (`shared.url`) cannot be reached or does not take changes now; `Retry-After` says '
+  shared_away:
+    'What the processes share (`shared.url`) cannot be reached or does not take changes now; `Retry-After` says '
     + 'when to try again.',
 } as const
 

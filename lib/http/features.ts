@@ -51,7 +51,10 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
  */
 export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
   const ContextClass = class extends Context {}
-  Object.defineProperties(ContextClass.prototype, { services: { value: services }, headerSections: { value: new HeaderSections() } })
+  Object.defineProperties(ContextClass.prototype, {
+    services: { value: services },
+    headerSections: { value: new HeaderSections() },
+  })
   // A class, since an object made by `Object.create` with a descriptor takes 10 times as long.
   const Scope = class {
     readonly [contextKey]: Context

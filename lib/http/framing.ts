@@ -1,6 +1,6 @@
 /**
- * How the body of a request is framed (RFC 9112, section 6). What two readers could take for different requests is refused,
- * though Node's parser takes it.
+ * How the body of a request is framed (RFC 9112, section 6). What two readers could take for different requests is
+ * refused, though Node's parser takes it.
  */
 import type { Context } from './context.ts'
 import { HttpError } from './errors.ts'
@@ -11,8 +11,8 @@ export function announcesBody(contentLength: string | undefined, transferEncodin
 }
 
 /**
- * Refuses versions other than 1.0 and 1.1, and every Transfer-Encoding but `chunked` alone in HTTP/1.1 (RFC 9112, section
- * 6.1). The parser takes a list that ends with `chunked`, whose other codings nobody here undoes.
+ * Refuses versions other than 1.0 and 1.1, and every Transfer-Encoding but `chunked` alone in HTTP/1.1 (RFC 9112,
+ * section 6.1). The parser takes a list that ends with `chunked`, whose other codings nobody here undoes.
  * @throws HttpError 400 `bad_request`; of a Transfer-Encoding it is the last answer on its connection
  */
 export function checkFraming(ctx: Context): void {

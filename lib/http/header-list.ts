@@ -36,7 +36,8 @@ export class HeaderList {
    */
   set(name: string, value: string | number | readonly (string | number)[]): void {
     const known = nameOf(name)
-    const texts = typeof value === 'object' && value !== null ? [...value].map((one) => textOf(name, one)) : [textOf(name, value)]
+    const texts =
+      typeof value === 'object' && value !== null ? [...value].map((one) => textOf(name, one)) : [textOf(name, value)]
     this.#remove(known.lower)
     for (const text of texts) this.flat.push(name, text)
     if (!known.plain) this.plain = false

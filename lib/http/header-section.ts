@@ -1,10 +1,10 @@
 /**
  * The header section of an answer, for most answers without having all of it made anew.
  *
- * `writeHead` looks at each name and value once more, and at each name whether it steers the connection, which is a tenth
- * of what a plain answer takes outside of the kernel. Here come fields that were looked at when they were set
- * (`header-list.ts`). What Node puts behind them, the date and how long the connection stays, is the same for all answers
- * of a second: it is cut out of the first one's section, which Node has made, and put behind the others.
+ * `writeHead` looks at each name and value once more, and at each name whether it steers the connection, which is a
+ * tenth of what a plain answer takes outside of the kernel. Here come fields that were looked at when they were set
+ * (`header-list.ts`). What Node puts behind them, the date and how long the connection stays, is the same for all
+ * answers of a second: it is cut out of the first one's section, which Node has made, and put behind the others.
  *
  * Surprise: where Node keeps a section is not documented. A version that keeps it elsewhere makes all of them itself.
  */
@@ -36,7 +36,14 @@ export class HeaderSections {
    * @param length that of the body in bytes
    * @throws TypeError for a name or a value that no field may have
    */
-  write(response: ServerResponse, status: number, fields: readonly string[], plain: boolean, type: string, length: number): void {
+  write(
+    response: ServerResponse,
+    status: number,
+    fields: readonly string[],
+    plain: boolean,
+    type: string,
+    length: number,
+  ): void {
     const isOrdinary = plain && response.shouldKeepAlive && isChecked(type) && isUntouched(response)
     if (isOrdinary && this.#end !== '') {
       const holder = response as SectionHolder

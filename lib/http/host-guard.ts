@@ -9,8 +9,8 @@ import { HttpError } from './errors.ts'
 import { createHostCheck } from './host.ts'
 
 /**
- * Makes the guard. It throws HttpError 400 `bad_host` for a field that is missing in HTTP/1.1, doubled, malformed or, with a list, not on it.
- * Behind a trusted proxy the list is held against the host that the proxy states.
+ * Makes the guard. It throws HttpError 400 `bad_host` for a field that is missing in HTTP/1.1, doubled, malformed or,
+ * with a list, not on it. Behind a trusted proxy the list is held against the host that the proxy states.
  * @param allowed see `createHostCheck`
  */
 export function createHostGuard(allowed: readonly string[]): (ctx: Context) => void {

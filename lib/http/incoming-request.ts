@@ -6,11 +6,11 @@
  *    and `close`. Where the request came whole and nothing of it lies unread, which is so for nearly all that have no
  *    body, there is nothing to throw away. That saves a fifteenth of what a plain request costs. Node's own option for
  *    it, `optimizeEmptyRequests`, is not in version 20 and makes a request look destroyed before its body is asked for.
- * 2. Only WebSocket handshakes and CONNECT count as upgrades. Node takes any `Upgrade` field for one as soon as somebody
- *    listens for them, `h2c` of some clients too, and those must be served as the plain requests that they are
- *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9. A handshake
- *    with a body, or one sent before the answers to earlier requests of its connection have left, is served as a plain
- *    request too: that body and those answers still need the connection as it is.
+ * 2. Only WebSocket handshakes and CONNECT count as upgrades. Node takes any `Upgrade` field for one as soon as
+ *    somebody listens for them, `h2c` of some clients too, and those must be served as the plain requests that they are
+ *    (RFC 9110, section 7.8). Node's own option, `shouldUpgradeCallback`, came with version 24.9. A handshake with a
+ *    body, or one sent before the answers to earlier requests of its connection have left, is served as a plain request
+ *    too: that body and those answers still need the connection as it is.
  *
  * Surprise: Node sets `upgrade` before it knows the header fields and asks for it once it does.
  */
@@ -21,7 +21,9 @@ import { announcesBody } from './framing.ts'
 import { IncomingMessage } from './node-http.ts'
 import { hasToken } from './token-list.ts'
 
-/** Node calls `_dump` to throw away what is left of a body; it is not documented. A version without it loses nothing. */
+/**
+ * Node calls `_dump` to throw away what is left of a body; it is not documented. A version without it loses nothing.
+ */
 interface DumpingMessage extends Incoming {
   _dump(): void
 }
@@ -34,7 +36,10 @@ const dump = (IncomingMessage.prototype as DumpingMessage)._dump
  */
 type AnsweringSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
-/** Node's parser gives the piece that it is reading; it is not documented. Without it a piece counts as one with more in it. */
+/**
+ * Node's parser gives the piece that it is reading; it is not documented. Without it a piece counts as one with more in
+ * it.
+ */
 interface PieceParser {
   getCurrentBuffer?(): Buffer
 }
@@ -59,8 +64,9 @@ export class IncomingRequest extends IncomingMessage {
 }
 
 /**
- * Whether what the client sent behind this request may be lost. Behind one that asks for an upgrade the parser stops, and
- * where there is no upgrade Node throws away the rest of the piece that it is in. To be asked while the request is new.
+ * Whether what the client sent behind this request may be lost. Behind one that asks for an upgrade the parser stops,
+ * and where there is no upgrade Node throws away the rest of the piece that it is in. To be asked while the request is
+ * new.
  */
 export function losesWhatFollows(request: Incoming): boolean {
   if ((request as Partial<IncomingRequest>).upgradeAsked !== true) return false

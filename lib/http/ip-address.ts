@@ -24,8 +24,8 @@ export function normalizeIp(text: string): string | undefined {
 }
 
 /**
- * What counts as one client where addresses are counted: a normalized IPv4 address, or the first 64 bits of an IPv6 one,
- * since one client has all that lie behind them. A text that is no address is returned as it is.
+ * What counts as one client where addresses are counted: a normalized IPv4 address, or the first 64 bits of an IPv6
+ * one, since one client has all that lie behind them. A text that is no address is returned as it is.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address

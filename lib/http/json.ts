@@ -13,7 +13,11 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new HttpError(400, 'bad_json', `Cannot read the body as JSON: ${text === '' ? 'it is empty' : mistakeIn(text)}`)
+    throw new HttpError(
+      400,
+      'bad_json',
+      `Cannot read the body as JSON: ${text === '' ? 'it is empty' : mistakeIn(text)}`,
+    )
   }
 }
 

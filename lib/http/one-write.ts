@@ -1,10 +1,10 @@
 /**
  * Ends a response with a short text in one write.
  *
- * Surprise: `end(text)` gives the socket two pieces, the text behind the header section and an empty one that tells when
- * they are gone, which costs a list, a cork and the slower system call for several pieces. With the text put to the
- * header section, which `writeHead` has just made, there is one piece. Where Node keeps that section is not documented;
- * a version that keeps it elsewhere gets the text the usual way.
+ * Surprise: `end(text)` gives the socket two pieces, the text behind the header section and an empty one that tells
+ * when they are gone, which costs a list, a cork and the slower system call for several pieces. With the text put to
+ * the header section, which `writeHead` has just made, there is one piece. Where Node keeps that section is not
+ * documented; a version that keeps it elsewhere gets the text the usual way.
  */
 import type { ServerResponse } from 'node:http'
 import type { SectionHolder } from './header-section.ts'

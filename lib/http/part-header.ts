@@ -2,8 +2,8 @@
  * The header of one part of a multipart form (RFC 7578 section 4).
  *
  * Browsers send a file name's UTF-8 bytes as they are, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML
- * standard, multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it, and
- * some nothing else: where it is valid UTF-8 it counts, else it is passed over.
+ * standard, multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it,
+ * and some nothing else: where it is valid UTF-8 it counts, else it is passed over.
  */
 import { charsetOf, decodeText, type Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
@@ -80,7 +80,10 @@ function plainName(filename: string | undefined): string | undefined {
   return filename === undefined ? undefined : unescapeBrowser(filename)
 }
 
-/** The text of `UTF-8'language'percent-encoded`; undefined for another charset or a wrong encoding (RFC 8187, section 3.2). */
+/**
+ * The text of `UTF-8'language'percent-encoded`; undefined for another charset or a wrong encoding (RFC 8187, section
+ * 3.2).
+ */
 function extendedName(value: string | undefined): string | undefined {
   const encoded = value === undefined ? undefined : /^utf-8'[^']*'(.*)$/is.exec(value)?.[1]
   try {

@@ -69,8 +69,8 @@ export const jsonType = 'application/json; charset=utf-8'
 export const emptyReply = new BodyReply('', '')
 
 /**
- * Makes a reply of what an action returned: a string is HTML, bytes are `application/octet-stream`, an object, an array,
- * null, a number or a boolean is JSON.
+ * Makes a reply of what an action returned: a string is HTML, bytes are `application/octet-stream`, an object, an
+ * array, null, a number or a boolean is JSON.
  * @throws TypeError for a value that is none of these (a function, a symbol, a bigint)
  */
 export function toReply(value: unknown): Reply {
@@ -96,6 +96,8 @@ export function textReply(type: string, text: unknown): BodyReply {
  */
 export function jsonReply(value: unknown): BodyReply {
   const text = JSON.stringify(value) as string | undefined
-  if (text === undefined) throw new TypeError(`A reply cannot be made of a ${typeof value}: return text or a JSON value`)
+  if (text === undefined) {
+    throw new TypeError(`A reply cannot be made of a ${typeof value}: return text or a JSON value`)
+  }
   return new BodyReply(jsonType, text)
 }

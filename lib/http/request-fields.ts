@@ -1,6 +1,6 @@
 /**
- * The header fields of a request by name, each one a text. In Node's object of them a name may be what every object has,
- * `constructor` say, and `Set-Cookie`, which belongs to answers, is a list.
+ * The header fields of a request by name, each one a text. In Node's object of them a name may be what every object
+ * has, `constructor` say, and `Set-Cookie`, which belongs to answers, is a list.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 

@@ -2,7 +2,8 @@
  * Writes a reply: the one place where header sections and bodies leave. Small bodies go out in one write.
  *
  * Surprise: a body that the action did not read is a matter of the answer. A small rest is read and thrown away by
- * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely (`Connection.linger`).
+ * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely
+ * (`Connection.linger`).
  */
 import { Buffer } from 'node:buffer'
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from './compress.ts'
@@ -16,8 +17,8 @@ const noFields: readonly string[] = []
 /**
  * Writes the reply with the context's status, header fields and cookies.
  * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
- * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before anything is
- *   written
+ * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before
+ *   anything is written
  */
 export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): void {
   if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
@@ -61,7 +62,14 @@ function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boole
 }
 
 /** A compressor that fails is no reason to fail the request: the body goes out as it is. */
-function respondGzip(ctx: Context, reply: BodyReply, status: number, fields: readonly string[], type: string, length: number): void {
+function respondGzip(
+  ctx: Context,
+  reply: BodyReply,
+  status: number,
+  fields: readonly string[],
+  type: string,
+  length: number,
+): void {
   const plain = (): void => write(ctx, status, fields, type, reply.body, length)
   const packed = (body: Uint8Array): void => {
     write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', 'gzip'], type, body, body.byteLength)
@@ -71,7 +79,14 @@ function respondGzip(ctx: Context, reply: BodyReply, status: number, fields: rea
   else body.then(packed, plain)
 }
 
-function write(ctx: Context, status: number, fields: readonly string[], type: string, body: string | Uint8Array, length: number): void {
+function write(
+  ctx: Context,
+  status: number,
+  fields: readonly string[],
+  type: string,
+  body: string | Uint8Array,
+  length: number,
+): void {
   if (isOver(ctx)) return
   const { response } = ctx
   ctx.headerSections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
@@ -80,7 +95,8 @@ function write(ctx: Context, status: number, fields: readonly string[], type: st
     return
   }
   ctx.sentBytes = length
-  if (typeof body === 'string' && body.length === length) endWithText(response, body) // as many bytes as characters: ASCII
+  // as many bytes as characters: ASCII
+  if (typeof body === 'string' && body.length === length) endWithText(response, body)
   else response.end(body)
 }
 
@@ -99,7 +115,8 @@ function isOver(ctx: Context): boolean {
 
 /** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
 function fieldsOf(ctx: Context, status: number, lastOnConnection: boolean): readonly string[] {
-  // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be served.
+  // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be
+  // served.
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     connectionOf(ctx.request.socket).markLast()

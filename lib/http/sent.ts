@@ -5,8 +5,8 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from './context.ts'
 
 /**
- * Whether the operating system has all of an answer, so that nobody need wait to be told. `writableFinished` says so at once on
- * Node 20 and 22 alone. A socket that is gone has taken nothing.
+ * Whether the operating system has all of an answer, so that nobody need wait to be told. `writableFinished` says so at
+ * once on Node 20 and 22 alone. A socket that is gone has taken nothing.
  */
 export function isSent(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0 && response.socket?.destroyed !== true

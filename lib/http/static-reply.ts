@@ -21,7 +21,10 @@ export interface StaticAnswer {
  * Decides the answer to a GET or HEAD (RFC 9110 section 13.2.2).
  * @throws HttpError 416 `range_not_satisfiable`
  */
-export function answerWith(representation: Representation, request: HeaderSource & { readonly method: string }): StaticAnswer {
+export function answerWith(
+  representation: Representation,
+  request: HeaderSource & { readonly method: string },
+): StaticAnswer {
   const { commonHeaders, headers, size } = representation
   const status = evaluatePreconditions(request, representation)
   if (status === 304) return { status, headers: commonHeaders, part: undefined }

@@ -1,6 +1,6 @@
 /**
- * The request target (RFC 9112, section 3.2). Nearly all are in origin form, a path; a server must take the absolute form
- * too, and `OPTIONS *` asks about the server as a whole (RFC 9110, section 9.3.7).
+ * The request target (RFC 9112, section 3.2). Nearly all are in origin form, a path; a server must take the absolute
+ * form too, and `OPTIONS *` asks about the server as a whole (RFC 9110, section 9.3.7).
  */
 import type { IncomingMessage } from 'node:http'
 import { parseAuthority } from './host.ts'

@@ -1,6 +1,6 @@
 /**
- * The folders in which uploads lie while their requests run, one for each request: `svc-upload-<pid>-<host>-<6 letters>`.
- * A process that is killed leaves them, and the next start removes them.
+ * The folders in which uploads lie while their requests run, one for each request: `svc-upload-<pid>-<host>-<6
+ * letters>`. A process that is killed leaves them, and the next start removes them.
  *
  * Surprise: servers on several machines may share the folder that these are in, and know nothing of each other's
  * processes. So what is left of another host is removed when it is a day old, which no upload gets.

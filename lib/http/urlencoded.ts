@@ -1,8 +1,8 @@
 /**
  * The parser of `application/x-www-form-urlencoded` (URL standard, section 5.1).
  *
- * A stray `%` is that character, as the standard has it. Surprise: bytes that are not UTF-8, for which it puts U+FFFD, are
- * refused here: no field arrives other than it was meant.
+ * A stray `%` is that character, as the standard has it. Surprise: bytes that are not UTF-8, for which it puts U+FFFD,
+ * are refused here: no field arrives other than it was meant.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Charset } from './charset.ts'

@@ -1,14 +1,15 @@
 /**
- * Finds the line of a syntax error in an ES module. The error that `import()` gives has neither file nor line; Node tells
- * both when it only checks a source (`node --check`), which it does in a process of its own and without running anything.
+ * Finds the line of a syntax error in an ES module. The error that `import()` gives has neither file nor line; Node
+ * tells both when it only checks a source (`node --check`), which it does in a process of its own and without running
+ * anything.
  */
 
 /** The longest that Node may take to check a source, in milliseconds. */
 const timeoutMs = 5000
 
 /**
- * The line, from 1, on which the source of an ES module has the syntax error with this message. Resolves with undefined where it
- * has none, or where no process may be started.
+ * The line, from 1, on which the source of an ES module has the syntax error with this message. Resolves with undefined
+ * where it has none, or where no process may be started.
  * @param message as the JavaScript engine gave it
  */
 export function syntaxErrorLine(source: string, message: string): Promise<number | undefined> {

@@ -1,9 +1,9 @@
 /**
- * `JSON.parse` for texts that shall not name a member twice: what says no more than that something is wrong, and does so
- * in a fraction of the time that looking at each place takes.
+ * `JSON.parse` for texts that shall not name a member twice: what says no more than that something is wrong, and does
+ * so in a fraction of the time that looking at each place takes.
  *
- * Surprise: members are counted in the text and in the value. Of a name that stands twice in one object the value has one
- * member and the text two, so the numbers are the same only when no name does.
+ * Surprise: members are counted in the text and in the value. Of a name that stands twice in one object the value has
+ * one member and the text two, so the numbers are the same only when no name does.
  */
 
 const quoteCode = 0x22

@@ -63,7 +63,8 @@ export interface AccessLogOptions {
 export interface AccessLog extends WrittenLog {
   /**
    * Takes the line of a request whose response has ended or whose client left.
-   * @param nowMs when that was, in milliseconds since 1970; whoever has just looked at the clock need not have it looked at again
+   * @param nowMs when that was, in milliseconds since 1970; whoever has just looked at the clock need not have it
+   *   looked at again
    */
   write(entry: AccessEntry, nowMs?: number): void
 }
@@ -155,10 +156,14 @@ function createRenderLine(format: AccessFormat): RenderLine {
   }
 }
 
-/** Only the path is put together anew for each line; what stands before and behind it mostly is what it was last time. */
+/**
+ * Only the path is put together anew for each line; what stands before and behind it mostly is what it was last time.
+ */
 function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
-  const before = rememberingLast((ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `)
+  const before = rememberingLast(
+    (ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `,
+  )
   const behind = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
   return (entry, nowMs) =>
     before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + behind(entry.httpVersion, entry.sentStatus, '')

@@ -2,8 +2,8 @@
  * Prints log lines on the console, gathered for one turn of the event loop.
  *
  * A console that is gone (the reader of a pipe has left) is no reason to end the server, so its errors are dropped. One
- * whose reader stands still (a stopped journald, say) must not fill the memory: Node takes whatever is written to a pipe
- * and keeps it, so past a bound lines are left out and counted. The file has every line.
+ * whose reader stands still (a stopped journald, say) must not fill the memory: Node takes whatever is written to a
+ * pipe and keeps it, so past a bound lines are left out and counted. The file has every line.
  */
 
 /** Where text is printed: `out` for the lines of the log, `error` for what the log itself cannot hold. */

@@ -15,8 +15,8 @@ const eachJsonControl = new RegExp(jsonControls, 'g')
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
 /**
- * A message that a request causes, with the request's id: every line from WARN up has it. Where the request has no id yet it
- * gets one, which is sent back.
+ * A message that a request causes, with the request's id: every line from WARN up has it. Where the request has no id
+ * yet it gets one, which is sent back.
  */
 export function withRequestId(message: string, { id }: { readonly id: string }): string {
   return `${message} [${id}]`

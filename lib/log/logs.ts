@@ -2,8 +2,8 @@
  * The logs of one server together: the general log, the access log where there is one, and the last lines for the
  * monitor.
  *
- * Surprise: the access log always goes first. What happens to it, a full disk say, is told in the general log, which must
- * still be there to take it.
+ * Surprise: the access log always goes first. What happens to it, a full disk say, is told in the general log, which
+ * must still be there to take it.
  */
 import type { Config } from '../config/table.ts'
 import { createAccessLog, type AccessLog } from './access-log.ts'
@@ -66,7 +66,8 @@ export function openLogs(config: Config, folder: string, targets?: LogTargets): 
     access,
     recent,
     module: (name) => general.module(name),
-    problems: () => [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),
+    problems: () =>
+      [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),
     flush: () => both.forEach((log) => log?.flush()),
     reopen: () => both.forEach((log) => log?.reopen()),
     close: () => both.forEach((log) => log?.close()),

@@ -1,6 +1,6 @@
 /**
- * For a state that may go on and off often: it is told at once when it goes on and when it goes off, each once an interval.
- * When the interval is over the log tells the state that there is, if it is another one than it told last.
+ * For a state that may go on and off often: it is told at once when it goes on and when it goes off, each once an
+ * interval. When the interval is over the log tells the state that there is, if it is another one than it told last.
  */
 
 /** Writes through `write`. Keeps no process alive. */

@@ -112,7 +112,10 @@ class Pass {
 
   /** What stands before a layer that did not wait must do so: a session is saved when all below is done. */
   #waitBelow({ name }: NamedMiddleware, below: Promise<void>): Promise<void> {
-    this.#reports.unawaited(this.#ctx, `middleware ${name} returned before next() was done: write \`await next()\` in it`)
+    this.#reports.unawaited(
+      this.#ctx,
+      `middleware ${name} returned before next() was done: write \`await next()\` in it`,
+    )
     return below
   }
 
@@ -135,7 +138,10 @@ class Pass {
 
   #waitForLayers(): Promise<Reply> {
     const names = this.#layers.map((layer) => layer.name).join(', ')
-    this.#reports.unawaited(this.#ctx, `a middleware returned before next() was done: write \`await next()\` in ${names}`)
+    this.#reports.unawaited(
+      this.#ctx,
+      `a middleware returned before next() was done: write \`await next()\` in ${names}`,
+    )
     return new Promise<void>((resolve) => {
       this.#whenDone = resolve
     }).then(() => this.reply())

@@ -71,7 +71,8 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
 
 function problemsOfLoad(load: unknown): string[] {
   if (!isTextList(load)) return ['load must be a list of file names']
-  const isAgain = (name: string, at: number): boolean => load.findIndex((other) => normalize(other) === normalize(name)) < at
+  const isAgain = (name: string, at: number): boolean =>
+    load.findIndex((other) => normalize(other) === normalize(name)) < at
   return [
     ...load
       .filter((name) => !loadable.includes(extname(name)))

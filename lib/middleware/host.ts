@@ -2,12 +2,13 @@
  * The middleware of an application: the server's own with their settings, and the application's modules: loading them,
  * running their `setup(app)`, and renewing them at a reload.
  *
- * A module's default export is registered under the file's base name, its named functions under theirs, but for `setup`,
- * which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds, publishers.
+ * A module's default export is registered under the file's base name, its named functions under theirs, but for
+ * `setup`, which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds,
+ * publishers.
  *
- * Surprise: a reload has steps. `prepare` loads aside, `setUp` runs what is new, `commit` takes the new set and tears down
- * what it replaced; `abandon` tears down what was new. A module that did not change keeps running untouched. For a moment
- * the old and the new work of a changed module run side by side, so that a `setup` that fails costs nothing.
+ * Surprise: a reload has steps. `prepare` loads aside, `setUp` runs what is new, `commit` takes the new set and tears
+ * down what it replaced; `abandon` tears down what was new. A module that did not change keeps running untouched. For a
+ * moment the old and the new work of a changed module run side by side, so that a `setup` that fails costs nothing.
  */
 import { basename, extname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -111,7 +112,9 @@ export class MiddlewareHost<App> {
     const requires = this.#requires
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
-      if (prepared.unready !== undefined) for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
+      if (prepared.unready !== undefined) {
+        for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
+      }
     }
     const modules: LoadedModule[] = []
     const fresh: LoadedModule[] = []
@@ -167,7 +170,9 @@ export class MiddlewareHost<App> {
       }
     }
     const all = [...errors]
-    if (problems.length > 0) all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
+    if (problems.length > 0) {
+      all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
+    }
     if (all.length === 0) return settings
     for (const { prepared } of settings) prepared.abandon()
     throw joinErrors(all)

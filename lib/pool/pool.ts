@@ -4,8 +4,8 @@
  *
  * Surprise: `enter()` starts the item before it returns when a worker is free. An item that takes the processor's time
  * and not a worker's (it ends before `start` returns) would always find one free. With `turnMs` such items wait in the
- * queue too, once the event loop has been at it for that long in one turn: elsewhere nobody would count them, limit them
- * or notice that their clients have left.
+ * queue too, once the event loop has been at it for that long in one turn: elsewhere nobody would count them, limit
+ * them or notice that their clients have left.
  *
  * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
  */
@@ -29,9 +29,9 @@ export interface PoolOptions<T> {
   /** The most items that wait, 0 and up; or places that are shared with other pools. */
   readonly queueSize: number | QueuePlaces
   /**
-   * How long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to twice as
-   * long where a turn before it was long. Unless given, as long as there are workers. While workers are free and the first
-   * that waits has waited no longer than this, the queue takes more than its size: a burst is no overload.
+   * How long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to twice
+   * as long where a turn before it was long. Unless given, as long as there are workers. While workers are free and the
+   * first that waits has waited no longer than this, the queue takes more than its size: a burst is no overload.
    */
   readonly turnMs?: number
   /** Called when an item gets its worker: in `enter()`, in the `leave()` of another, or later. It must not throw. */
@@ -57,7 +57,9 @@ export class QueuePlaces {
   }
 }
 
-/** How long a turn works off what waited for it, in milliseconds: short, since Node accepts one connection in a turn. */
+/**
+ * How long a turn works off what waited for it, in milliseconds: short, since Node accepts one connection in a turn.
+ */
 const pieceMs = 1
 
 /** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */

@@ -63,7 +63,9 @@ const wordsOf: Readonly<Record<Ending, string>> = {
   head: 'a HEAD, which does not wait: answered',
 }
 
-/** How long an answer that may be there already is asked for, however short the wait for another would be; milliseconds. */
+/**
+ * How long an answer that may be there already is asked for, however short the wait for another would be; milliseconds.
+ */
 const leastAskMs = 10_000
 /** How long the client of a stream that the pool has ended may take to read the rest, in milliseconds. */
 const lastBytesMs = 500

@@ -21,7 +21,9 @@ export interface ActionReference {
 }
 
 /** The handlers of a module that serves WebSockets; each may be missing. What they take is no matter here. */
-export type WebSocketExport = Readonly<Partial<Record<(typeof websocketHandlers)[number], (...args: never[]) => unknown>>>
+export type WebSocketExport = Readonly<
+  Partial<Record<(typeof websocketHandlers)[number], (...args: never[]) => unknown>>
+>
 
 /** An action's function. What it returns is the reply, or the promise of one. */
 export type ActionFunction<Context = unknown> = (context: Context) => unknown
@@ -85,7 +87,14 @@ export function actionPath(root: string, reference: ActionReference): string {
   if (sep === '/' && plainFile.test(reference.file)) return `${root === '/' ? '' : root}/${reference.file}`
   const path = resolve(root, reference.file)
   const inside = relative(root, path)
-  if (isAbsolute(reference.file) || inside === '' || inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) || path.includes('\0')) {
+  if (
+    isAbsolute(reference.file)
+    || inside === ''
+    || inside === '..'
+    || inside.startsWith(`..${sep}`)
+    || isAbsolute(inside)
+    || path.includes('\0')
+  ) {
     throw new RangeError(`An action must be a file below paths.root (${root}): it is ${JSON.stringify(reference.file)}`)
   }
   return path
@@ -209,7 +218,9 @@ function websocketProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return `must be an object with the functions ${names}`
   for (const [name, member] of Object.entries(value)) {
     if (!websocketHandlers.some((known) => known === name)) return `has an unknown member ${name}: it may have ${names}`
-    if (typeof member !== 'function') return `must have a function ${name}: it is ${member === null ? 'null' : typeof member}`
+    if (typeof member !== 'function') {
+      return `must have a function ${name}: it is ${member === null ? 'null' : typeof member}`
+    }
   }
   return undefined
 }

@@ -2,8 +2,8 @@
  * The application of a server: its route files with their actions and middleware, loaded at the start and renewed while
  * it runs.
  *
- * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is left
- * out and said. At a reload the old table is better: one thing wrong, and nothing changes.
+ * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is
+ * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
  */
 import { ReloadError, describeAll, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../middleware/config-file.ts'
@@ -125,7 +125,9 @@ export class Application<SetupApp> {
   /** What keeps the middleware from being loaded, or anything else, in the form of what is wrong with a route. */
   #problemsOf(error: unknown): ReloadProblem[] {
     const place = { index: null, name: '' }
-    if (!(error instanceof MiddlewareError)) return [{ ...place, file: this.#options.root, error: (error as Error).message }]
+    if (!(error instanceof MiddlewareError)) {
+      return [{ ...place, file: this.#options.root, error: (error as Error).message }]
+    }
     return error.all.map(({ file, message }) => ({ ...place, file, error: message }))
   }
 
@@ -174,7 +176,10 @@ export class Application<SetupApp> {
   }
 
   /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
-  async #inspect(middleware: PreparedMiddleware | undefined, config: MiddlewareConfig | undefined): Promise<Inspection> {
+  async #inspect(
+    middleware: PreparedMiddleware | undefined,
+    config: MiddlewareConfig | undefined,
+  ): Promise<Inspection> {
     const { root, routesFolder, builder, kept } = this.#options
     const rules = {
       root,
@@ -196,7 +201,12 @@ export class Application<SetupApp> {
       }
     }
     const notes: ReloadProblem[] = [
-      ...[...(config?.warnings ?? []), ...(middleware?.warnings ?? [])].map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
+      ...[...(config?.warnings ?? []), ...(middleware?.warnings ?? [])].map((error) => ({
+        file: config?.file ?? '',
+        index: null,
+        name: '',
+        error,
+      })),
       ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
     ]
     const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }

@@ -52,7 +52,8 @@ export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Pro
 
 /** The error of a module that is not where its path says. */
 export function linkLeadsOut(root: string, file: string): ModuleLoadError {
-  const message = `Cannot load ${shownPath(root, file)}: it is a link that leads outside the application's root, ${root}`
+  const why = `it is a link that leads outside the application's root, ${root}`
+  const message = `Cannot load ${shownPath(root, file)}: ${why}`
   return new ModuleLoadError(message, { file, missing: false, cause: undefined })
 }
 

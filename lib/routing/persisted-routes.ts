@@ -1,6 +1,6 @@
 /**
- * The routes that the admin panel was asked to keep: `admin.json` in the folder of the route files, an ordinary route file
- * that the server itself writes.
+ * The routes that the admin panel was asked to keep: `admin.json` in the folder of the route files, an ordinary route
+ * file that the server itself writes.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

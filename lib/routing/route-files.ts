@@ -60,8 +60,8 @@ const elsewhere = 'admin.json of another node'
  * Reads a folder of route files. Files whose name begins with a dot are none, nor are folders; a link counts as what it
  * leads to.
  * @param folder `paths.routes`, absolute
- * @param kept records that other machines keep, as if they stood in one more file; those that a file here has as well are
- *   left out
+ * @param kept records that other machines keep, as if they stood in one more file; those that a file here has as well
+ *   are left out
  */
 export function readRouteFiles(folder: string, rules: RecordRules, kept: readonly unknown[] = []): RouteFiles {
   const found = new Findings()

@@ -1,7 +1,8 @@
 /**
  * Routes that come and go while the server runs, one at a time, by the admin panel.
  *
- * Surprise: what is to last is written to disk before it is registered: an answer that says yes is true after a crash too.
+ * Surprise: what is to last is written to disk before it is registered: an answer that says yes is true after a crash
+ * too.
  */
 import { RouteRefusedError, type AddResult } from '../control/commands.ts'
 import type { Chain } from '../middleware/compose.ts'
@@ -59,7 +60,8 @@ export class RunTimeRoutes {
   }
 
   /**
-   * Registers a route that another process of the server has registered. One that has come with the files by now is there.
+   * Registers a route that another process of the server has registered. One that has come with the files by now is
+   * there.
    * @param lasts whether another machine keeps it: it is one of `kept` from now on
    * @throws RouteRefusedError as `add` does
    */

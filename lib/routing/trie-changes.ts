@@ -1,8 +1,8 @@
 /**
  * How routes come into the tree of patterns and go again.
  *
- * Surprise: a tree that is filled is like one whose routes were added one after the other. It is only cheaper: each node
- * learns of its literals when all of them are known.
+ * Surprise: a tree that is filled is like one whose routes were added one after the other. It is only cheaper: each
+ * node learns of its literals when all of them are known.
  */
 import { canonicalLiteral, plainPath } from './canonical.ts'
 import { Leaf } from './leaf.ts'

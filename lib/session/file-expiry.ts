@@ -1,9 +1,9 @@
 /**
  * When the time of a file of sessions is over, also when the clock is set meanwhile.
  *
- * A file tells when it was changed, by the clock of that moment. Where that lies ahead, the clock was set back since, and
- * how much time has really passed is not known: a session lives for its whole time from when that is noticed. So one that
- * is valid is not lost, and none lives until a wrong clock's time has come.
+ * A file tells when it was changed, by the clock of that moment. Where that lies ahead, the clock was set back since,
+ * and how much time has really passed is not known: a session lives for its whole time from when that is noticed. So
+ * one that is valid is not lost, and none lives until a wrong clock's time has come.
  *
  * Surprise: nothing is written then. A clock that is put right again finds every file as it was.
  */

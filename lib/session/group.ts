@@ -89,7 +89,8 @@ const table = settingsTable({
     kind: 'choice',
     choices: ['auto', 'memory', 'file'],
     default: 'auto',
-    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in the '
+    meaning:
+      'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in the '
       + 'shared engine where `shared.url` names one, else in `memory`.',
   },
   path: {
@@ -189,7 +190,8 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   }
 
   function warningsOf({ store, path }: Settings): string[] {
-    const unused = store !== 'file' && path !== '' ? [`setup.session.path is not used: setup.session.store is "${store}"`] : []
+    const unused =
+      store !== 'file' && path !== '' ? [`setup.session.path is not used: setup.session.store is "${store}"`] : []
     return store === 'auto' || options.openSharedStore === undefined ? unused : [...unused, ofOneProcess(store)]
   }
 

@@ -10,7 +10,16 @@
 import { performance } from 'node:perf_hooks'
 import type { Context } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import { checkedKey, csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfBag, textOfValue, valueOfText } from './fields.ts'
+import {
+  checkedKey,
+  csrfTokenKey,
+  fieldOf,
+  flashFieldOf,
+  flashKey,
+  textOfBag,
+  textOfValue,
+  valueOfText,
+} from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
 import { after, type MaybePromise } from '../maybe-promise.ts'
 import { SessionData } from './session-data.ts'
@@ -35,7 +44,9 @@ export type SessionBag = Readonly<Record<string, unknown>>
 const dayMs = 86_400_000
 /** The part of its time that a session has left at least while no request renews it. */
 const freshPart = 0.9
-/** More than its time, and so much more, is left of a session alone when a clock was set back or its time was shortened. */
+/**
+ * More than its time, and so much more, is left of a session alone when a clock was set back or its time was shortened.
+ */
 const roundedMs = 1000
 
 export class Session {
@@ -122,8 +133,8 @@ export class Session {
 
   /**
    * Gives the session a new id when it is saved; what it holds stays. Call it when somebody signs in, so that an id
-   * known before is worth nothing. The CSRF token goes: it may be known as well. Of two requests that do so at the same time the later one begins a new session with
-   * what it set itself.
+   * known before is worth nothing. The CSRF token goes: it may be known as well. Of two requests that do so at the same
+   * time the later one begins a new session with what it set itself.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
@@ -158,7 +169,10 @@ export class Session {
     this.#data().change(flashFieldOf(formId), bag === undefined ? undefined : textOfBag(formId, bag))
   }
 
-  /** Reads the session that the cookie names. Without a cookie the store is not asked. `after` would make a function for each request. */
+  /**
+   * Reads the session that the cookie names. Without a cookie the store is not asked. `after` would make a function for
+   * each request.
+   */
   open(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = readSessionCookie(this.#ctx, cookie)
@@ -262,7 +276,9 @@ export class Session {
     return after(store.merge(id, changes, ttlMs), (found) => (found ? this.#written(id, changes) : this.#lose()))
   }
 
-  /** The cookie is sent with a new time to live alone: a late answer would put an id back that a sign-in has replaced. */
+  /**
+   * The cookie is sent with a new time to live alone: a late answer would put an id back that a sign-in has replaced.
+   */
   #written(id: string, changes: FieldChanges): void {
     const { cookie, ttlS } = this.#services
     const isNew = id !== this.#id

@@ -32,8 +32,8 @@ export interface FieldChanges {
 export interface StoredSession {
   readonly fields: Fields
   /**
-   * Milliseconds until it expires unless it is used; above 0. More than its time when the store's clock was set back: how
-   * much is really left is not known then, so it is to be used.
+   * Milliseconds until it expires unless it is used; above 0. More than its time when the store's clock was set back:
+   * how much is really left is not known then, so it is to be used.
    */
   readonly remainingMs: number
 }

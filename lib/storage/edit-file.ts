@@ -1,11 +1,20 @@
 /**
- * Changes a file as a whole or not at all: the new content is written to a temporary file in the same folder, brought to
- * disk, and takes the place of the old one.
+ * Changes a file as a whole or not at all: the new content is written to a temporary file in the same folder, brought
+ * to disk, and takes the place of the old one.
  *
  * Surprise: the file is read anew each time, and again when somebody else replaced it in the meantime. Between the last
  * look at the file and the rename a moment remains.
  */
-import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs'
 import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { randomBytes } from 'node:crypto'
@@ -31,8 +40,8 @@ const hints: Readonly<Record<string, string>> = {
 }
 
 /**
- * Changes a file, which is made (mode 0600) when it is not there; mode, owner and group are kept. A symbolic link stays,
- * and what it points to is replaced; a link that leads nowhere is replaced itself.
+ * Changes a file, which is made (mode 0600) when it is not there; mode, owner and group are kept. A symbolic link
+ * stays, and what it points to is replaced; a link that leads nowhere is replaced itself.
  * @param edit makes the new text of the old one, undefined when there is no file; it may be called again
  * @throws Error that says what failed, why, and what to do. The file is the old one then (unless the very last step
  *   failed, to bring its folder to disk), and no temporary file stays.

@@ -11,7 +11,9 @@ export function relativeTo(root: string, path: string): string | undefined {
   return sep === '/' ? file : file.split(sep).join('/')
 }
 
-/** Whether the file is below the root when links are followed. Throws the system's error when one of them is not there. */
+/**
+ * Whether the file is below the root when links are followed. Throws the system's error when one of them is not there.
+ */
 export function isWithin(root: string, path: string): boolean {
   return relativeTo(realpathSync(root), realpathSync(path)) !== undefined
 }

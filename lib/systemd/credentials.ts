@@ -1,10 +1,11 @@
 /**
  * Secrets from outside of the configuration file: a credential of the service manager (`LoadCredential=app_key:...`,
- * systemd.exec(5)), or an environment variable such as `SVC_APP_KEY`. The variable stands above the credential, and both
- * stand above the file. The first setup leaves an `app_key` of the file then as it is.
+ * systemd.exec(5)), or an environment variable such as `SVC_APP_KEY`. The variable stands above the credential, and
+ * both stand above the file. The first setup leaves an `app_key` of the file then as it is.
  *
- * Surprise: a secret that is named but empty or cannot be read is an error. Who meant to give a key must not get a random
- * one without noticing. The variable is taken out of the environment, so that no child of an application gets it.
+ * Surprise: a secret that is named but empty or cannot be read is an error. Who meant to give a key must not get a
+ * random one without noticing. The variable is taken out of the environment, so that no child of an application gets
+ * it.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +32,9 @@ export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof variables)
   if (variable !== undefined) return checked(name, variable, `the environment variable ${variables[name]}`)
   const file = folder === '' ? undefined : join(folder, name)
   const credential = file === undefined ? undefined : readCredential(name, file)
-  return credential === undefined ? undefined : checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
+  return credential === undefined
+    ? undefined
+    : checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
 }
 
 function checked(name: string, secret: string, from: string): GivenSecret {

@@ -1,9 +1,9 @@
 /**
- * Socket activation: the listening socket that a service manager opened and passes on, by the rules of sd_listen_fds(3).
- * The kernel keeps its queue while the server is started anew, so that no client is refused.
+ * Socket activation: the listening socket that a service manager opened and passes on, by the rules of
+ * sd_listen_fds(3). The kernel keeps its queue while the server is started anew, so that no client is refused.
  *
- * Surprise: the variables are taken out of the environment. They are for this process alone; a child that inherited them
- * would find other things behind these numbers.
+ * Surprise: the variables are taken out of the environment. They are for this process alone; a child that inherited
+ * them would find other things behind these numbers.
  */
 import { fstatSync } from 'node:fs'
 import { ConfigError } from '../config/load.ts'
@@ -22,8 +22,8 @@ const firstFd = 3
 const source = 'the socket of the service manager'
 
 /**
- * Takes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` out of an environment and reads them. Sockets for another process
- * are left alone, with a warning.
+ * Takes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` out of an environment and reads them. Sockets for another
+ * process are left alone, with a warning.
  * @param pid this process
  * @throws ConfigError when there is more than one socket, or none behind the number
  */
@@ -37,9 +37,13 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket
   }
   if (count !== '1') {
     const which = names === undefined ? '' : ` (${names})`
-    throw new ConfigError(source, [`LISTEN_FDS must be 1: it is ${count}${which}; let svc.socket have one ListenStream=`])
+    throw new ConfigError(source, [
+      `LISTEN_FDS must be 1: it is ${count}${which}; let svc.socket have one ListenStream=`,
+    ])
   }
-  if (!isSocket(firstFd)) throw new ConfigError(source, [`file descriptor ${firstFd} is no socket, though LISTEN_FDS is 1`])
+  if (!isSocket(firstFd)) {
+    throw new ConfigError(source, [`file descriptor ${firstFd} is no socket, though LISTEN_FDS is 1`])
+  }
   return { fd: firstFd }
 }
 

@@ -2,14 +2,17 @@
  * Tells the service manager what the server is doing: ready, reloading, stopping, alive (sd_notify(3)). Without
  * `NOTIFY_SOCKET` nothing is done, and nothing is started.
  *
- * Surprise: each message is a short-lived child, `systemd-notify`, since Node has no datagram sockets of the file system.
- * So the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
+ * Surprise: each message is a short-lived child, `systemd-notify`, since Node has no datagram sockets of the file
+ * system. So the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in
+ * order.
  */
 import type { ExecFileException } from 'node:child_process'
 
 /** Tells the service manager. None of these waits, and none of them fails. */
 export interface Notifier {
-  /** The server serves; from now on the watchdog is fed, where there is one. `status` is shown by `systemctl status`. */
+  /**
+   * The server serves; from now on the watchdog is fed, where there is one. `status` is shown by `systemctl status`.
+   */
   ready(status: string): void
   /** A reload has begun. Before `ready`, and in a stop, a reload is not told. */
   reloading(): void
@@ -22,7 +25,10 @@ export interface Notifier {
 }
 
 export interface NotifierOptions {
-  /** Where `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are taken out of: children of the server get none of them. */
+  /**
+   * Where `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are taken out of: children of the server get none of
+   * them.
+   */
   readonly env: NodeJS.ProcessEnv
   /** The main process. */
   readonly pid: number
@@ -101,7 +107,9 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
   }
 }
 
-/** How often the watchdog wants to hear, in milliseconds: half of its time. Undefined: there is none for this process. */
+/**
+ * How often the watchdog wants to hear, in milliseconds: half of its time. Undefined: there is none for this process.
+ */
 function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number | undefined {
   const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: forPid = String(pid) } = env
   if (!/^[1-9]\d{0,15}$/.test(microseconds) || forPid !== String(pid)) return undefined

@@ -39,8 +39,8 @@ export function createSigner(keys: readonly string[], importKey: (key: string) =
 }
 
 /**
- * Takes `text.signature` apart, where the text has no dot; undefined when it has another shape. The signature has not been
- * verified.
+ * Takes `text.signature` apart, where the text has no dot; undefined when it has another shape. The signature has not
+ * been verified.
  */
 export function splitSigned(token: string): { readonly text: string; readonly signature: string } | undefined {
   const dot = token.length - signatureLength - 1

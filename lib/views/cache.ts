@@ -2,8 +2,8 @@
  * The views of an application: finds, compiles, keeps and renders them.
  *
  * Surprise: the stamps (times, size, inode) of a view's files are looked at in every turn of the event loop in which it
- * is rendered, so a change is seen in the next one. A stamp is not believed while it is young: the file system's clock is
- * coarse, and a second change within one tick leaves the stamp as it was. Until then the contents are compared.
+ * is rendered, so a change is seen in the next one. A stamp is not believed while it is young: the file system's clock
+ * is coarse, and a second change within one tick leaves the stamp as it was. Until then the contents are compared.
  */
 
 import { readFileSync } from 'node:fs'

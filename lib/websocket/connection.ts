@@ -2,8 +2,8 @@
  * One WebSocket connection, the server's side (RFC 6455): messages in and out, ping and pong, the closing handshake.
  *
  * Messages are handed to the application as they come; it is not waited for where its handler returns a promise. Only
- * `open` is: nothing is read before it is done. Nor is a peer read that does not read: what is sent to it may wait up to
- * a bound, from half of that on it is not heard, and when it stays so the heartbeat cuts it.
+ * `open` is: nothing is read before it is done. Nor is a peer read that does not read: what is sent to it may wait up
+ * to a bound, from half of that on it is not heard, and when it stays so the heartbeat cuts it.
  *
  * Surprise: the `close` handler runs when the connection has ended, not when closing begins; with the code that the
  * peer sent, or with the one that this side failed it with (1002, 1007, 1009), else 1006.

@@ -36,8 +36,8 @@ export interface WebSockets {
    */
   accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
   /**
-   * Closes every connection with 1001, and cuts it half a second later. So it does with one whose handshake is still under
-   * way or yet to come: a client that connects anew on 1001 may take a refusal for good.
+   * Closes every connection with 1001, and cuts it half a second later. So it does with one whose handshake is still
+   * under way or yet to come: a client that connects anew on 1001 may take a refusal for good.
    */
   stop(): void
   /** Resolves when no connection is there. */
@@ -72,7 +72,8 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     heartbeat,
     maxMessageBytes,
     maxBufferedBytes: maxMessageBytes + bufferedBytes,
-    onError: (error, ws) => errorLog.error(withRequestId(`${nameOf(ws)}: a WebSocket handler failed`, contextOf(ws)), error),
+    onError: (error, ws) =>
+      errorLog.error(withRequestId(`${nameOf(ws)}: a WebSocket handler failed`, contextOf(ws)), error),
     onProtocolError: (error, ws) => socketLog.info(`${nameOf(ws)}: closed with ${error.code}: ${error.message}`),
     onSlow: (ws) => {
       slow += 1
@@ -103,8 +104,12 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     if (upgrading === undefined) throw new Error('This request is no handshake')
     if (ctx.gone) return
     if (pool.enter(ctx) === 'refused') {
-      refusals.say(withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx))
-      throw new HttpError(503, 'overloaded', 'As many WebSockets are open as may be', { headers: { 'Retry-After': '1' } })
+      refusals.say(
+        withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
+      )
+      throw new HttpError(503, 'overloaded', 'As many WebSockets are open as may be', {
+        headers: { 'Retry-After': '1' },
+      })
     }
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
