@@ -31,12 +31,20 @@ export function connectionOf(socket: Socket): Connection {
   return (known[place] ??= new Connection(socket))
 }
 
+/** Keeps a socket paused that Node resumes with each request that ends. */
+function stayPaused(this: Socket): void {
+  this.pause()
+}
+
+/** Where nothing waits. */
+const nothing: (() => void)[] = []
+
 export class Connection {
   readonly #socket: Socket
-  /** The responses of the requests that are being served, in order. */
-  readonly #served = new Set<ServerResponse>()
+  /** The responses of the requests that are being served, in order: a few. */
+  readonly #served: ServerResponse[] = []
   /** Requests that have been read and are not served yet, in order, from `#next` on. */
-  #waiting: (() => void)[] = []
+  #waiting = nothing
   #next = 0
   /** The last request, where its body was still coming when its answer had been sent. */
   #unread: IncomingMessage | undefined = undefined
@@ -48,17 +56,20 @@ export class Connection {
    * Since when it was seen to serve nothing, what had come by then, and since when something more has; see `isOverdue`.
    */
   #idle: { readonly sinceMs: number; readonly bytes: number; moreSinceMs: number | undefined } | undefined = undefined
-  readonly #stayPaused = (): void => void this.#socket.pause()
 
   /** Made by `connectionOf`. */
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.once('close', () => this.#closed())
+    socket.on('close', Connection.#onClose) // One function for all: there may be thousands of connections.
+  }
+
+  static #onClose(this: KnownSocket): void {
+    connectionOf(this).#closed()
   }
 
   /** Whether a request is being served or waits. */
   get isServing(): boolean {
-    return this.#served.size > 0 || this.#isHeld
+    return this.#served.length > 0 || this.#isHeld
   }
 
   /** Whether it serves nothing, and is not closing by itself. */
@@ -100,19 +111,20 @@ export class Connection {
 
   /** The response whose turn it is; undefined: every request has been answered. */
   get current(): ServerResponse | undefined {
-    const [first] = this.#served
-    return first
+    return this.#served[0]
   }
 
   /** Whether another request may be served now, where at most `limit` (1 or more) are served at a time. */
   takes(limit: number): boolean {
-    return this.#served.size < limit && !this.#isHeld
+    return this.#served.length < limit && !this.#isHeld
   }
 
   /** Keeps a request that may not be served yet, and reads no further. `serve` is called when its turn has come. */
   hold(serve: () => void): void {
-    // Node resumes it with each request that ends.
-    if (!this.#isHeld) this.#socket.on('resume', this.#stayPaused).pause()
+    if (!this.#isHeld) {
+      this.#waiting = []
+      this.#socket.on('resume', stayPaused).pause()
+    }
     this.#waiting.push(serve)
   }
 
@@ -120,15 +132,17 @@ export class Connection {
    * Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet.
    */
   began(response: ServerResponse): void {
-    this.#served.add(response)
+    this.#served.push(response)
     this.#idle = undefined
   }
 
   /** Notes that a response has ended, and serves the next requests that wait. */
   ended(response: ServerResponse, limit: number): void {
-    if (!this.#served.delete(response)) return
+    const at = this.#served.indexOf(response)
+    if (at === -1) return
+    this.#served.splice(at, 1)
     this.#unread = response.req.complete ? undefined : response.req
-    while (this.#isHeld && this.#served.size < limit && !this.#socket.destroyed) {
+    while (this.#isHeld && this.#served.length < limit && !this.#socket.destroyed) {
       const serve = this.#waiting[this.#next] as () => void // It is held, so there is one.
       this.#next += 1
       if (!this.#isHeld) this.#goOn()
@@ -174,16 +188,16 @@ export class Connection {
 
   /** Reads on, as nothing waits any more. */
   #goOn(): void {
-    this.#waiting = []
+    this.#waiting = nothing
     this.#next = 0
-    this.#socket.off('resume', this.#stayPaused).resume()
+    this.#socket.off('resume', stayPaused).resume()
   }
 
   #closed(): void {
-    this.#waiting = []
+    this.#waiting = nothing
     this.#next = 0
     this.#unread = undefined
-    for (const response of this.#served) {
+    for (const response of [...this.#served]) {
       // Node closes the response that has the socket; before version 24 no other.
       if (response.socket !== null) continue
       response.destroy()
