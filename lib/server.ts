@@ -119,9 +119,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
-    connection.began(response)
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
+    connection.began(response)
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 

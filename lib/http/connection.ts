@@ -129,18 +129,19 @@ export class Connection {
   }
 
   /**
-   * Notes that a request is being served. Its response closes with the connection, also where it was not its turn yet.
+   * Notes that a request is being served, which was not answered at once. Its response closes with the connection, also
+   * where it was not its turn yet.
    */
   began(response: ServerResponse): void {
     this.#served.push(response)
     this.#idle = undefined
   }
 
-  /** Notes that a response has ended, and serves the next requests that wait. */
+  /** Notes that a response has ended, one that `began` knows or one that was answered at once, and serves what waits. */
   ended(response: ServerResponse, limit: number): void {
     const at = this.#served.indexOf(response)
-    if (at === -1) return
-    this.#served.splice(at, 1)
+    if (at !== -1) this.#served.splice(at, 1)
+    this.#idle = undefined
     this.#unread = response.req.complete ? undefined : response.req
     while (this.#isHeld && this.#served.length < limit && !this.#socket.destroyed) {
       const serve = this.#waiting[this.#next] as () => void // It is held, so there is one.
