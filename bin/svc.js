@@ -17,7 +17,7 @@ const fromSource = !installed && (Boolean(process.features.typescript) || underT
 if (!fromSource) refuseBadBuild()
 // Node checks an entry against the source text before it uses it; a folder that cannot be written turns this off.
 nodeModule.enableCompileCache?.(join(root, '.cached', 'compile'))
-const { main } = await import(fromSource ? '../lib/cli/main.ts' : '../dist/bundle/main.js')
+const { main } = await import(fromSource ? '../lib/cli/main.ts' : '../dist/cli/main.js')
 await main(process.argv.slice(2))
 
 function refuseBadBuild() {

@@ -14,7 +14,7 @@ describe('the package', () => {
 
   it('has the file that package.json names', () => {
     const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-    assert.equal(exports['.'].default, './dist/bundle/index.js')
+    assert.equal(exports['.'].default, './dist/index.js')
   })
 
   it('has types for actions, middleware and setups', () => {

@@ -140,7 +140,7 @@ describe('the launcher', () => {
     assert.equal(server.stderr(), '')
 
     const script = "import { createApp } from 'svc'; console.log(typeof createApp, import.meta.resolve('svc'))"
-    const entry = pathToFileURL(join(installed, 'dist/bundle/index.js')).href
+    const entry = pathToFileURL(join(installed, 'dist/index.js')).href
     assert.deepEqual(run(folder, ['--input-type=module', '-e', script]), { status: 0, stdout: `function ${entry}\n`, stderr: '' })
 
     const later = new Date(Date.now() + 1000)

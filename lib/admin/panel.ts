@@ -75,8 +75,7 @@ export interface Panel {
   close(): void
 }
 
-/** Right from this file as well as from those of a build, which lie in `bundle/`. */
-const pagesFolder = fileURLToPath(new URL('../admin/pages', import.meta.url))
+const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {

@@ -15,7 +15,6 @@ import { describeAll } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'
 import { openNamedFiles } from '../named-files.ts'
 import { ViewError } from '../views/errors.ts'
-import { isConfigError } from './failure.ts'
 
 interface Found {
   readonly problems: readonly string[]
@@ -56,7 +55,7 @@ function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefi
     const loaded = load()
     return { loaded, problems: problemsOf(() => openNamedFiles(loaded, () => {}), ConfigError) }
   } catch (error) {
-    if (!isConfigError(error)) throw error
+    if (!(error instanceof ConfigError)) throw error
     return { loaded: error.rest, problems: [error.message] }
   }
 }
