@@ -4,6 +4,7 @@
  *
  * Surprise: what others change is taken up in the order in which it comes, and not before the files are loaded.
  */
+import { SerialQueue } from './base/serial-queue.ts'
 import type { CommandHandlers, Control } from './control/commands.ts'
 import { createLocalControl } from './control/local.ts'
 import type { AdminState, Change, CommandFollowers } from './control/relay.ts'
@@ -34,18 +35,18 @@ export interface AppControl extends Control {
 export function createAppControl(options: AppControlOptions): AppControl {
   const { handlers, followers, adminState, part, nodes } = options
   let resolveLoaded: () => void
-  let taken = new Promise<void>((resolve) => {
+  const loaded = new Promise<void>((resolve) => {
     resolveLoaded = resolve
   })
+  const taken = new SerialQueue()
+  void taken.run(() => loaded)
   const relay = part?.relay ?? (nodes && createNodesRelay(nodes, async (command) => void (await local.apply(command))))
   const local = createLocalControl(handlers)
   const control = relay === undefined ? local : createSharedControl({ handlers, relay, adminState })
   if (part?.missed.admin !== undefined) options.takeAdminState(part.missed.admin)
 
   function takeUp(change: Change): Promise<void> {
-    const done = taken.then(() => follow(followers, change))
-    taken = done.catch(() => undefined) // Who sent the change is told; the next one is not held up by it.
-    return done
+    return taken.run(() => follow(followers, change))
   }
 
   async function catchUp(): Promise<void> {
@@ -53,7 +54,7 @@ export function createAppControl(options: AppControlOptions): AppControl {
     resolveLoaded()
     await nodes?.join()
     await part?.beforeListening()
-    await taken
+    await taken.ended()
   }
 
   return { apply: (command) => control.apply(command), follow: takeUp, catchUp }

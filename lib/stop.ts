@@ -10,6 +10,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { endsWithin } from './base/deadline.ts'
 import type { Listener } from './listener.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import type { RequestServer } from './server.ts'
@@ -67,14 +68,14 @@ export function createStop(options: StopOptions): Stop {
     // What the kernel has got until then is read first: a connection on which a request has come is not idle.
     const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
     const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))
-    if (!(await inTime(answered, cutAt))) {
+    if (!(await endsWithin(cutAt - performance.now(), answered))) {
       const cut = requests.active === 1 ? '1 request' : `${requests.active} requests`
       log.warn(`the stop took longer than ${timeoutMs / 1000} s: cut ${cut}`)
       await listener.closeAll()
     }
     clearInterval(retire)
     try {
-      if (!(await inTime(options.finish(), deadline))) log.warn('the background work did not end in time')
+      if (!(await endsWithin(deadline - performance.now(), options.finish()))) log.warn('the background work did not end in time')
     } catch (error) {
       log.error('the background work could not be ended', error)
     }
@@ -95,16 +96,5 @@ export function createStop(options: StopOptions): Stop {
     get begun() {
       return begun
     },
-  }
-}
-
-/** Whether something ends before a time of `performance.now()`. No timer stays behind. */
-async function inTime(ended: Promise<unknown>, deadline: number): Promise<boolean> {
-  const timer = new AbortController()
-  const late = delay(Math.max(0, deadline - performance.now()), 'late', { signal: timer.signal }).catch(() => 'aborted')
-  try {
-    return (await Promise.race([ended, late])) !== 'late'
-  } finally {
-    timer.abort()
   }
 }

@@ -5,6 +5,7 @@
  * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
  * must not lose them to the first visitor: they are taken into use, and the setup is refused.
  */
+import { SerialQueue } from '../base/serial-queue.ts'
 import type { Config } from '../config/table.ts'
 import { loadConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
@@ -29,7 +30,7 @@ export class CredentialStore {
   readonly #now: () => number
   #current: AdminCredentials
   #keySaved: boolean
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = new SerialQueue()
 
   constructor(options: CredentialStoreOptions) {
     const { config } = options
@@ -56,7 +57,7 @@ export class CredentialStore {
    * @throws Error when the file cannot be read or written
    */
   setUp(user: string, password: string): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#inTurn.run(async () => {
       if (setupRequired(this.#current)) this.#takeFromFile()
       if (!setupRequired(this.#current)) return false
       const { config, appKey } = this.#options
@@ -79,7 +80,7 @@ export class CredentialStore {
    * @throws Error when the file cannot be written
    */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
-    return this.#inTurn(async () => {
+    return this.#inTurn.run(async () => {
       if (this.#current.secret !== '') return { secret: this.#current.secret, made: false }
       const { user, password } = this.#current
       const hardened = this.#options.config['admin.hardened']
@@ -107,12 +108,6 @@ export class CredentialStore {
     if (file === undefined) return
     saveConfig(file, changes)
     onSaved?.(file, Object.keys(changes))
-  }
-
-  #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
-    const result = this.#turn.then(task)
-    this.#turn = result.catch(() => undefined) // The caller is told; the next one is not held up by it.
-    return result
   }
 }
 

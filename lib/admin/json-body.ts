@@ -2,6 +2,7 @@
  * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`.
  */
 import { isUtf8 } from 'node:buffer'
+import { isObject } from '../base/object.ts'
 import type { Context } from '../http/context.ts'
 import type { HttpError } from '../http/errors.ts'
 import { parseJson } from '../http/json.ts'
@@ -21,9 +22,7 @@ export async function readObject(ctx: Context): Promise<{ value: Record<string, 
   } catch (error) {
     return { refusal: refuse(ctx, 400, (error as HttpError).message) } // parseJson throws nothing else
   }
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (!isObject) return { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
-  return { value: value as Record<string, unknown> }
+  return isObject(value) ? { value } : { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
 }
 
 /** Replies with `{ok: false, error}` and what else there is to say. */

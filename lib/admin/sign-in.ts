@@ -4,6 +4,7 @@
  * Surprise: neither page says which of name and password was wrong, both are always compared, and the name that was
  * tried is not logged: it may be a password that was typed into the wrong field.
  */
+import { reasonOf } from '../base/reason.ts'
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
@@ -107,7 +108,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   function unsaved(ctx: Context, error: unknown, form: (message: string) => Reply): Reply {
     if (error instanceof HttpError) throw error // What is shared is away: that is answered as everywhere.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
-    return form(error instanceof Error ? error.message : String(error))
+    return form(reasonOf(error))
   }
 
   async function login(ctx: Context): Promise<Reply> {

@@ -5,6 +5,7 @@
  */
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import { applicationFiles } from './application-files.ts'
 
 /** Makes an application, says on the standard streams what was made or why not, and returns the exit status, 0 or 1. */
@@ -15,7 +16,7 @@ export function init(folder: string): number {
     process.stdout.write('Start the server in that folder, with --env dev while you build.\n')
     return 0
   } catch (error) {
-    process.stderr.write(`${messageOf(error)}\n`)
+    process.stderr.write(`${reasonOf(error)}\n`)
     return 1
   }
 }
@@ -37,7 +38,7 @@ export function initApplication(folder: string, files = applicationFiles()): str
       makeFile(path, text, mode, made)
     }
   } catch (error) {
-    const reason = messageOf(error)
+    const reason = reasonOf(error)
     const left = undo(made)
     const rest = left.length === 0 ? '' : `; what was made could not be removed again: ${left.join('; ')}`
     throw new Error(`Cannot make an application in ${root}: ${reason}${rest}`, { cause: error })
@@ -70,12 +71,8 @@ function undo(made: readonly (() => void)[]): string[] {
     try {
       step()
     } catch (error) {
-      failures.push(messageOf(error))
+      failures.push(reasonOf(error))
     }
   }
   return failures
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, type App } from '../app.ts'
+import { reasonOf } from '../base/reason.ts'
 import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
 import { processCount } from '../config/process-count.ts'
 import { ConfigError, findConfigFile, loadConfig, type FoundConfigFile, type LoadedConfig } from '../config/load.ts'
@@ -151,7 +152,7 @@ async function start(options: CommandOptions): Promise<void> {
       logFatal(
         app,
         'server',
-        error instanceof Error ? error.message : String(error),
+        reasonOf(error),
         isFileError(error) ? undefined : error,
       )
       await app.stop()

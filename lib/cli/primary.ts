@@ -3,6 +3,7 @@
  */
 import { resolve } from 'node:path'
 import { chooseAppKey } from '../app-key.ts'
+import { reasonOf } from '../base/reason.ts'
 import { startPrimary } from '../cluster/primary.ts'
 import { prepareWorkers } from '../cluster/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -34,7 +35,7 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
   const log = logs.module('server')
   process.on('exit', () => logs.close())
   process.on('uncaughtException', (error: unknown, origin) => {
-    logs.module('error').fatal(`${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
+    logs.module('error').fatal(`${origin}: ${reasonOf(error)}`, error)
     process.exit(options.failed)
   })
   log.info(startLine(loaded, `${count} workers, `))

@@ -2,6 +2,7 @@
  * The last words of a server: what nobody caught, and what keeps it from starting.
  */
 import type { App } from '../app.ts'
+import { reasonOf } from '../base/reason.ts'
 
 /**
  * What nobody caught leaves the process in an unknown state: it is logged, and whoever watches starts it anew.
@@ -10,7 +11,7 @@ import type { App } from '../app.ts'
 export function handleUncaught(app: App, status: number, isHarmless: (error: unknown) => boolean = () => false): void {
   process.on('uncaughtException', (error: unknown, origin) => {
     if (isHarmless(error)) return
-    logFatal(app, 'error', `${origin}: ${error instanceof Error ? error.message : String(error)}`, error)
+    logFatal(app, 'error', `${origin}: ${reasonOf(error)}`, error)
     process.exit(status)
   })
   process.on('exit', () => app.closeLogs())

@@ -5,6 +5,7 @@
  * what to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
  */
 import type { App, AppOptions } from '../app.ts'
+import { reasonOf } from '../base/reason.ts'
 import { DisconnectedError, type Peer } from '../cluster/peer.ts'
 import { joinPrimary } from '../cluster/worker.ts'
 import { withGroups } from '../config/groups.ts'
@@ -50,7 +51,7 @@ export async function runWorker(
     await app.stopped
   } catch (error) {
     status = isFileError(error) ? statuses.config : statuses.failed
-    const message = error instanceof Error ? error.message : String(error)
+    const message = reasonOf(error)
     const speaker = app ?? { logger: logs.module, config: withGroups(options.loaded.config) }
     logFatal(speaker, 'server', message, isFileError(error) ? undefined : error)
     if (app === undefined) logs.close()

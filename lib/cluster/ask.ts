@@ -4,6 +4,7 @@
  * Surprise: who has not answered in time is not asked again before he has; asking him means waiting for that answer. So
  * nothing piles up before a process that hangs.
  */
+import { endsWithin } from '../base/deadline.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 
 export interface AskOptions<Process, Answer> {
@@ -50,18 +51,8 @@ export function createAsk<Process extends { readonly peer: Peer }, Answer>(
       pending.delete(process)
     }
 
-    await within(withinMs, [...calls].map(settle))
+    await endsWithin(withinMs, Promise.all([...calls].map(settle)))
     for (const [process, called] of pending) late.set(process, called)
     return new Map(answers)
   }
-}
-
-/** Waits for all of a list, none of which may reject, but no longer than that. */
-async function within(ms: number, list: readonly Promise<void>[]): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([Promise.all(list), timeUp])
-  clearTimeout(timer)
 }

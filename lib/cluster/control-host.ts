@@ -5,7 +5,7 @@
  * Surprise: a worker that has not taken up a change is not waited for and not asked again: it is given up, and one that
  * takes its place begins with everything.
  */
-import { setTimeout as delay } from 'node:timers/promises'
+import { endsWithin } from '../base/deadline.ts'
 import type { Command } from '../control/commands.ts'
 import type { Change, WholeCommandType } from '../control/relay.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -122,16 +122,8 @@ export function createControlHost(options: ControlHostOptions): ControlHost {
 
   /** Rejects with what the worker says, or that it is gone or does not answer. */
   async function tell(member: Member, change: Change, withinMs: number): Promise<void> {
-    const patience = new AbortController()
-    const late = delay(withinMs, undefined, { signal: patience.signal }).then(
-      () => Promise.reject(new Error(`it did not answer within ${withinMs / 1000} s`)),
-      () => undefined,
-    )
-    try {
-      await Promise.race([member.peer.call('control.follow', change), late])
-    } finally {
-      patience.abort()
-    }
+    if (await endsWithin(withinMs, member.peer.call('control.follow', change))) return
+    throw new Error(`it did not answer within ${withinMs / 1000} s`)
   }
 
   /** The line of a worker that has not taken up a change, which is given up; undefined: who takes its place begins with it. */

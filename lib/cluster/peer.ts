@@ -6,6 +6,8 @@
  * its end, in order: a message costs many times what a further entry in it costs. To a worker nothing is sent before it
  * has said that it listens: `node:cluster` loses what comes earlier.
  */
+import { reasonOf } from '../base/reason.ts'
+
 /** One side of a channel. */
 export interface Peer {
   /**
@@ -277,7 +279,7 @@ function textLength(value: unknown): number {
 }
 
 function failure(id: number, error: unknown): Entry {
-  return [id, null, error instanceof Error ? error.message : String(error)]
+  return [id, null, reasonOf(error)]
 }
 
 function disconnected(): DisconnectedError {

@@ -4,6 +4,7 @@
  *
  * Surprise: a key that is not known is no problem but a warning. It is kept when the file is written back.
  */
+import { isObject } from '../base/object.ts'
 import { nearest } from './nearest.ts'
 import { fileKeys } from './table.ts'
 
@@ -69,9 +70,6 @@ export function groupsOf(key: string): string[] {
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function shapeProblem(group: string, value: unknown, known: ReadonlySet<string>): string {
   const is = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`

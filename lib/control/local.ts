@@ -3,17 +3,16 @@
  * came, so that two reloads at once do not mix. Everything else is applied at once: a stop must not wait for a module
  * that hangs while it loads.
  */
+import { SerialQueue } from '../base/serial-queue.ts'
 import type { Command, CommandHandlers, CommandTable, CommandType, Control } from './commands.ts'
 
 /** Makes the control of one process. */
 export function createLocalControl(handlers: CommandHandlers): Control {
-  let last: Promise<unknown> = Promise.resolve()
+  const ofRoutes = new SerialQueue()
   return {
     async apply<T extends CommandType>(command: Command<T>): Promise<CommandTable[T]['answers']> {
       if (!command.type.startsWith('routes.')) return handlers[command.type](command)
-      const applied = last.then(() => handlers[command.type](command))
-      last = applied.catch(() => undefined) // The caller is told; the next command is not held up by it.
-      return applied
+      return ofRoutes.run(() => handlers[command.type](command))
     },
   }
 }

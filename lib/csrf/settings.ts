@@ -1,10 +1,9 @@
 /**
  * The settings of the CSRF middlewares: `setup.csrf`.
  */
+import { isToken } from '../base/token.ts'
 import { checkRedirect } from '../middleware/redirect-target.ts'
 import { settingsTable, type SettingsOf } from '../middleware/settings.ts'
-
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** The rows of the group. */
 export const csrfTable = settingsTable({
@@ -30,5 +29,5 @@ export const csrfTable = settingsTable({
 export type CsrfSettings = SettingsOf<typeof csrfTable>
 
 function checkHeaderName(text: string): string | undefined {
-  return headerName.test(text) ? undefined : 'must be the name of a header field (a token of RFC 9110)'
+  return isToken(text) ? undefined : 'must be the name of a header field (a token of RFC 9110)'
 }

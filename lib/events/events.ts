@@ -5,6 +5,7 @@
  * so that names made of user ids do not fill the memory. Who still holds it can go on using it.
  */
 import { performance } from 'node:perf_hooks'
+import { reasonOf } from '../base/reason.ts'
 import { Heartbeat } from '../heartbeat.ts'
 import { HttpError } from '../http/errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
@@ -101,7 +102,7 @@ export function createEvents(options: EventsOptions): Events {
   function noting<T>(message: string, outcome: MaybePromise<T>): MaybePromise<T> {
     if (outcome instanceof Promise) {
       outcome.catch((error: unknown) =>
-        failures.say(`${message}: ${error instanceof Error ? error.message : String(error)}`),
+        failures.say(`${message}: ${reasonOf(error)}`),
       )
     }
     return outcome

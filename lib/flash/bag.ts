@@ -5,6 +5,8 @@
  * that a session that is destroyed takes its flash along, and two bags of one id are the same bag. What is in the
  * session is stored at the end of the request, before the headers leave.
  */
+import { isObject } from '../base/object.ts'
+import { reasonOf } from '../base/reason.ts'
 
 /** Where bags lie: a session, or the request alone. */
 export interface FlashHolder {
@@ -102,7 +104,7 @@ export class FlashBag {
 
   #entriesOf(keyOrHash: unknown, value: unknown): (readonly [key: string, value: unknown])[] {
     if (typeof keyOrHash === 'string') return [[keyOrHash, value]]
-    const isHash = typeof keyOrHash === 'object' && keyOrHash !== null && !Array.isArray(keyOrHash)
+    const isHash = isObject(keyOrHash)
     if (isHash) return Object.entries(keyOrHash)
     throw new TypeError(`Cannot set flash "${this.#id}": give a string and a value, or an object of keys and values`)
   }
@@ -113,7 +115,7 @@ export class FlashBag {
     try {
       text = JSON.stringify(value)
     } catch (cause) {
-      throw new TypeError(`${refused}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+      throw new TypeError(`${refused}: ${reasonOf(cause)}`, { cause })
     }
     if (text === undefined) throw new TypeError(`${refused}: it is of type ${typeof value}`)
   }

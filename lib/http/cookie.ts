@@ -8,6 +8,7 @@
  * the one nearer to the page.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
+import { isToken } from '../base/token.ts'
 
 type SameSite = (typeof sameSites)[number]
 
@@ -42,7 +43,6 @@ const maxCookieAttributeBytes = 1024
 
 const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
 const sameSites = ['Strict', 'Lax', 'None'] as const
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const encoded = /[%\x80-\xff]/
 const brokenEncoding = /%(?![0-9a-f]{2})/i
@@ -108,7 +108,7 @@ export function serializeCookie(
   attributes: CookieAttributes,
   defaults: CookieDefaults,
 ): string {
-  if (typeof name !== 'string' || !token.test(name)) {
+  if (typeof name !== 'string' || !isToken(name)) {
     throw new TypeError(`Cannot set a cookie: its name must be a token (RFC 9110): it is ${JSON.stringify(name)}`)
   }
   const pair = `${name}=${encodeValue(name, value)}`

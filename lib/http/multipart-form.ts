@@ -8,6 +8,7 @@
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { reasonOf } from '../base/reason.ts'
 import { ByteCollector } from './byte-collector.ts'
 import { decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
@@ -143,7 +144,7 @@ async function onDisk(folder: string, work: () => Promise<void>): Promise<void> 
   try {
     await work()
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = reasonOf(cause)
     throw new HttpError(500, 'internal_error', `Cannot keep an uploaded file in ${folder}: ${reason}`, { cause })
   }
 }

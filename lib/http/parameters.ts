@@ -4,6 +4,7 @@
  * Surprise: in a quoted value only `\"` and `\\` are escapes. The RFC takes `\U` for `U`, but what is sent is a Windows
  * path that nobody escaped.
  */
+import { isToken } from '../base/token.ts'
 
 /** A header value taken apart. */
 export interface ValueWithParameters {
@@ -13,7 +14,8 @@ export interface ValueWithParameters {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-const valueShape = /^[!#$%&'*+\-.^_`|~0-9a-z]+(?:\/[!#$%&'*+\-.^_`|~0-9a-z]+)?$/
+/** One parameter; whether its name and a value without quotes are tokens is looked at afterwards. */
+const parameter = /;[ \t]*(?:([^\s=;"]+)=(?:([^\s;"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
 
 let lastText = ''
 let last: ValueWithParameters | undefined
@@ -36,19 +38,19 @@ function parse(text: string): ValueWithParameters | undefined {
   const semicolon = text.indexOf(';')
   let at = semicolon < 0 ? text.length : semicolon
   const value = text.slice(0, at).trim().toLowerCase()
-  if (!valueShape.test(value)) return undefined
+  const parts = value.split('/')
+  if (parts.length > 2 || !parts.every(isToken)) return undefined
 
   const parameters = new Map<string, string>()
-  const parameter = /;[ \t]*(?:([!#$%&'*+\-.^_`|~\w]+)=(?:([!#$%&'*+\-.^_`|~\w]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
   while (at < text.length) {
     parameter.lastIndex = at
     const match = parameter.exec(text)
     if (match === null) return undefined
     at = parameter.lastIndex
-    const name = match[1]?.toLowerCase()
+    const [, name, plain, quoted = ''] = match
     if (name === undefined) continue
-    if (parameters.has(name)) return undefined
-    parameters.set(name, match[2] ?? (match[3] ?? '').replace(/\\(["\\])/g, '$1'))
+    if (!isToken(name) || (plain !== undefined && !isToken(plain)) || parameters.has(name.toLowerCase())) return undefined
+    parameters.set(name.toLowerCase(), plain ?? quoted.replace(/\\(["\\])/g, '$1'))
   }
   return { value, parameters }
 }

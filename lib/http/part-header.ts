@@ -5,6 +5,7 @@
  * standard, multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it,
  * and some nothing else: where it is valid UTF-8 it counts, else it is passed over.
  */
+import { isToken } from '../base/token.ts'
 import { charsetOf, decodeText, type Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
@@ -20,7 +21,6 @@ export interface PartHeader {
   readonly charset: Charset
 }
 
-const fieldLine = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*)$/s
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
 /**
@@ -59,12 +59,10 @@ export function parsePartHeader(header: Buffer): PartHeader {
 function readLines(text: string): Map<string, string> {
   const headers = new Map<string, string>()
   for (const line of text.split('\r\n')) {
-    const match = fieldLine.exec(line)
-    const name = match?.[1]?.toLowerCase()
-    const value = match?.[2]
-    if (name === undefined || value === undefined || /[\0\r\n]/.test(value)) {
-      throw badPart('a line of its header is malformed')
-    }
+    const colon = line.indexOf(':')
+    const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+    const value = line.slice(colon + 1).replace(/^[ \t]+/, '')
+    if (!isToken(name) || /[\0\r\n]/.test(value)) throw badPart('a line of its header is malformed')
     if (headers.has(name)) throw badPart(`its header has ${name} twice`)
     headers.set(name, value)
   }

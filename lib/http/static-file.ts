@@ -10,6 +10,7 @@ import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { settledMs } from '../base/file-version.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { compressAboveBytes, isCompressible } from './compress.ts'
 import type { Validators } from './conditional.ts'
@@ -40,22 +41,9 @@ export interface StaticFile {
 }
 
 const gzipAsync = promisify(gzip)
-/** File systems stamp times in steps of up to two seconds. */
-const freshMs = 2000
 /** Once per version of a file, so the time does not matter: 6 is zlib's own balance. */
 const fileGzipLevel = 6
 const tagLength = 22
-
-/** Whether a file is in the state that was seen: the same inode, not written to, renamed over or truncated since. */
-export function isUnchanged(seen: Stats, now: Stats): boolean {
-  return (
-    seen.ctimeMs === now.ctimeMs &&
-    seen.mtimeMs === now.mtimeMs &&
-    seen.size === now.size &&
-    seen.ino === now.ino &&
-    seen.dev === now.dev
-  )
-}
 
 /**
  * Describes an open file.
@@ -71,7 +59,7 @@ export async function describeFile(
   readWhole: boolean,
 ): Promise<StaticFile> {
   const type = contentTypeOf(name)
-  const fresh = nowMs - stats.ctimeMs < freshMs
+  const fresh = nowMs - stats.ctimeMs < settledMs
   // A date in the future must not be sent (RFC 9110 section 8.8.2.1), and one before 1970 has no use.
   const modifiedMs = Math.floor(Math.max(0, Math.min(stats.mtimeMs, nowMs)) / 1000) * 1000
   if (!readWhole) {

@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { BuiltInGroup } from '../middleware/built-in.ts'
 import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
@@ -125,7 +126,7 @@ function readKeyFile(path: string): string {
   try {
     bytes = readFileSync(path)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = reasonOf(cause)
     throw new SettingsError([`setup.jwt.key_file must be a file that can be read: ${reason}`])
   }
   try {

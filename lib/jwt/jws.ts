@@ -6,6 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { KeyObject } from 'node:crypto'
+import { isObject } from '../base/object.ts'
 import { algorithms, isAlgorithm, type Algorithm } from './algorithms.ts'
 import { decodeBase64url } from './base64url.ts'
 
@@ -58,8 +59,4 @@ function parseObject(bytes: Buffer): JsonObject | undefined {
     return undefined
   }
   return isObject(value) ? value : undefined
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,6 +5,7 @@
  * under a public key could be made by anyone (RFC 8725, section 2.1).
  */
 import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { reasonOf } from '../base/reason.ts'
 import { algorithms, type Algorithm, type KeyKind } from './algorithms.ts'
 import { decodeBase64url } from './base64url.ts'
 
@@ -82,7 +83,7 @@ function publicKeyOf(make: () => KeyObject, form: string, kind: KeyKind, isPriva
   try {
     key = make()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = reasonOf(error)
     return { problem: `must be a key that can be read, without a passphrase: this ${form} cannot (${reason})` }
   }
   const found = kindOf(key)

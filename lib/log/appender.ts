@@ -6,7 +6,8 @@
  * place: on disk (`written`), counted as `lost`, or still held.
  */
 import { Buffer } from 'node:buffer'
-import { codeOf, reasonOf } from './log-file.ts'
+import { reasonOf } from '../base/reason.ts'
+import { codeOf } from './log-file.ts'
 import type { LogTarget } from './log-file.ts'
 import { isTooEarly, retryMs } from './retry.ts'
 

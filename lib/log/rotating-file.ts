@@ -5,10 +5,11 @@
  * clock may be set back. The number grows over restarts, because it is taken from the names in the folder.
  */
 import { basename, dirname, join } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import type { LogReport } from './appender.ts'
 import type { FileSystem } from './file-system.ts'
 import { compactTime } from './line.ts'
-import { LogFile, reasonOf } from './log-file.ts'
+import { LogFile } from './log-file.ts'
 import type { LogTarget } from './log-file.ts'
 import { isTooEarly } from './retry.ts'
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
+import { isObject } from '../base/object.ts'
 import { nearest } from '../config/nearest.ts'
 import { parseJson } from '../json/json-map.ts'
 
@@ -55,11 +56,11 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   const text = readIfThere(file)
   if (text === undefined) return { file, load: [], setup: {}, warnings: [] }
   const value = parse(text, file)
-  if (!isRecord(value)) throw wrong(file, 'it must be an object with the members load and setup')
+  if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
   const problems = problemsOfLoad(load)
-  if (!isRecord(setup)) problems.push('setup must be an object with a group of settings a member')
-  if (problems.length > 0 || !isTextList(load) || !isRecord(setup)) throw wrong(file, problems.join('; '))
+  if (!isObject(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
@@ -107,9 +108,6 @@ function wrong(file: string, problem: string): MiddlewareError {
   return new MiddlewareError(file, `Cannot load ${file}: ${problem}`)
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function isTextList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')

@@ -11,7 +11,8 @@
  * moment the old and the new work of a changed module run side by side, so that a `setup` that fails costs nothing.
  */
 import { basename, extname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { endsWithin } from '../base/deadline.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { ModuleNamespace, Modules } from '../routing/modules.ts'
 import type { BuiltInGroup, PreparedSettings } from './built-in.ts'
 import type { Middleware } from './compose.ts'
@@ -196,34 +197,22 @@ export class MiddlewareHost<App> {
       const teardown = await (setup as Setup<App>)(this.#options.app)
       return typeof teardown === 'function' ? teardown : undefined
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = reasonOf(error)
       throw new MiddlewareError(file, `Cannot set up middleware ${file}: ${reason}`, { cause: error })
     }
   }
 
   async #tearDown(modules: readonly LoadedModule[]): Promise<void> {
+    const { teardownTimeoutMs } = this.#options
     for (const { file, teardown } of modules.toReversed()) {
       if (teardown === undefined) continue
       try {
-        await this.#inTime(Promise.resolve(teardown()))
+        // One that hangs must not keep the others, a reload or a stop from ending.
+        if (await endsWithin(teardownTimeoutMs, Promise.resolve(teardown()))) continue
+        throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
       } catch (error) {
         this.#options.onProblem(`the teardown of middleware ${file} failed`, error)
       }
-    }
-  }
-
-  /** A teardown that hangs must not keep the others, a reload or a stop from ending. */
-  async #inTime(ended: Promise<void>): Promise<void> {
-    const { teardownTimeoutMs } = this.#options
-    const timer = new AbortController()
-    const late = delay(teardownTimeoutMs, undefined, { signal: timer.signal }).then(() => {
-      throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
-    })
-    try {
-      await Promise.race([ended, late])
-    } finally {
-      timer.abort()
-      late.catch(() => {}) // Aborted: the teardown came first.
     }
   }
 }

@@ -2,6 +2,7 @@
  * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with a row a
  * key, as `svc.json` is.
  */
+import { isObject } from '../base/object.ts'
 import { nearest } from '../config/nearest.ts'
 import type { Row, ValueOf } from '../config/row.ts'
 import { readValue } from '../config/value.ts'
@@ -40,7 +41,7 @@ export function readSettings<Table extends SettingsTable>(
   table: Table,
   given: unknown,
 ): { readonly settings: SettingsOf<Table>; readonly warnings: readonly string[] } {
-  if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given))) {
+  if (given !== undefined && !isObject(given)) {
     throw new SettingsError([`setup.${group} must be an object with ${Object.keys(table).join(', ')}`])
   }
   const members = new Map(Object.entries(given ?? {}))

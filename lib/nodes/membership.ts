@@ -5,6 +5,7 @@
  * a message that was lost is made good within a second.
  */
 import { performance } from 'node:perf_hooks'
+import { reasonOf } from '../base/reason.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Redis } from '../redis/client.ts'
 import { RedisAwayError } from '../redis/errors.ts'
@@ -143,7 +144,7 @@ export class Membership {
   /** That the engine is away shows in the state of its client. */
   #refused(error: unknown): void {
     if (error instanceof RedisAwayError) return
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = reasonOf(error)
     if (reason === this.#refusal) return
     this.#options.log.error(listRefused(reason))
     this.#refusal = reason

@@ -11,6 +11,8 @@
  * Surprise: a route that was deleted leaves an entry without a record where a file may have it: a node that starts later
  * finds it in its files, and must not serve it.
  */
+import { isObject } from '../base/object.ts'
+
 /** All fields. */
 export type State = ReadonlyMap<string, string>
 
@@ -156,8 +158,4 @@ function isTraceEntry(value: unknown): value is TraceEntry {
 
 function isAdmin(value: unknown): value is SharedAdmin {
   return isObject(value) && ['user', 'password', 'secret'].every((name) => typeof value[name] === 'string')
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

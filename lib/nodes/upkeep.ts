@@ -5,6 +5,8 @@
  * Surprise: the newest state counts, wherever it lies. An engine that came back with an older one, or with none, is given
  * that of the node.
  */
+import { reasonOf } from '../base/reason.ts'
+import { SerialQueue } from '../base/serial-queue.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { awayError } from '../redis/away.ts'
 import { RedisAwayError } from '../redis/errors.ts'
@@ -29,7 +31,7 @@ const patience = 3
 export class Upkeep {
   readonly #options: UpkeepOptions
   /** What is done with the state that this node is in, one after the other. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #inTurn = new SerialQueue()
   #isAligning = false
   #isLoaded = false
   #isChecked = false
@@ -108,9 +110,7 @@ export class Upkeep {
 
   /** Runs one after the other what changes the state that this node is in. */
   inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = this.#last.then(work)
-    this.#last = done.catch(() => undefined) // Who asked is told; the next one is not held up by it.
-    return done
+    return this.#inTurn.run(work)
   }
 
   async #take({ after }: RecordedMessage): Promise<readonly string[]> {
@@ -187,8 +187,4 @@ export class Upkeep {
 class PendingError extends Error {
   override readonly name = 'PendingError'
   override readonly message = 'the shared engine has lost what the nodes have in common'
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,7 @@
 /**
  * What a request is answered when the server that it needs is away.
  */
+import { reasonOf } from '../base/reason.ts'
 import { HttpError } from '../http/errors.ts'
 import { isTemporary, RedisAwayError } from './errors.ts'
 
@@ -9,7 +10,7 @@ const headers = { 'Retry-After': '1' }
 /** The error of a request for what a client failed with: 503 `shared_away` where it may work in a while, else the same. */
 export function answerFor(error: unknown): unknown {
   if (!isTemporary(error)) return error
-  return awayError(error instanceof Error ? error.message : String(error), error)
+  return awayError(reasonOf(error), error)
 }
 
 /** The error of a request that what is shared does not take now: 503 `shared_away`. */

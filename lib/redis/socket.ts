@@ -3,6 +3,7 @@
  * `NODE_EXTRA_CA_CERTS` names authorities of one's own.
  */
 import { connect, isIP, type Socket } from 'node:net'
+import { reasonOf } from '../base/reason.ts'
 import type { RedisTarget } from './url.ts'
 
 /** Begins to connect. `onOpen` is called when bytes can be sent. */
@@ -18,5 +19,5 @@ export function openSocket({ address }: RedisTarget, onOpen: () => void): Socket
 /** The words for a problem. One that gathers others, as of a host with several addresses, has none of its own. */
 export function describe(problem: Error): string {
   if (!(problem instanceof AggregateError)) return problem.message
-  return problem.errors.map((each: unknown) => (each instanceof Error ? each.message : String(each))).join(', ')
+  return problem.errors.map((each: unknown) => (reasonOf(each))).join(', ')
 }

@@ -5,6 +5,7 @@
  * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is
  * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
  */
+import { SerialQueue } from '../base/serial-queue.ts'
 import { ReloadError, describeAll, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../middleware/config-file.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../middleware/host.ts'
@@ -54,8 +55,8 @@ const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
 /** The application of one server. */
 export class Application<SetupApp> {
   readonly #options: ApplicationOptions<SetupApp>
-  /** The start or reload under way. */
-  #change: Promise<unknown> = Promise.resolve()
+  /** Starts and reloads. */
+  readonly #changes = new SerialQueue()
   #stopped = false
   /** Whether the folder of route files was there: at a reload its absence is a mishap, not a wish for no routes. */
   #hadFolder = false
@@ -135,17 +136,15 @@ export class Application<SetupApp> {
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#options.middleware.stop()
-    await this.#change
+    await this.#changes.ended()
   }
 
   /** Runs one start or reload after the other, and none once the application has been stopped. */
   #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
-    const result = this.#change.then(() => {
+    return this.#changes.run(() => {
       this.#refuseWhenStopped()
       return change()
     })
-    this.#change = result.catch(() => undefined)
-    return result
   }
 
   #refuseWhenStopped(): void {

@@ -10,6 +10,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isUnchanged, settledMs, type FileVersion } from '../base/file-version.ts'
 import { importSpecifiers } from '../javascript/import-specifiers.ts'
 
 /** A module file with what it imports. All paths are real paths: without symbolic links. */
@@ -23,7 +24,8 @@ export interface ModuleTrace {
 
 /** What is known of a file. `targets` has a place for each specifier: the file below the root, or undefined. */
 interface Node {
-  stamp: string
+  /** Undefined: the file is not there. */
+  version: FileVersion | undefined
   settled: boolean
   hash: string
   specifiers: readonly string[]
@@ -39,8 +41,6 @@ interface Lookups {
 /** The name as written is Node's `import`; the rest is what `require` tries, with the TypeScript ones. */
 const endings = ['', '.js', '.json', '.cjs', '.ts', '.cts', '/index.js', '/index.json', '/index.cjs', '/index.ts']
 const hasImports = /\.[cm]?[jt]s$/
-/** Two writes within this time may leave the same stamp (FAT: 2 s). A stamp that young proves nothing. */
-const stampResolutionMs = 2000
 /** Looking at one file takes some 10 us, of which requests should not wait for too many. */
 const filesInOneTurn = 100
 
@@ -97,7 +97,7 @@ export class ModuleGraph {
     const files = new Set([file])
     for (const one of files) {
       if (!this.#nodes.has(one)) {
-        const node: Node = { stamp: '', settled: false, hash: '', specifiers: [], targets: [] }
+        const node: Node = { version: undefined, settled: false, hash: '', specifiers: [], targets: [] }
         this.#update(one, node, lookups)
         this.#nodes.set(one, node)
         added.push(one)
@@ -137,16 +137,17 @@ export class ModuleGraph {
   }
 }
 
-/** Reads the file where its stamp is another or too young to be trusted. A file that is gone has the empty content. */
+/** Reads the file where it has changed, or is so young that it may have. A file that is gone has the empty content. */
 function updateContent(file: string, node: Node): boolean {
-  const stats = statSync(file, { bigint: true, throwIfNoEntry: false })
-  const stamp = stats === undefined ? '' : [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ')
-  if (stamp === node.stamp && node.settled) return false
+  const now = statSync(file, { throwIfNoEntry: false })
+  const { version } = node
+  const isAsBefore = now === undefined || version === undefined ? now === version : isUnchanged(version, now)
+  if (isAsBefore && node.settled) return false
   const readAtMs = Date.now()
-  const content = stats === undefined ? undefined : unlessMissing(() => readFileSync(file))
+  const content = now === undefined ? undefined : unlessMissing(() => readFileSync(file))
   const hash = content === undefined ? '' : createHash('sha256').update(content).digest('base64')
-  node.stamp = stamp
-  node.settled = stats === undefined || readAtMs - Number(stats.ctimeMs) > stampResolutionMs
+  node.version = now
+  node.settled = now === undefined || readAtMs - now.ctimeMs > settledMs
   if (hash === node.hash) return false
   node.hash = hash
   node.specifiers =

@@ -11,6 +11,7 @@ import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { SerialQueue } from '../base/serial-queue.ts'
 import { isWithin } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication } from './module-hooks.ts'
@@ -66,7 +67,8 @@ class ApplicationModules implements Modules {
   /** Files that need new instances and have none announced yet. */
   readonly #stale = new Set<string>()
   #generation = 0
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Traces, refreshes and announcements, each of which sees a state that stands still. */
+  readonly #inTurn = new SerialQueue()
 
   constructor(root: string) {
     this.#root = root
@@ -83,12 +85,12 @@ class ApplicationModules implements Modules {
   }
 
   refresh(): Promise<readonly string[]> {
-    return this.#inTurn(() => this.#refresh())
+    return this.#inTurn.run(() => this.#refresh())
   }
 
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {
     try {
-      const url = await this.#inTurn(() => this.#locate(file, entry))
+      const url = await this.#inTurn.run(() => this.#locate(file, entry))
       const exported = exportsOf(await import(url), entry.real)
       entry.state = 'loaded'
       return exported
@@ -152,13 +154,6 @@ class ApplicationModules implements Modules {
     await announce({ application: this.#application, generation, files })
     this.#generation = generation
     for (const file of files) this.#generations.set(file, generation)
-  }
-
-  /** Runs one task after the other: traces, refreshes and announcements see a state that stands still. */
-  #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
-    const result = this.#turn.then(task)
-    this.#turn = result.catch(() => undefined)
-    return result
   }
 }
 

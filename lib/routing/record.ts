@@ -5,6 +5,8 @@
  * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may
  * carry notes of its own, but who writes `methods` should hear of it.
  */
+import { isObject } from '../base/object.ts'
+import { isToken } from '../base/token.ts'
 import { METHODS } from '../http/node-http.ts'
 import { nearest } from '../config/nearest.ts'
 import { actionPath, parseAction } from './action.ts'
@@ -44,7 +46,6 @@ export interface BadRecord {
 
 const knownFields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope']
 const mostMiddleware = 100
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /**
@@ -126,7 +127,7 @@ function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[
   if (METHODS.includes(text)) return text
   const methods = new Set(text.split(',').map((method) => method.trim().toUpperCase()))
   for (const method of methods) {
-    if (!token.test(method)) {
+    if (!isToken(method)) {
       problems.push(`method must be * or names such as GET,POST, or be left out: it is ${quote(text)}`)
       break
     }
@@ -177,9 +178,6 @@ function readText(fields: Readonly<Record<string, unknown>>, field: string, prob
   return undefined
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'an array'

@@ -8,6 +8,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import { parseJson } from '../json/json-map.ts'
 import { quote } from './quote.ts'
 import { isSameRecord, parseRecord } from './record.ts'
@@ -155,8 +156,4 @@ function readRecords(file: string, values: readonly unknown[], rules: RecordRule
     for (const warning of warnings) found.warnings.push({ file, index, name, warning })
   }
   found.files.push({ file, records })
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

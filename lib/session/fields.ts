@@ -4,6 +4,8 @@
  * Surprise: the key `_flash` is no field. Each of its form ids is one, so that requests that run at the same time do
  * not undo each other's form ids.
  */
+import { isObject } from '../base/object.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { Fields } from './store.ts'
 
 /** The key that holds the flash messages: a hash of form id to bag. */
@@ -46,7 +48,7 @@ export function textOfValue(what: string, value: unknown): string {
   try {
     text = JSON.stringify(value)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = reasonOf(error)
     throw new TypeError(`Cannot set ${what} in the session: JSON cannot hold the value: ${reason}`, { cause: error })
   }
   if (text !== undefined) return text
@@ -82,7 +84,7 @@ export function problemOfFields(fields: Fields): string | undefined {
     } catch {
       return 'it has a value that is no JSON'
     }
-    const isBag = typeof value === 'object' && value !== null && !Array.isArray(value)
+    const isBag = isObject(value)
     if (formIdOf(field) !== undefined && !isBag) return 'it has a flash bag that is no JSON object'
   }
   return undefined

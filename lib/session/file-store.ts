@@ -13,6 +13,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { reasonOf } from '../base/reason.ts'
 import { applyChanges } from './apply-changes.ts'
 import { FileExpiry } from './file-expiry.ts'
 import { fromFileText, toFileText } from './file-text.ts'
@@ -174,7 +175,7 @@ class FileStore implements SessionStore {
     try {
       return await work()
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = reasonOf(error)
       const advice = 'the user that the server runs as must be able to write there, and the disk must have room'
       throw new Error(`Cannot ${what} ${this.#folder}: ${reason}; ${advice}`, { cause: error })
     }

@@ -1,6 +1,7 @@
 /**
  * The key `_flash` of a session as a whole: the hash of form id to bag, put together from a field a form id.
  */
+import { isObject } from '../base/object.ts'
 import { flashFieldOf, flashKey, formIdOf, textOfBag } from './fields.ts'
 import type { SessionData } from './session-data.ts'
 
@@ -19,7 +20,7 @@ export function bagsOf(data: SessionData): Record<string, unknown> | undefined {
  * @throws TypeError when that is no object of objects that JSON can hold; nothing is changed then
  */
 export function setBags(data: SessionData, bags: unknown): void {
-  if (typeof bags !== 'object' || bags === null || Array.isArray(bags)) {
+  if (!isObject(bags)) {
     throw new TypeError(`Cannot set key "${flashKey}" in the session: it is an object of form ids and bags`)
   }
   const texts = new Map(Object.entries(bags).map(([formId, bag]) => [flashFieldOf(formId), textOfBag(formId, bag)]))

@@ -6,6 +6,7 @@
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isToken } from '../base/token.ts'
 import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -55,7 +56,6 @@ export interface SessionGroup extends BuiltInGroup {
 const name = 'session'
 /** The cookie of `lib/admin/`, which this room does not import: it lies above. */
 const adminCookieName = 'svc_admin'
-const cookieName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/
 
 const table = settingsTable({
   cookie: {
@@ -214,7 +214,7 @@ function ofOneProcess(store: string): string {
 
 function checkCookie(text: string): string | undefined {
   if (text === adminCookieName) return 'must be another name: that one is the cookie of the admin panel'
-  return cookieName.test(text) ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
+  return isToken(text) && text.length <= 256 ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
 }
 
 function checkPath({ store, path }: Settings, folder: string, open?: string): void {

@@ -16,9 +16,10 @@ import {
   realpathSync,
 } from 'node:fs'
 import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import type { BigIntStats } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, resolve } from 'node:path'
+import { isUnchanged } from '../base/file-version.ts'
 
 /** The steps of a change that a test may want to fail. */
 export interface FileSteps {
@@ -75,8 +76,8 @@ function finalPath(path: string): string {
   }
 }
 
-function identity(path: string): BigIntStats | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+function identity(path: string): Stats | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
   if (stats !== undefined && !stats.isFile()) throw new Error('it is no regular file')
   return stats
 }
@@ -86,7 +87,7 @@ function readText(path: string): string {
 }
 
 /** Puts a text in the place of a file. Returns false, and changes nothing, when the file is no longer the one given. */
-function replace(path: string, text: string, before: BigIntStats | undefined, steps: FileSteps): boolean {
+function replace(path: string, text: string, before: Stats | undefined, steps: FileSteps): boolean {
   const folder = openSync(dirname(path), 'r')
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
   try {
@@ -116,7 +117,7 @@ function removeLeftovers(path: string): void {
   }
 }
 
-function writeWhole(path: string, text: string, before: BigIntStats | undefined, steps: FileSteps): void {
+function writeWhole(path: string, text: string, before: Stats | undefined, steps: FileSteps): void {
   const descriptor = openSync(path, 'wx', modeOfNewFile)
   try {
     writeFileSync(descriptor, text)
@@ -132,17 +133,17 @@ function writeWhole(path: string, text: string, before: BigIntStats | undefined,
  * its owner, which is who reads it from then on, but the group is kept or the save fails: its rights would go to
  * another group.
  */
-function keepOwnerAndMode(descriptor: number, before: BigIntStats): void {
-  const owner = process.geteuid?.() === 0 ? Number(before.uid) : -1
+function keepOwnerAndMode(descriptor: number, before: Stats): void {
+  const owner = process.geteuid?.() === 0 ? before.uid : -1
   try {
-    fchownSync(descriptor, owner, Number(before.gid))
+    fchownSync(descriptor, owner, before.gid)
   } catch (error) {
     const advice = 'run this as root, or as a user of that group'
     throw new Error(`its group (${before.gid}) cannot be kept by this user: ${advice}`, { cause: error })
   }
-  fchmodSync(descriptor, Number(before.mode & 0o7777n))
+  fchmodSync(descriptor, before.mode & 0o7777)
 }
 
-function isSame(before: BigIntStats | undefined, now: BigIntStats | undefined): boolean {
-  return before?.ino === now?.ino && before?.size === now?.size && before?.mtimeNs === now?.mtimeNs
+function isSame(before: Stats | undefined, now: Stats | undefined): boolean {
+  return before === undefined || now === undefined ? before === now : isUnchanged(before, now)
 }

@@ -7,6 +7,7 @@
  * order.
  */
 import type { ExecFileException } from 'node:child_process'
+import { SerialQueue } from '../base/serial-queue.ts'
 
 /** Tells the service manager. None of these waits, and none of them fails. */
 export interface Notifier {
@@ -56,7 +57,7 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
   if (socket === undefined || socket === '') return nobody
   const childEnv = { NOTIFY_SOCKET: socket, ...(path !== undefined && { PATH: path }) }
   const { execFile } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
-  let last: Promise<void> = Promise.resolve()
+  const messages = new SerialQueue()
   let serving = false
   let feeding = false
 
@@ -65,14 +66,14 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
     if (feeding) return
     feeding = true
     send('WATCHDOG=1')
-    void last.then(() => (feeding = false))
+    void messages.ended().then(() => (feeding = false))
   }
 
   function send(...assignments: readonly string[]): void {
-    last = last
-      .then(() => run(assignments))
-      // What cannot even be started may throw: ENOMEM.
-      .catch((error: Error) => warn(`the service manager was not told ${assignments[0]}: ${error.message}`))
+    // What cannot even be started may throw: ENOMEM.
+    messages.run(() => run(assignments)).catch((error: Error) => {
+      warn(`the service manager was not told ${assignments[0]}: ${error.message}`)
+    })
   }
 
   function run(assignments: readonly string[]): Promise<void> {
@@ -103,7 +104,7 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
       serving = false
       send('STOPPING=1', 'STATUS=stopping')
     },
-    told: () => last,
+    told: () => messages.ended(),
   }
 }
 

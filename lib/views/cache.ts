@@ -1,13 +1,14 @@
 /**
  * The views of an application: finds, compiles, keeps and renders them.
  *
- * Surprise: the stamps (times, size, inode) of a view's files are looked at in every turn of the event loop in which it
- * is rendered, so a change is seen in the next one. A stamp is not believed while it is young: the file system's clock
- * is coarse, and a second change within one tick leaves the stamp as it was. Until then the contents are compared.
+ * The versions (times, size, inode) of a view's files are looked at in every turn of the event loop in which it is
+ * rendered, so a change is seen in the next one. While a file is young its contents are compared: the file system's
+ * clock is coarse, and a second change within one of its steps leaves the version as it was.
  */
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { isUnchanged, settledMs, type FileVersion } from '../base/file-version.ts'
 import { isWithin } from '../storage/paths.ts'
 import { currentTurn } from '../turn.ts'
 import { compile } from './compile.ts'
@@ -16,8 +17,7 @@ import type { DiskCache, Entry } from './disk-cache.ts'
 import { ViewError } from './errors.ts'
 import { createRender } from './render.ts'
 import type { Render } from './render.ts'
-import { findView, stampOf } from './resolve.ts'
-import type { Stamp } from './resolve.ts'
+import { findView, versionOf } from './resolve.ts'
 
 export interface Views {
   /**
@@ -58,13 +58,11 @@ export interface ViewsOptions {
 
 /** Views kept in memory, by the name they are asked for; past that the oldest is dropped. */
 const maxKept = 1000
-/** A stamp younger than this may hide a change: two ticks of a coarse kernel clock (10 ms each) and a margin. */
-const youngMs = 100
 
 /** A file that a view was made of. */
 interface Dependency {
   readonly path: string
-  readonly stamp: Stamp
+  readonly version: FileVersion
   readonly hash: string
 }
 
@@ -73,7 +71,7 @@ interface Kept {
   readonly dependencies: readonly Dependency[]
   /** Absolute paths where nothing may appear. */
   readonly absent: readonly string[]
-  /** Whether the stamps alone tell that nothing changed. */
+  /** Whether the versions alone tell that nothing changed. */
   settled: boolean
   /** The turn in which they were last looked at, once settled. */
   seenIn: number
@@ -170,7 +168,7 @@ class ViewCache implements Views {
         this.#read(name, files)
         if (files.get(name)?.hash !== entry.hashes[index]) return undefined
       }
-      if (entry.program.absent.some((name) => stampOf(join(this.#root, name)) !== undefined)) return undefined
+      if (entry.program.absent.some((name) => versionOf(join(this.#root, name)) !== undefined)) return undefined
     } catch {
       // A file that is gone or cannot be read: compiling tells which, and where it is asked for.
       return undefined
@@ -183,14 +181,14 @@ class ViewCache implements Views {
     return { render: createRender(program), dependencies, absent: places, settled: false, seenIn: -1 }
   }
 
-  /** Reads a file and notes it. The stamp is taken first, so that a change while reading shows. */
+  /** Reads a file and notes it. The version is taken first, so that a change while reading shows. */
   #read(name: string, files: Map<string, Dependency>): string {
     const path = join(this.#root, name)
     try {
-      const stamp = stampOf(path)
-      if (stamp === undefined) throw new Error('it is gone')
+      const version = versionOf(path)
+      if (version === undefined) throw new Error('it is gone')
       const text = readFileSync(path, 'utf8')
-      files.set(name, { path, stamp, hash: sha256(text) })
+      files.set(name, { path, version, hash: sha256(text) })
       return text
     } catch (error) {
       throw new ViewError(name, 0, `cannot read the view: ${(error as Error).message}`, { cause: error })
@@ -203,28 +201,20 @@ function isCurrent(kept: Kept): boolean {
   const turn = currentTurn()
   if (kept.seenIn === turn) return true
   try {
-    for (const { path, stamp } of kept.dependencies) if (!isSame(stampOf(path), stamp)) return false
-    for (const path of kept.absent) if (stampOf(path) !== undefined) return false
-    if (kept.settled) {
-      kept.seenIn = turn
-      return true
+    for (const { path, version } of kept.dependencies) {
+      const now = versionOf(path)
+      if (now === undefined || !isUnchanged(version, now)) return false
     }
-    const nowMs = Date.now()
-    for (const { path, hash } of kept.dependencies) if (sha256(readFileSync(path, 'utf8')) !== hash) return false
-    kept.settled = kept.dependencies.every(({ stamp }) => nowMs - stamp.changedMs > youngMs)
+    for (const path of kept.absent) if (versionOf(path) !== undefined) return false
+    if (!kept.settled) {
+      const nowMs = Date.now()
+      for (const { path, hash } of kept.dependencies) if (sha256(readFileSync(path, 'utf8')) !== hash) return false
+      kept.settled = kept.dependencies.every(({ version }) => nowMs - version.ctimeMs > settledMs)
+    }
+    kept.seenIn = turn
     return true
   } catch {
     // A file that cannot be looked at: loading the view anew tells why.
     return false
   }
-}
-
-function isSame(now: Stamp | undefined, then: Stamp): boolean {
-  return (
-    now !== undefined &&
-    now.modifiedMs === then.modifiedMs &&
-    now.changedMs === then.changedMs &&
-    now.size === then.size &&
-    now.inode === then.inode
-  )
 }

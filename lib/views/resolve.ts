@@ -7,6 +7,7 @@
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { FileVersion } from '../base/file-version.ts'
 import { isWithin, relativeTo } from '../storage/paths.ts'
 import { ViewError } from './errors.ts'
 
@@ -22,14 +23,6 @@ export interface Found {
 export interface Asker {
   readonly file: string
   readonly line: number
-}
-
-/** What of a file tells that it changed. */
-export interface Stamp {
-  readonly modifiedMs: number
-  readonly changedMs: number
-  readonly size: number
-  readonly inode: number
 }
 
 /** What an absent file, or one that cannot be reached, looks like. */
@@ -55,7 +48,7 @@ export function findView(root: string, name: string, folders: readonly string[],
     const file = relativeTo(root, path)
     if (file === undefined || absent.includes(file)) continue
     try {
-      if (stampOf(path) === undefined) absent.push(file)
+      if (versionOf(path) === undefined) absent.push(file)
       else if (isWithin(root, path)) return { file, absent }
       else fail(`the view ${shown} is a link that leads outside the application's root`)
     } catch (error) {
@@ -68,14 +61,15 @@ export function findView(root: string, name: string, folders: readonly string[],
 }
 
 /**
- * The stamp of a regular file, or undefined when there is none.
+ * The version of a regular file, or undefined when there is none.
  * @throws the system's error when the place cannot be looked at, for want of permission say
  */
-export function stampOf(path: string): Stamp | undefined {
+export function versionOf(path: string): FileVersion | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats === undefined || !stats.isFile()) return undefined
-    return { modifiedMs: stats.mtimeMs, changedMs: stats.ctimeMs, size: stats.size, inode: stats.ino }
+    const { dev, ino, size, mtimeMs, ctimeMs } = stats
+    return { dev, ino, size, mtimeMs, ctimeMs }
   } catch (error) {
     if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error

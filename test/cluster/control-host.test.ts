@@ -170,6 +170,8 @@ describe('control over processes', () => {
     free()
     while (two.taken.length === 0) await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(two.taken, [added('a')])
+    const endTurn = await two.relay.turn() // What it answered comes before that, so nothing is waited for any more.
+    endTurn()
   })
 
   it('lets one that is still loading take as long for a change as it takes to load', async (t) => {
@@ -183,6 +185,8 @@ describe('control over processes', () => {
     free()
     while (two.taken.length === 0) await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(diverged, [])
+    const endTurn = await two.relay.turn() // As above.
+    endTurn()
   })
 
   it('keeps for those that come later what the files do not hold', async () => {

@@ -1,0 +1,16 @@
+/**
+ * Waits for a promise, but no longer than a given time. No timer stays behind.
+ * @param ms from 0; below 0 counts as 0
+ * @returns whether it resolved in time; rejects where it rejected in time, and a later rejection is nobody's
+ */
+export async function endsWithin(ms: number, promise: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.max(0, ms))
+  })
+  try {
+    return await Promise.race([promise.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Whether a file is as it was when it was last looked at.
+ *
+ * Surprise: file systems stamp times in steps, some of two seconds. A file that was changed twice within one step may look
+ * unchanged, so what was read of a file with a young `ctime` must be read again.
+ */
+
+/** What tells one state of a file from another; `Stats` of `node:fs` has it. */
+export interface FileVersion {
+  readonly dev: number
+  readonly ino: number
+  readonly size: number
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+}
+
+/** Milliseconds after its `ctime` from which on a file that looks unchanged is unchanged. */
+export const settledMs = 2000
+
+/** Whether both are of one state of one file: not written to, truncated or renamed over in between. */
+export function isUnchanged(seen: FileVersion, now: FileVersion): boolean {
+  return (
+    seen.ctimeMs === now.ctimeMs &&
+    seen.mtimeMs === now.mtimeMs &&
+    seen.size === now.size &&
+    seen.ino === now.ino &&
+    seen.dev === now.dev
+  )
+}
