@@ -28,16 +28,16 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 358, budget: 270 },
-    { what: 'lines', value: all, limit: 35_810, budget: 27_000 },
+    { what: 'files', value: sources.length, limit: 364, budget: 270 },
+    { what: 'lines', value: all, limit: 36_350, budget: 27_000 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1167, budget: 850 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1172, budget: 850 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 20, budget: 2 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 157, budget: 100 },
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path) || besideTheRooms.includes(path))),
-      limit: 7911,
+      limit: 7893,
       budget: 4500,
     },
     { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 2058, budget: 1300 },
@@ -45,8 +45,8 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 310, budget: 220 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 31_491, budget: 22_000 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 316, budget: 220 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 32_022, budget: 22_000 },
   ]
 }
 
