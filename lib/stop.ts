@@ -75,7 +75,8 @@ export function createStop(options: StopOptions): Stop {
     }
     clearInterval(retire)
     try {
-      if (!(await endsWithin(deadline - performance.now(), options.finish()))) log.warn('the background work did not end in time')
+      const finished = await endsWithin(deadline - performance.now(), options.finish())
+      if (!finished) log.warn('the background work did not end in time')
     } catch (error) {
       log.error('the background work could not be ended', error)
     }

@@ -1,8 +1,8 @@
 /**
  * Whether a file is as it was when it was last looked at.
  *
- * Surprise: file systems stamp times in steps, some of two seconds. A file that was changed twice within one step may look
- * unchanged, so what was read of a file with a young `ctime` must be read again.
+ * Surprise: file systems stamp times in steps, some of two seconds. A file that was changed twice within one step may
+ * look unchanged, so what was read of a file with a young `ctime` must be read again.
  */
 
 /** What tells one state of a file from another; `Stats` of `node:fs` has it. */

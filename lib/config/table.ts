@@ -13,409 +13,265 @@ import type { Row, ValueOf } from './row.ts'
 /** Every key of `svc.json`: its kind, range, default and meaning. */
 export const configTable = {
   'app.env': {
-    kind: 'choice',
-    choices: ['prod', 'dev'],
-    default: 'prod',
+    kind: 'choice', choices: ['prod', 'dev'], default: 'prod',
     meaning: '`prod` protects the admin panel and hides stacks. `dev` does neither: it is for your own machine.',
   },
   app_key: {
-    kind: 'string',
-    default: '',
-    secret: true,
-    meaning:
-      'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows. '
+    kind: 'string', default: '', secret: true,
+    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows. '
       + 'Empty in `prod`: a random key that ends with the process, with a warning.',
   },
   app_key_previous: {
-    kind: 'list',
-    default: [],
-    secret: true,
-    check: (key) => (key === '' ? 'must not be empty' : undefined),
+    kind: 'list', default: [], secret: true, check: (key) => (key === '' ? 'must not be empty' : undefined),
     meaning: 'Keys that still verify tokens but never sign: for changing `app_key` while forms are open.',
   },
 
   'server.host': {
-    kind: 'string',
-    default: '127.0.0.1',
-    check: checkHostToBind,
+    kind: 'string', default: '127.0.0.1', check: checkHostToBind,
     meaning: 'The address to listen on. `0.0.0.0` or `::` is every address of the machine.',
   },
   'server.port': {
-    kind: 'integer',
-    min: 0,
-    max: 65535,
-    default: 8080,
+    kind: 'integer', min: 0, max: 65535, default: 8080,
     meaning: 'The port to listen on. 0 takes any free one, which the log names.',
   },
   'server.trusted_proxies': {
-    kind: 'list',
-    default: [],
-    check: checkTrustedProxy,
-    meaning:
-      'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. '
+    kind: 'list', default: [], check: checkTrustedProxy,
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. '
       + 'The client is the right-most address that is not trusted.',
   },
   'server.trusted_origins': {
-    kind: 'list',
-    default: [],
-    check: checkTrustedOrigin,
+    kind: 'list', default: [], check: checkTrustedOrigin,
     meaning: 'Other origins, such as `https://app.example.org`, that may send state-changing and WebSocket requests.',
   },
   'server.allowed_hosts': {
-    kind: 'list',
-    default: [],
-    check: checkAllowedHost,
-    meaning:
-      'Host names that this server answers to, with or without a port; `*.example.org` is every name below it. '
+    kind: 'list', default: [], check: checkAllowedHost,
+    meaning: 'Host names that this server answers to, with or without a port; `*.example.org` is every name below it. '
       + 'When set, any other Host gets 400.',
   },
   'server.body_limit_kb': {
-    kind: 'integer',
-    min: 1,
-    max: 1_048_576,
-    default: 1024,
+    kind: 'integer', min: 1, max: 1_048_576, default: 1024,
     meaning: 'The largest request body in KiB. A larger one gets 413, and the rest of it is not read.',
   },
   'server.header_timeout_s': {
-    kind: 'integer',
-    min: 1,
-    max: 3600,
-    default: 10,
-    meaning:
-      'Seconds within which the header of a request must arrive, or `server.request_timeout_s` where that is less.',
+    kind: 'integer', min: 1, max: 3600, default: 10,
+    meaning: 'Seconds within which the header of a request must arrive, or `server.request_timeout_s` where that is '
+      + 'less.',
   },
   'server.request_timeout_s': {
-    kind: 'integer',
-    min: 1,
-    max: 86_400,
-    default: 30,
+    kind: 'integer', min: 1, max: 86_400, default: 30,
     meaning: 'Seconds within which a whole request must arrive, body included.',
   },
   'server.keep_alive_timeout_s': {
-    kind: 'integer',
-    min: 1,
-    max: 3600,
-    default: 65,
+    kind: 'integer', min: 1, max: 3600, default: 65,
     meaning: 'Seconds that an idle connection is kept. Let it be longer than the proxy in front keeps its own.',
   },
   'server.pipeline_limit': {
-    kind: 'integer',
-    min: 1,
-    max: 100_000,
-    default: 100,
-    meaning:
-      'Requests of one connection that are served at a time. Past it the connection is read no further, and what '
-      + 'has been read already waits, in order.',
+    kind: 'integer', min: 1, max: 100_000, default: 100,
+    meaning: 'Requests of one connection that are served at a time. Past it the connection is read no further, and '
+      + 'what has been read already waits, in order.',
   },
   'server.drain_delay_s': {
-    kind: 'integer',
-    min: 0,
-    max: 3600,
-    default: 0,
+    kind: 'integer', min: 0, max: 3600, default: 0,
     meaning: 'Seconds at the beginning of a stop in which the server still serves, but says that it is not ready.',
   },
   'server.stop_timeout_s': {
-    kind: 'integer',
-    min: 1,
-    max: 3600,
-    default: 30,
+    kind: 'integer', min: 1, max: 3600, default: 30,
     meaning: 'The longest that a stop may take, in seconds. What still runs then is cut.',
   },
   'server.max_connections_per_ip': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 0,
+    kind: 'integer', min: 0, max: 1_000_000, default: 0,
     meaning: 'Connections that one client address may hold open. 0: no limit.',
   },
   'server.tls.cert': {
-    kind: 'string',
-    default: '',
-    check: (file) => (file === '' ? undefined : checkPath(file)),
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
     meaning: 'The file of the certificate with its chain, in PEM. Set together with `server.tls.key`: HTTPS.',
   },
   'server.tls.key': {
-    kind: 'string',
-    default: '',
-    check: (file) => (file === '' ? undefined : checkPath(file)),
-    meaning: "The file of the certificate's private key, in PEM.",
+    kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
+    meaning: 'The file of the certificate\'s private key, in PEM.',
   },
   'server.processes': {
-    kind: 'integer or auto',
-    min: 1,
-    max: 1024,
-    default: 1,
+    kind: 'integer or auto', min: 1, max: 1024, default: 1,
     meaning: 'Processes that share the port; `auto` is one a core. See [scaling](scaling.md).',
   },
   'server.hang_timeout_s': {
-    kind: 'integer',
-    min: 0,
-    max: 86_400,
-    default: 60,
-    meaning:
-      'With several processes: one that has not answered the first one for so many seconds is killed, and another '
-      + 'takes its place. 0: none is.',
+    kind: 'integer', min: 0, max: 86_400, default: 60,
+    meaning: 'With several processes: one that has not answered the first one for so many seconds is killed, and '
+      + 'another takes its place. 0: none is.',
   },
 
   'shared.url': {
-    kind: 'string',
-    default: '',
-    secret: true,
+    kind: 'string', default: '', secret: true,
     check: (url) => (url === '' ? undefined : problemOfRedisUrl(url)),
-    meaning:
-      'The Redis or Valkey server that holds what processes on several machines share: '
+    meaning: 'The Redis or Valkey server that holds what processes on several machines share: '
       + '`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or '
       + '`redis+unix:///path/of/socket[?db=database]`. User and password in percent-encoding; the latter '
       + 'may come [from elsewhere](#which-file).',
   },
   'shared.name': {
-    kind: 'string',
-    default: 'svc',
+    kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning:
-      'Which application this is, the first part of every key in the shared engine: several may have one engine. '
-      + 'Servers with another `app_key` under the same name are refused.',
+    meaning: 'Which application this is, the first part of every key in the shared engine: several may have one '
+      + 'engine. Servers with another `app_key` under the same name are refused.',
   },
 
   'admin.enabled': {
-    kind: 'boolean',
-    default: true,
+    kind: 'boolean', default: true,
     meaning: '`false`: no admin path is there but ping, slow and ready.',
   },
   'admin.user': {
-    kind: 'string',
-    default: '',
-    meaning: "The admin's name. Empty, together with an empty password: setup is required.",
+    kind: 'string', default: '',
+    meaning: 'The admin\'s name. Empty, together with an empty password: setup is required.',
   },
   'admin.password': {
-    kind: 'string',
-    default: '',
-    secret: true,
-    check: checkPasswordHash,
-    meaning: "The hash of the admin's password, never the password itself. Empty: setup is required.",
+    kind: 'string', default: '', secret: true, check: checkPasswordHash,
+    meaning: 'The hash of the admin\'s password, never the password itself. Empty: setup is required.',
   },
   'admin.secret': {
-    kind: 'string',
-    default: '',
-    secret: true,
+    kind: 'string', default: '', secret: true,
     meaning: 'Signs the admin cookie. Emptying it ends every admin session; the next setup or login makes a new one.',
   },
   'admin.hardened': {
-    kind: 'boolean',
-    default: false,
-    meaning:
-      '`true`: scrypt for the password, a random secret of 32 bytes and HMAC-SHA256 for the cookie, '
+    kind: 'boolean', default: false,
+    meaning: '`true`: scrypt for the password, a random secret of 32 bytes and HMAC-SHA256 for the cookie, '
       + 'for audits that refuse MD5.',
   },
   'admin.setup_token': {
-    kind: 'choice',
-    choices: ['auto', 'on', 'off'],
-    default: 'auto',
-    meaning:
-      'Whether the first-run setup asks for the one-time token in the log. '
+    kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
+    meaning: 'Whether the first-run setup asks for the one-time token in the log. '
       + '`auto`: unless the request comes from this machine, to a name of this machine, and not to a server that a '
       + 'service manager has started.',
   },
 
   'session.lifetime': {
-    kind: 'integer',
-    min: 0,
-    max: 5_256_000,
-    default: 60,
+    kind: 'integer', min: 0, max: 5_256_000, default: 60,
     meaning: 'Minutes that an admin session lasts. 0: no end.',
   },
 
   'paths.root': {
-    kind: 'string',
-    default: '.',
-    check: checkPath,
+    kind: 'string', default: '.', check: checkPath,
     meaning: 'The folder of the application. Actions and views are relative to it and never lie outside it.',
   },
   'paths.routes': {
-    kind: 'string',
-    default: 'routes',
-    check: checkPath,
+    kind: 'string', default: 'routes', check: checkPath,
     meaning: 'The folder of the route files (`*.json` directly in it).',
   },
   'paths.middleware': {
-    kind: 'string',
-    default: 'routes/middleware',
-    check: checkPath,
+    kind: 'string', default: 'routes/middleware', check: checkPath,
     meaning: 'The folder of the middleware modules and their `config.json`.',
   },
   'paths.cache': {
-    kind: 'string',
-    default: '.cached',
-    check: checkPath,
+    kind: 'string', default: '.cached', check: checkPath,
     meaning: 'The folder of what can be made again, such as compiled views.',
   },
   'paths.log': {
-    kind: 'string',
-    default: '.logs',
-    check: checkPath,
+    kind: 'string', default: '.logs', check: checkPath,
     meaning: 'The folder of all log files.',
   },
   'paths.temp': {
-    kind: 'string',
-    default: '.cached/temp',
-    check: checkPath,
-    meaning:
-      'The folder of uploads while their requests run. What a killed process has left there is removed at the start.',
+    kind: 'string', default: '.cached/temp', check: checkPath,
+    meaning: 'The folder of uploads while their requests run. What a killed process has left there is removed at the '
+      + 'start.',
   },
   'paths.public': {
-    kind: 'string',
-    default: '',
-    check: (path) => (path === '' ? undefined : checkPath(path)),
+    kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
     meaning: 'The folder of the static files. Empty: none are served.',
   },
 
   'log.file': {
-    kind: 'string',
-    default: 'svc.log',
-    check: checkFileName,
+    kind: 'string', default: 'svc.log', check: checkFileName,
     meaning: 'The file name of the general log.',
   },
   'log.level': {
-    kind: 'choice',
-    choices: ['debug', 'info', 'warn', 'error', 'fatal'],
-    default: 'info',
+    kind: 'choice', choices: ['debug', 'info', 'warn', 'error', 'fatal'], default: 'info',
     meaning: 'The lowest level that is written.',
   },
   'log.console': {
-    kind: 'boolean',
-    default: true,
+    kind: 'boolean', default: true,
     meaning: 'Print the general log to the console as well.',
   },
   'log.max_size_mb': {
-    kind: 'integer',
-    min: 1,
-    max: 100_000,
-    default: 10,
+    kind: 'integer', min: 1, max: 100_000, default: 10,
     meaning: 'The size in MiB at which the general log is rotated.',
   },
   'log.max_files': {
-    kind: 'integer',
-    min: 0,
-    max: 100_000,
-    default: 0,
+    kind: 'integer', min: 0, max: 100_000, default: 0,
     meaning: 'Rotated files to keep. 0: all of them.',
   },
   'log.format': {
-    kind: 'choice',
-    choices: ['text', 'json'],
-    default: 'text',
+    kind: 'choice', choices: ['text', 'json'], default: 'text',
     meaning: '`json`: one object a line.',
   },
 
   'access_log.enabled': {
-    kind: 'boolean',
-    default: true,
+    kind: 'boolean', default: true,
     meaning: 'Write the access log, a line per request.',
   },
   'access_log.file': {
-    kind: 'string',
-    default: 'access.log',
-    check: checkFileName,
+    kind: 'string', default: 'access.log', check: checkFileName,
     meaning: 'The file name of the access log. It is not rotated by the server.',
   },
   'access_log.format': {
-    kind: 'choice',
-    choices: ['spec', 'common', 'combined', 'json'],
-    default: 'spec',
+    kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
     meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
   },
 
   trace: {
-    kind: 'switches',
-    names: traceModules,
-    default: true,
+    kind: 'switches', names: traceModules, default: true,
     meaning: 'Which modules may log at DEBUG and INFO. The admin panel switches them while the server runs.',
   },
 
   'pool_http.workers': {
-    kind: 'integer',
-    min: 1,
-    max: 1_000_000,
-    default: 1024,
+    kind: 'integer', min: 1, max: 1_000_000, default: 1024,
     meaning: 'Plain requests that are worked on at the same time.',
   },
   'pool_http.queue_size': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 4096,
-    meaning:
-      'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms on end. With the'
-      + ' queue full a request gets 503.',
+    kind: 'integer', min: 0, max: 1_000_000, default: 4096,
+    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms on end. '
+      + 'With the queue full a request gets 503.',
   },
   'pool_http.alert_pct': {
-    kind: 'integer',
-    min: 1,
-    max: 100,
-    default: 75,
+    kind: 'integer', min: 1, max: 100, default: 75,
     meaning: 'The percentage of busy workers from which the saturation alert is on.',
   },
 
   'pool_ws.workers': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 1000,
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
     meaning: 'WebSocket connections at the same time.',
   },
   'pool_ws.max_message_kb': {
-    kind: 'integer',
-    min: 1,
-    max: 1_048_576,
-    default: 1024,
+    kind: 'integer', min: 1, max: 1_048_576, default: 1024,
     meaning: 'The largest WebSocket message that is taken, in KiB.',
   },
 
   'pool_rest.workers_sse': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 1000,
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
     meaning: 'SSE streams at the same time.',
   },
   'pool_rest.workers_longpoll': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 1000,
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
     meaning: 'Long polls at the same time.',
   },
   'pool_rest.queue_size': {
-    kind: 'integer',
-    min: 0,
-    max: 1_000_000,
-    default: 1000,
+    kind: 'integer', min: 0, max: 1_000_000, default: 1000,
     meaning: 'Streams and long polls that may wait for a worker. With the queue full a request gets 503.',
   },
   'pool_rest.stream_timeout_s': {
-    kind: 'integer',
-    min: 0,
-    max: 2_000_000,
-    default: 3600,
+    kind: 'integer', min: 0, max: 2_000_000, default: 3600,
     meaning: 'The longest that a stream or a long poll lasts, in seconds. 0: no limit.',
   },
 
   'monitor.interval_s': {
-    kind: 'integer',
-    min: 1,
-    max: 3600,
-    default: 5,
+    kind: 'integer', min: 1, max: 3600, default: 5,
     meaning: 'Seconds between two readings of the monitor page.',
   },
 
   cache_ram: {
-    kind: 'boolean',
-    default: true,
+    kind: 'boolean', default: true,
     meaning: 'Keep compiled views in memory. A changed file is seen at once.',
   },
   cache_disk: {
-    kind: 'boolean',
-    default: true,
+    kind: 'boolean', default: true,
     meaning: 'Keep compiled views on disk, under `paths.cache`.',
   },
 } as const satisfies Record<string, Row>

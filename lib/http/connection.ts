@@ -137,7 +137,7 @@ export class Connection {
     this.#idle = undefined
   }
 
-  /** Notes that a response has ended, one that `began` knows or one that was answered at once, and serves what waits. */
+  /** Notes that a response has ended, which `began` knows or which was answered at once, and serves what waits. */
   ended(response: ServerResponse, limit: number): void {
     const at = this.#served.indexOf(response)
     if (at !== -1) this.#served.splice(at, 1)

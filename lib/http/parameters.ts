@@ -49,7 +49,8 @@ function parse(text: string): ValueWithParameters | undefined {
     at = parameter.lastIndex
     const [, name, plain, quoted = ''] = match
     if (name === undefined) continue
-    if (!isToken(name) || (plain !== undefined && !isToken(plain)) || parameters.has(name.toLowerCase())) return undefined
+    if (!isToken(name) || (plain !== undefined && !isToken(plain))) return undefined
+    if (parameters.has(name.toLowerCase())) return undefined
     parameters.set(name.toLowerCase(), plain ?? quoted.replace(/\\(["\\])/g, '$1'))
   }
   return { value, parameters }

@@ -16,6 +16,18 @@ describe('the sources', () => {
   })
 })
 
+describe('the style', () => {
+  /** They are built anew: docs/decisions/second-house.md. */
+  const later = /^(?:nodes|cluster|redis|control|metrics)\/|^(?:shared|app-control|process-part)\.ts$/
+
+  it('has no line of more than 120 characters', () => {
+    const long = readSources(join(root, 'lib'))
+      .filter(({ path }) => !later.test(path))
+      .flatMap((file) => longLines(file).map((line) => `${file.path}:${line}`))
+    assert.deepEqual(long, [])
+  })
+})
+
 describe('the scanner of sources', () => {
   it('counts the lines of a function without those of the functions within it', () => {
     const found = functionsOf(source(`export function outer({ a }: Options): void {
