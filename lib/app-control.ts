@@ -10,7 +10,6 @@ import { createLocalControl } from './control/local.ts'
 import type { AdminState, Change, CommandFollowers } from './control/relay.ts'
 import { createSharedControl, follow } from './control/shared.ts'
 import type { Nodes } from './nodes/contract.ts'
-import { createNodesRelay } from './nodes/relay.ts'
 import type { ProcessPart } from './process-part.ts'
 
 export interface AppControlOptions {
@@ -40,7 +39,7 @@ export function createAppControl(options: AppControlOptions): AppControl {
   })
   const taken = new SerialQueue()
   void taken.run(() => loaded)
-  const relay = part?.relay ?? (nodes && createNodesRelay(nodes, async (command) => void (await local.apply(command))))
+  const relay = part?.relay ?? nodes?.relay(async (command) => void (await local.apply(command)))
   const local = createLocalControl(handlers)
   const control = relay === undefined ? local : createSharedControl({ handlers, relay, adminState })
   if (part?.missed.admin !== undefined) options.takeAdminState(part.missed.admin)

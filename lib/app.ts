@@ -11,6 +11,7 @@ import { readCertificates } from './certificates.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { embeddedWarnings } from './config/process-count.ts'
+import type { Config } from './config/table.ts'
 import { warningsTogether } from './config/together.ts'
 import type { Control } from './control/commands.ts'
 import type { Change } from './control/relay.ts'
@@ -32,7 +33,7 @@ import type { ProcessPart } from './process-part.ts'
 import { createServerCommands } from './server-commands.ts'
 import { createServing } from './serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
-import { openShared } from './shared.ts'
+import type { OpenShared } from './shared.ts'
 import { createStop } from './stop.ts'
 import { startLine } from './version.ts'
 import { viewFeature } from './views/feature.ts'
@@ -43,6 +44,8 @@ export interface AppOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** The application secret, in place of `app_key` of the configuration. */
   readonly appKey?: string
+  /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
+  readonly openShared?: OpenShared
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
   readonly sharedPassword?: string
   /** What relative paths are relative to; the working directory unless given. */
@@ -93,14 +96,21 @@ export interface App extends SetupApp {
   closeLogs(): void
 }
 
+/** Loads what only some configurations ask for: a server without a shared engine does not have its code in memory. */
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared'>> {
+  return config['shared.url'] === '' ? {} : { openShared: (await import('./shared.ts')).openShared }
+}
+
 /**
  * Builds a server. Nothing listens and no module is loaded before `start()`; the log files are opened.
  * @throws ConfigError when the configuration cannot be used
+ * @throws TypeError without `openShared` where the configuration needs it
  */
 export function createApp(options: AppOptions = {}): App {
   const given = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd())
   const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
+  if (config['shared.url'] !== '' && options.openShared === undefined) throw new TypeError('openShared must be given')
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) =>
     log('response').error(message, error),
@@ -113,7 +123,7 @@ export function createApp(options: AppOptions = {}): App {
   const appKey = part?.appKey ?? chooseAppKey(config)
   const ofValues = warningsTogether(loaded)
   const ofProcesses = part === undefined ? embeddedWarnings(config) : []
-  const shared = openShared(loaded, appKey.key, options.sharedPassword, log('server'))
+  const shared = options.openShared?.(loaded, appKey.key, options.sharedPassword, log('server'))
   const ofShared = shared === undefined ? {} : {
     openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
     broker: shared.openBroker(log('error')),

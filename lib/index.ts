@@ -12,6 +12,8 @@
  * Surprise: an app never touches the process. Signals, exit statuses and what nobody caught are left to whoever embeds
  * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
  */
+import { createApp as create, type App, type AppOptions } from './app.ts'
+import { openShared } from './shared.ts'
 
 // What these add to the type of the context would be left out of the package's types otherwise.
 import './csrf/feature.ts'
@@ -23,8 +25,15 @@ import './routing/feature.ts'
 import './session/feature.ts'
 import './views/feature.ts'
 
-/** Builds a server from a configuration. */
-export { createApp } from './app.ts'
+/**
+ * Builds a server from a configuration. It loads all of the server, also what this configuration does not ask for,
+ * since it answers at once.
+ * @throws ConfigError
+ */
+export function createApp(options: AppOptions = {}): App {
+  return create({ openShared, ...options })
+}
+
 /** A server, what it is made from, and where it listens. */
 export type { App, AppOptions } from './app.ts'
 export type { Address } from './listener.ts'

@@ -50,6 +50,9 @@ export interface OpenNodesOptions extends Pick<NodesOptions, 'takeUp' | 'onHealt
   readonly summary: NodesOptions['summary']
 }
 
+/** `openShared`, as those have it who load this file when it is asked for. */
+export type OpenShared = typeof openShared
+
 /**
  * Opens the engine that the configuration names, and begins to connect.
  * @param appKey the one in use

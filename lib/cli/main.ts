@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createApp, type App } from '../app.ts'
+import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
 import { processCount } from '../config/process-count.ts'
@@ -129,6 +129,7 @@ async function start(options: CommandOptions): Promise<void> {
     }
     app = createApp({
       loaded,
+      ...(await loadAsked(loaded.config)),
       configFile: configFile(options).file,
       ...(password !== undefined && { sharedPassword: password.secret }),
       ...(passed.fd !== undefined && { listenFd: passed.fd }),
@@ -171,7 +172,7 @@ async function startWorker(number: number): Promise<void> {
     return
   }
   const { runWorker } = await import('./worker.ts')
-  await runWorker(number, createApp, exitStatus)
+  await runWorker(number, exitStatus)
 }
 
 /** What is to be said of what this process was given. */

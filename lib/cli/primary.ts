@@ -2,6 +2,7 @@
  * The process of the primary: its logs, its signals, its exit status.
  */
 import { resolve } from 'node:path'
+import { loadAsked } from '../app.ts'
 import { chooseAppKey } from '../app-key.ts'
 import { reasonOf } from '../base/reason.ts'
 import { startPrimary } from '../cluster/primary.ts'
@@ -43,6 +44,7 @@ export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
   prepareWorkers(process.argv.slice(2))
   const primary = startPrimary({
     loaded,
+    ...(await loadAsked(config)),
     configFile: options.configFile,
     sharedPassword: options.sharedPassword,
     appKey: chooseAppKey(config),

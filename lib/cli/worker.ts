@@ -4,7 +4,7 @@
  * Surprise: a signal to all processes at once, Ctrl+C in a terminal say, is for the primary, which tells the workers
  * what to do. SIGTERM to a worker alone stops that one gracefully, and another takes its place.
  */
-import type { App, AppOptions } from '../app.ts'
+import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { DisconnectedError, type Peer } from '../cluster/peer.ts'
 import { joinPrimary } from '../cluster/worker.ts'
@@ -22,13 +22,8 @@ export interface Statuses {
 /**
  * Runs a worker. Ends the process.
  * @param number from 1
- * @param createApp given, so that it is the one that the command line has loaded
  */
-export async function runWorker(
-  number: number,
-  createApp: (options: AppOptions) => App,
-  statuses: Statuses,
-): Promise<void> {
+export async function runWorker(number: number, statuses: Statuses): Promise<void> {
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
   let resolveApp: (app: App) => void = () => {}
   const made = new Promise<App>((resolve) => {
@@ -44,7 +39,7 @@ export async function runWorker(
   let app: App | undefined
   let status = statuses.ok
   try {
-    app = createApp(options)
+    app = createApp({ ...options, ...(await loadAsked(options.loaded.config)) })
     resolveApp(app)
     handleEnds(app, peer, statuses)
     await Promise.race([app.start().then((address) => peer.tell('process.serves', address)), app.stopped])

@@ -12,7 +12,7 @@ import type { Address } from '../listener.ts'
 import type { Logs } from '../log/logs.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
-import { openShared } from '../shared.ts'
+import type { OpenShared } from '../shared.ts'
 import { socketPath } from '../systemd/socket-path.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
@@ -35,6 +35,8 @@ export interface PrimaryOptions {
   readonly appKey: AppKey
   /** The password of `shared.url`, where it does not stand there. */
   readonly sharedPassword: string | undefined
+  /** Opens the shared engine; given where the configuration names one. */
+  readonly openShared?: OpenShared
   readonly logs: Logs
   /** How many workers, from 2. */
   readonly count: number
@@ -73,7 +75,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     void control.spread({ command: { type: 'trace.set', module, enabled } })
   })
   const serving = new Set<Peer>()
-  const shared = openShared(loaded, options.appKey.key, options.sharedPassword, log)
+  const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
   const nodes = shared?.openNodes({
     config,
     takeUp: (change) => control.takeUp(change),

@@ -1,7 +1,7 @@
 /**
  * What a server has of the nodes: the others, as it needs them to change as one with them.
  */
-import type { Change } from '../control/relay.ts'
+import type { Change, Relay } from '../control/relay.ts'
 import type { ListedNode } from './registry.ts'
 
 /** What the panel shows of the nodes. */
@@ -46,4 +46,9 @@ export interface Nodes extends NodesView {
    * Waits for the turn of all. Rejects with HttpError 503 while the engine is away, or where this node is not as the others.
    */
   turn(): Promise<NodesTurn>
+  /**
+   * What takes changes to the other nodes, for a server that is a single process.
+   * @param ask carries out here what is about this server alone
+   */
+  relay(ask: Relay['ask']): Relay
 }

@@ -10,7 +10,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Command } from '../control/commands.ts'
-import type { Change } from '../control/relay.ts'
+import type { Change, Relay } from '../control/relay.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Summary } from '../metrics/summary.ts'
 import type { Redis } from '../redis/client.ts'
@@ -23,6 +23,7 @@ import { Membership } from './membership.ts'
 import { acknowledgementIn, messageIn, textOf, type RecordedMessage } from './messages.ts'
 import { Rate } from './rate.ts'
 import { listed, mayAnswer, type Beat, type ListedNode, type NodeEntry } from './registry.ts'
+import { createNodesRelay } from './relay.ts'
 import { Replica, type ReplicaOptions } from './replica.ts'
 import { createNodeScripts, nodeKeys, type NodeKeys } from './scripts.ts'
 import { SharedState } from './shared-state.ts'
@@ -175,6 +176,10 @@ class Group implements Nodes {
 
   turn(): Promise<NodesTurn> {
     return this.#changes.turn()
+  }
+
+  relay(ask: Relay['ask']): Relay {
+    return createNodesRelay(this, ask)
   }
 
   #hear(text: string): void {

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App } from '../../lib/app.ts'
+import { openShared } from '../../lib/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Files by their path relative to the folder; what is no text is written as JSON. */
@@ -43,6 +44,7 @@ export async function startApplication(
   const folder = temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
+    openShared,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
   })
