@@ -3,10 +3,10 @@
  * it otherwise is the app's own.
  */
 import type { LoginThrottle } from './admin/throttle.ts'
-import type { AppKey } from './app-key.ts'
-import type { ProcessPlace, Seams } from './application.ts'
+import type { AppKey } from './config/app-key.ts'
+import type { ProcessPlace, Seams } from './application/build.ts'
 import type { AdminState, Change, Relay } from './control/relay.ts'
-import type { AddressLimit } from './http/address-limit.ts'
+import type { AddressLimit } from './core/address-limit.ts'
 import type { Logs } from './log/logs.ts'
 import type { JoinProcesses } from './metrics/processes.ts'
 import type { NodesView } from './nodes/contract.ts'

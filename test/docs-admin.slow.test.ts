@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createApp, type App } from '../lib/app.ts'
-import { publishedInsecureAppKey } from '../lib/app-key.ts'
+import { publishedInsecureAppKey } from '../lib/config/app-key.ts'
 import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { credentialsDiffer, listRefused, notAsOthers } from '../lib/nodes/warnings.ts'

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { importSpecifiers } from '../lib/javascript/import-specifiers.ts'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/base/version.ts'
 import { root } from './support/launch.ts'
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown> & {

@@ -5,7 +5,7 @@
  * `//host`, which is another site, and `/x/%2e%2e/svc-stop` to `/svc-stop`. So the path is resolved here in the same
  * way (WHATWG URL), checked then, and given in its resolved form.
  */
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from '../panel/port.ts'
 
 /** Whether a GET without query on a system route's URL changes something. */
 export type Changes = (url: string) => boolean

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Context } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from '../panel/port.ts'
 
 /** What every page of the layout needs; the rest is the page's own. `nonce`, `path` and `dev` are added. */
 export interface PageData extends Readonly<Record<string, unknown>> {

@@ -12,7 +12,7 @@ import { isLoopbackHost } from '../http/host.ts'
 import { isLoopback } from '../http/ip-address.ts'
 import { setupRequired } from './credentials.ts'
 import { equalTexts } from './password.ts'
-import type { AdminPort } from './port.ts'
+import type { AdminPort } from '../panel/port.ts'
 
 export interface SetupToken {
   /** Whether a setup by this request needs the token. When it does, the log has it from then on. */

@@ -13,7 +13,7 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { networkOf } from '../http/ip-address.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** What a test may want to hold. */
 export interface ThrottleOptions {

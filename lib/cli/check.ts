@@ -7,13 +7,13 @@
  */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { chooseAppKey } from '../app-key.ts'
-import { buildApplication } from '../application.ts'
+import { chooseAppKey } from '../config/app-key.ts'
+import { buildApplication } from '../application/build.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { warningsTogether } from '../config/together.ts'
 import { describeAll } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'
-import { openNamedFiles } from '../named-files.ts'
+import { openNamedFiles } from '../application/named-files.ts'
 import { ViewError } from '../views/errors.ts'
 
 interface Found {

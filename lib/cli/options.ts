@@ -4,10 +4,10 @@
  * Surprise: nothing is thrown and nothing is printed. Wrong usage is a result too; its message names the wrong part.
  */
 import { parseArgs } from 'node:util'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../base/nearest.ts'
 import { configTable } from '../config/table.ts'
 import type { Config } from '../config/table.ts'
-import { readValue } from '../config/value.ts'
+import { readValue } from '../base/value.ts'
 
 /** The options of the words that read the configuration. */
 export interface CommandOptions {

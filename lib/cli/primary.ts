@@ -3,14 +3,14 @@
  */
 import { resolve } from 'node:path'
 import { loadAsked } from '../app.ts'
-import { chooseAppKey } from '../app-key.ts'
+import { chooseAppKey } from '../config/app-key.ts'
 import { reasonOf } from '../base/reason.ts'
 import { startPrimary } from '../cluster/primary.ts'
 import { prepareWorkers } from '../cluster/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { openLogs } from '../log/logs.ts'
 import type { Notifier } from '../systemd/notify.ts'
-import { startLine } from '../version.ts'
+import { startLine } from '../base/version.ts'
 import { handleSignals } from './signals.ts'
 
 export interface RunPrimaryOptions {

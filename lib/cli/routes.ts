@@ -1,8 +1,8 @@
 /**
  * The word `routes`: prints the route table as a server with this configuration would have it.
  */
-import { chooseAppKey } from '../app-key.ts'
-import { buildApplication } from '../application.ts'
+import { chooseAppKey } from '../config/app-key.ts'
+import { buildApplication } from '../application/build.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
 import { silentLogger } from '../log/silent.ts'

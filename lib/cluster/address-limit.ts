@@ -4,7 +4,7 @@
  * Surprise: a connection is accepted before the primary has heard of it, and cut a moment later when it is too many. To
  * ask first would make every connection wait.
  */
-import { createAddressLimit, type AddressLimit } from '../http/address-limit.ts'
+import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import type { Peer } from './peer.ts'
 
 /** The count of all workers. */

@@ -2,7 +2,7 @@
  * What a worker is told when it begins: all that the processes of a server must have alike, so that it reads no
  * configuration of its own. One that takes the place of another months later runs as those beside it do.
  */
-import type { AppKey } from '../app-key.ts'
+import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Missed } from './kept-changes.ts'
 import type { NodesHealth } from './nodes.ts'

@@ -5,9 +5,9 @@
  * Surprise: the last worker that leaves a store does not close it. It stays until another one is used, so that the
  * sessions outlive all workers that crash or are replaced, and go when the settings change.
  */
-import { after } from '../maybe-promise.ts'
-import { openLocalStore, type StorePlace, type StoreReports } from '../session/local-store.ts'
-import type { FieldChanges, SessionStore } from '../session/store.ts'
+import { after } from '../base/maybe-promise.ts'
+import { openLocalStore } from '../stores/local-store.ts'
+import type { FieldChanges, SessionStore, StorePlace, StoreReports } from '../session/store.ts'
 import type { Peer } from './peer.ts'
 
 export interface SessionHostOptions {

@@ -4,8 +4,7 @@
  *
  * Surprise: nothing is opened. Each call names the store it means, and the primary has it from then on.
  */
-import type { StorePlace } from '../session/local-store.ts'
-import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
+import type { FieldChanges, Fields, SessionStore, StoreCounts, StorePlace, StoredSession } from '../session/store.ts'
 import type { Peer } from './peer.ts'
 import type { FieldPairs } from './session-host.ts'
 

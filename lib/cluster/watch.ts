@@ -5,7 +5,7 @@
  * Surprise: time is counted in beats of this process. One that stood still itself, or a machine that slept, takes nobody
  * for dead.
  */
-import { Heartbeat } from '../heartbeat.ts'
+import { Heartbeat } from '../base/heartbeat.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 

@@ -7,7 +7,7 @@ import { findEntries } from './entries.ts'
 import type { Entries, Finding } from './entries.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
-import { readValue } from './value.ts'
+import { readValue } from '../base/value.ts'
 
 /**
  * What came out: a frozen configuration, with the default in the place of each value that is wrong, and the problems.

@@ -10,7 +10,7 @@ import { mapJson, nodeAt, parseJson } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config } from './table.ts'
-import { readValue } from './value.ts'
+import { readValue } from '../base/value.ts'
 
 /**
  * Where a new key goes: into the object at `path`, as `names` from there on, after the member `after` or, undefined,

@@ -5,7 +5,7 @@
  * Surprise: a key that is not known is no problem but a warning. It is kept when the file is written back.
  */
 import { isObject } from '../base/object.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../base/nearest.ts'
 import { fileKeys } from './table.ts'
 
 /** A key that was found, the names that lead to it from the outside in, and its value. */

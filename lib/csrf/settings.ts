@@ -2,8 +2,8 @@
  * The settings of the CSRF middlewares: `setup.csrf`.
  */
 import { isToken } from '../base/token.ts'
-import { checkRedirect } from '../middleware/redirect-target.ts'
-import { settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { checkRedirect } from '../chain/redirect-target.ts'
+import { settingsTable, type SettingsOf } from '../chain/settings.ts'
 
 /** The rows of the group. */
 export const csrfTable = settingsTable({

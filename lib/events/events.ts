@@ -6,9 +6,9 @@
  */
 import { performance } from 'node:perf_hooks'
 import { reasonOf } from '../base/reason.ts'
-import { Heartbeat } from '../heartbeat.ts'
+import { Heartbeat } from '../base/heartbeat.ts'
 import { HttpError } from '../http/errors.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'

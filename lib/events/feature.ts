@@ -4,7 +4,7 @@
  */
 import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import type { ParkedReply } from '../pool/parked.ts'
+import type { ParkedReply } from '../http/parked.ts'
 import type { Channel } from './channel.ts'
 import type { Events } from './events.ts'
 import { hold, type HeldWork, type HoldOptions } from './hold.ts'

@@ -9,7 +9,7 @@
 import { isAbortError } from '../http/abort-error.ts'
 import type { Context } from '../http/context.ts'
 import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
-import { ParkedReply, type EndReason } from '../pool/parked.ts'
+import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { checkTimeout } from './source.ts'
 
 /**

@@ -7,7 +7,7 @@
  */
 import type { Socket } from 'node:net'
 import type { AccessEntry } from '../log/access-log.ts'
-import type { ParkedReply } from '../pool/parked.ts'
+import type { ParkedReply } from './parked.ts'
 import type { Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
 import { HttpError, Refusal } from './errors.ts'

@@ -1,7 +1,7 @@
 /**
  * The header fields of an answer, in the flat form that `response.writeHead` takes: name and value in turn.
  */
-import { asPropertyName } from '../property-name.ts'
+import { asPropertyName } from '../base/property-name.ts'
 import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 
 /** What the server alone sets: by the body, and so that no answer has two of it. */

@@ -5,7 +5,7 @@
  * still change them while the chain unwinds.
  */
 import type { ServerResponse } from 'node:http'
-import { ParkedReply } from '../pool/parked.ts'
+import { ParkedReply } from './parked.ts'
 
 /** A reply whose bytes are known. */
 export class BodyReply {

@@ -8,7 +8,7 @@
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import type { Middleware } from '../middleware/compose.ts'
+import type { Middleware } from '../chain/compose.ts'
 import type { JsonObject } from './jws.ts'
 
 /** Reads a token: its claims, or why it is refused, in ASCII without quotes. Never throws. */

@@ -5,7 +5,7 @@
  * When it leaps ahead, or the machine slept, there is a gap.
  */
 import { performance } from 'node:perf_hooks'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { round3 } from './round.ts'
 
 /** What a sample holds. Rates are per second, times in milliseconds, memory in units of 2^20 bytes. */

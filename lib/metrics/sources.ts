@@ -3,7 +3,7 @@
  */
 import type { Config } from '../config/table.ts'
 import type { EventStatus } from '../events/events.ts'
-import type { PoolCounts } from '../pool/pool.ts'
+import type { PoolCounts } from '../core/pool.ts'
 import type { StoreCounts } from '../session/store.ts'
 import type { EventLoopWatch } from './event-loop.ts'
 import type { Figures, Gauges, LineCounts, PartCounters, PoolGauges } from './figures.ts'

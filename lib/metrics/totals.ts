@@ -1,7 +1,7 @@
 /**
  * What `/svc-metrics` shows, out of the figures of the processes.
  */
-import { version } from '../version.ts'
+import { version } from '../base/version.ts'
 import type { ProcessFigures } from './figures.ts'
 import { mergeFigures } from './merge.ts'
 import type { PoolState, ProcessState, PrometheusInput } from './prometheus.ts'

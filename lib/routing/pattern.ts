@@ -5,7 +5,7 @@
  * gets a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
  */
 
-import { asPropertyName } from '../property-name.ts'
+import { asPropertyName } from '../base/property-name.ts'
 import { quote } from './quote.ts'
 
 /** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */

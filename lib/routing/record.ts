@@ -8,7 +8,7 @@
 import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 import { METHODS } from '../http/node-http.ts'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../base/nearest.ts'
 import { actionPath, parseAction } from './action.ts'
 import { parsePattern, PatternError } from './pattern.ts'
 import type { Pattern } from './pattern.ts'

@@ -11,16 +11,15 @@ import type { Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../log/rate-limited.ts'
-import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
-import type { Middleware } from '../middleware/compose.ts'
-import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import type { BuiltInGroup, PreparedSettings } from '../chain/built-in.ts'
+import type { Middleware } from '../chain/compose.ts'
+import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../chain/settings.ts'
 import { isAtOrIn } from '../storage/paths.ts'
 import { sessionFeature } from './feature.ts'
 import { problemOfFields } from './fields.ts'
-import { openLocalStore, type StorePlace, type StoreReports } from './local-store.ts'
 import { runWithSession } from './middleware.ts'
 import type { SessionServices } from './session.ts'
-import type { Fields, SessionStore, StoreCounts } from './store.ts'
+import type { Fields, SessionStore, StoreCounts, StorePlace, StoreReports } from './store.ts'
 
 export interface SessionGroupOptions {
   /** What `path` is relative to: the folder of `svc.json`, absolute. */
@@ -29,8 +28,8 @@ export interface SessionGroupOptions {
   readonly publicFolder?: string | undefined
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
-  /** Opens a store of this machine; in this process unless given. */
-  readonly openStoreHere?: ((place: StorePlace, reports: StoreReports) => SessionStore) | undefined
+  /** Opens a store of this machine. */
+  readonly openStoreHere: (place: StorePlace, reports: StoreReports) => SessionStore
   /** Opens the store that all processes share; undefined: there is none. */
   readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
 }
@@ -111,7 +110,7 @@ interface InUse {
 
 /** Makes the group, with the default settings until the first `commit`. */
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
-  const { folder, publicFolder, openStoreHere = openLocalStore } = options
+  const { folder, publicFolder, openStoreHere } = options
   const log = options.log('error')
   const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)

@@ -4,8 +4,8 @@
  */
 import type { Context } from '../http/context.ts'
 import { toHttpError } from '../http/error-reply.ts'
-import type { Next } from '../middleware/compose.ts'
-import { after } from '../maybe-promise.ts'
+import type { Next } from '../chain/compose.ts'
+import { after } from '../base/maybe-promise.ts'
 import type { Session } from './session.ts'
 
 /**

@@ -21,7 +21,7 @@ import {
   valueOfText,
 } from './fields.ts'
 import { bagsOf, setBags } from './flash-bags.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { SessionData } from './session-data.ts'
 import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 

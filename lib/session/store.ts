@@ -17,7 +17,7 @@
  * 6. What fails rejects or throws, and leaves what was there before. Where nobody can tell, since the store was lost
  *    before it answered, it is one of both. A store that cannot be reached now fails with HttpError 503 `shared_away`.
  */
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** Names and values of a session. */
 export type Fields = ReadonlyMap<string, string>
@@ -69,4 +69,17 @@ export interface SessionStore {
   /** Lets go of what the store holds open. Nothing is called afterwards. */
   close(): MaybePromise<void>
   readonly counts: StoreCounts
+}
+
+/** Which store: one in memory for so many sessions, or the one in a folder, whose path is absolute. */
+export type StorePlace =
+  | { readonly store: 'memory'; readonly max: number }
+  | { readonly store: 'file'; readonly folder: string }
+
+/** Who is told of what happens in a store. */
+export interface StoreReports {
+  /** A session was dropped to keep the bound of a store in memory, the first time. */
+  readonly onFull: () => void
+  /** What the operator should know of a store in files. */
+  readonly onProblem: (message: string) => void
 }

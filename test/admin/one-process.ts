@@ -1,5 +1,5 @@
 /** The documents of a server that has one process, from the sources of its figures. */
-import { statusOf, type Status } from '../../lib/admin/status.ts'
+import { statusOf, type Status } from '../../lib/panel/status.ts'
 import type { PartCounters, ProcessFigures } from '../../lib/metrics/figures.ts'
 import type { Sample } from '../../lib/metrics/history.ts'
 import { createOwnProcess } from '../../lib/metrics/own-process.ts'

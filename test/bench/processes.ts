@@ -22,7 +22,7 @@ import type { Broker } from '../../lib/events/broker.ts'
 import { createEvents } from '../../lib/events/events.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { median, medianRatio, percentile } from './support/statistics.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
+import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
 import type { Context } from '../../lib/http/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
 import { makeHistory, makeMonitorPort, makeNode, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createClusterAddressLimit, hostAddressLimit } from '../../lib/cluster/address-limit.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
-import { createAddressLimit, type AddressLimit } from '../../lib/http/address-limit.ts'
+import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two limits that count together, and what takes the second away. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { statusOf, type Status } from '../../lib/admin/status.ts'
+import { statusOf, type Status } from '../../lib/panel/status.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { totalsOf } from '../../lib/metrics/totals.ts'

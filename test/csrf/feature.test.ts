@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
 import type { Context } from '../../lib/http/context.ts'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { Action } from '../../lib/chain/compose.ts'
 import { request, type Answer } from '../support/request.ts'
 import { cookieOf, serveForms, valueOf } from './form-server.ts'
 

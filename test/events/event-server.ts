@@ -4,14 +4,14 @@ import { eventsFeature } from '../../lib/events/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { Context } from '../../lib/http/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { createListener } from '../../lib/listener.ts'
+import { createListener } from '../../lib/core/listener.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import { compose, type Chain } from '../../lib/middleware/compose.ts'
-import type { RestPoolOptions } from '../../lib/pool/rest-pool.ts'
+import { compose, type Chain } from '../../lib/chain/compose.ts'
+import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
-import { createRequestServer, type RequestServer } from '../../lib/server.ts'
+import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
 
 /** A server with events and nothing else. */
 export interface EventServer {

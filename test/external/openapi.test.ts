@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { statusOf } from '../../lib/admin/status.ts'
+import { statusOf } from '../../lib/panel/status.ts'
 import { endpoints } from '../admin/support.ts'
 import { startCluster } from '../cluster/figures-cluster.ts'
 import { startApplication } from '../support/application.ts'

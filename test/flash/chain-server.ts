@@ -7,13 +7,14 @@ import { createClientAddress } from '../../lib/http/client-address.ts'
 import { Context } from '../../lib/http/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
-import { respond } from '../../lib/http/respond.ts'
+import { respond } from '../../lib/core/respond.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import type { PreparedSettings } from '../../lib/middleware/built-in.ts'
-import { compose, type Action } from '../../lib/middleware/compose.ts'
+import type { PreparedSettings } from '../../lib/chain/built-in.ts'
+import { compose, type Action } from '../../lib/chain/compose.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
+import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 
@@ -57,7 +58,7 @@ export async function startChain(
     const write = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
     return Object.assign(() => {}, silentLogger, { debug: write('DEBUG'), warn: write('WARN'), debugEnabled: true })
   }
-  const sessions = createSessionGroup({ folder, log })
+  const sessions = createSessionGroup({ openStoreHere: openLocalStore, folder, log })
   const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
   const prepare = (name: string, given: unknown): PreparedSettings => {
     const group = groups.find((one) => one.name === name)

@@ -60,13 +60,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a token exactly as old as the lapse is valid',
   },
   {
-    file: 'resource-id/token.ts',
+    file: 'tokens/resource-id.ts',
     find: "bytes.toString('base64') !== payload || ",
     replace: '',
     breaks: 'another encoding of the same bytes is refused',
   },
   {
-    file: 'resource-id/token.ts',
+    file: 'tokens/resource-id.ts',
     find: "text.lastIndexOf('|')",
     replace: "text.indexOf('|')",
     breaks: 'an id may hold |',
@@ -76,11 +76,11 @@ export const mutants: readonly Mutant[] = [
     find: 'sign: (text) => hmac(first, text)',
     replace: 'sign: (text) => hmac(verifying[verifying.length - 1] as KeyObject, text)',
     breaks: 'earlier keys verify and never sign',
-    tests: ['test/csrf/', 'test/resource-id/'],
+    tests: ['test/csrf/', 'test/tokens/'],
   },
   // Sessions and flash
   {
-    file: 'session/memory-store.ts',
+    file: 'stores/memory-store.ts',
     find: 'if (entry === undefined) return undefined\n    this.#moveToEnd(entry)',
     replace: 'if (entry === undefined) return undefined',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
@@ -123,13 +123,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'SameSite=None needs Secure',
   },
   {
-    file: 'http/static-path.ts',
+    file: 'static/static-path.ts',
     find: 'const refusedPart = /\\/\\.|\\/\\/|\\\\/',
     replace: 'const refusedPart = /\\/\\.\\.|\\/\\/|\\\\/',
     breaks: 'files whose name begins with a dot are not served',
   },
   {
-    file: 'http/conditional.ts',
+    file: 'static/conditional.ts',
     find: 'return start >= size ?',
     replace: 'return start > size ?',
     breaks: 'a range that begins at the end of the file is 416',
@@ -147,11 +147,11 @@ export const mutants: readonly Mutant[] = [
     breaks: "' is escaped for HTML",
   },
   {
-    file: 'http/connections.ts',
+    file: 'core/connections.ts',
     find: 'if (!connection.isReading) return void socket.destroy()',
     replace: 'return void socket.destroy()',
     breaks: 'at a stop a connection in the midst of a body gets its answer whole before it is closed',
-    tests: ['test/http/connections', 'test/stop'],
+    tests: ['test/core/connections', 'test/stop'],
   },
   {
     file: 'http/respond.ts',
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a body of exactly the limit is taken',
   },
   {
-    file: 'http/address-limit.ts',
+    file: 'core/address-limit.ts',
     find: 'if (before >= most) {',
     replace: 'if (before > most) {',
     breaks: 'an address has at most as many connections as it may',
@@ -179,19 +179,19 @@ export const mutants: readonly Mutant[] = [
   },
   // Pools
   {
-    file: 'pool/pool.ts',
+    file: 'core/pool.ts',
     find: 'if (this.#places.taken < this.#places.size ||',
     replace: 'if (this.#places.taken <= this.#places.size ||',
     breaks: 'a queue takes no more than its size',
   },
   {
-    file: 'pool/rest-pool.ts',
+    file: 'core/rest-pool.ts',
     find: "    else if (state === 'queued') this.#pools[kind].forget(parked)\n",
     replace: '',
     breaks: 'a client that leaves the queue frees its place',
   },
   {
-    file: 'pool/deadlines.ts',
+    file: 'core/deadlines.ts',
     find: 'right.deadlineAt < child.deadlineAt',
     replace: 'right.deadlineAt > child.deadlineAt',
     breaks: 'deadlines run out in their order',
@@ -241,20 +241,20 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a system route answers before one of the application with its pattern',
   },
   {
-    file: 'routing/run-time-routes.ts',
+    file: 'application/run-time-routes.ts',
     find: '    if (persist) persistRoute(routesFolder, parsed.record)\n    registry.add(route)\n',
     replace: '    registry.add(route)\n    if (persist) persistRoute(routesFolder, parsed.record)\n',
     breaks: 'a route that could not be written to its file is not registered',
   },
   {
-    file: 'routing/module-graph.ts',
+    file: 'application/module-graph.ts',
     find: 'for (const importer of importers.get(file) ?? []) changed.add(importer)',
     replace: 'importers.get(file)',
     breaks: 'a module is loaded anew when one that it imports has changed',
   },
   // Middleware, JWT
   {
-    file: 'middleware/compose.ts',
+    file: 'chain/compose.ts',
     find: 'return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))',
     replace: 'return Promise.resolve(outcome)',
     breaks: 'a middleware that does not await next() returns before what is below it',
@@ -376,21 +376,21 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a socket that was passed to another process is not used',
   },
   {
-    file: 'listener.ts',
+    file: 'core/listener.ts',
     find: 'for (const socket of idle) if (idleBefore.has(socket)) retire(socket)',
     replace: 'for (const socket of idle) retire(socket)',
     breaks: 'at a stop a connection that has just become idle is given its time',
     tests: ['test/listener', 'test/stop'],
   },
   {
-    file: 'server.ts',
+    file: 'core/server.ts',
     find: '    if (pool.waiting > 0) pool.forget(ctx)\n',
     replace: '',
     breaks: 'a request whose client has left gives up its place in the queue',
     tests: ['test/server'],
   },
   {
-    file: 'stop.ts',
+    file: 'core/stop.ts',
     find: '    requests.drain()\n',
     replace: '',
     breaks: 'at a stop answers say Connection: close and waits end',

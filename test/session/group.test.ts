@@ -6,10 +6,11 @@ import { describe, it } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import type { Action } from '../../lib/middleware/compose.ts'
-import { SettingsError } from '../../lib/middleware/settings.ts'
+import type { Action } from '../../lib/chain/compose.ts'
+import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { openLocalStore } from '../../lib/stores/local-store.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -269,5 +270,7 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
       debugEnabled: true,
     })
-  return { group: createSessionGroup({ ...options, folder, publicFolder: join(folder, 'public'), log }), folder, lines }
+  const publicFolder = join(folder, 'public')
+  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, publicFolder, log })
+  return { group, folder, lines }
 }

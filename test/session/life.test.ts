@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { Action } from '../../lib/chain/compose.ts'
 import { createGate } from '../support/gate.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 
 describe('destroy', () => {
   const actions: Readonly<Record<string, Action>> = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Context } from '../../lib/http/context.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import { runWithSession } from '../../lib/session/middleware.ts'
 import { Session } from '../../lib/session/session.ts'
-import { fields, id } from './store-values.ts'
+import { fields, id } from '../stores/store-values.ts'
 
 /** A context whose session is in a store in memory, and as much more of it as a session looks at. */
 function makeContext(): Context {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { Action } from '../../lib/chain/compose.ts'
 import { visit } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 
 describe('what a session holds', () => {
   const texts = ['', 'Ada', '"', '""', '\\', '\\u0041', 'é😀\u0000"', 'é😀\u2028\u007f', '\ud800', ' a ', 'x'.repeat(999)]

@@ -1,0 +1,65 @@
+/**
+ * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with a row a
+ * key, as `svc.json` is.
+ */
+import { isObject } from '../base/object.ts'
+import { nearest } from '../base/nearest.ts'
+import type { Row, ValueOf } from '../base/row.ts'
+import { readValue } from '../base/value.ts'
+
+/** The keys of a group. */
+export type SettingsTable = Readonly<Record<string, Row>>
+
+/** The values of a group, each there. */
+export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
+
+/** Settings that cannot be used. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+  /** What is wrong, each with its key and value. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '))
+    this.problems = problems
+  }
+}
+
+/** A table as constants are inferred. */
+export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
+  return table
+}
+
+/**
+ * Reads a group.
+ * @param given its value in the file; undefined when it is not there
+ * @returns every key's value or default, and the keys that nobody knows
+ * @throws SettingsError with every problem
+ */
+export function readSettings<Table extends SettingsTable>(
+  group: string,
+  table: Table,
+  given: unknown,
+): { readonly settings: SettingsOf<Table>; readonly warnings: readonly string[] } {
+  if (given !== undefined && !isObject(given)) {
+    throw new SettingsError([`setup.${group} must be an object with ${Object.keys(table).join(', ')}`])
+  }
+  const members = new Map(Object.entries(given ?? {}))
+  const problems: string[] = []
+  const values = Object.entries(table).map(([key, row]): [string, unknown] => {
+    const value: unknown = members.get(key)
+    if (value === undefined) return [key, row.default]
+    const reading = readValue(row, value)
+    if ('value' in reading) return [key, reading.value]
+    problems.push(`setup.${group}.${key} ${reading.problem}`)
+    return [key, undefined]
+  })
+  if (problems.length > 0) throw new SettingsError(problems)
+  const unknown = [...members.keys()].filter((key) => !Object.hasOwn(table, key))
+  const warnings = unknown.map((key) => {
+    const meant = nearest(key, Object.keys(table))
+    return `unknown key setup.${group}.${key}${meant === undefined ? '' : `: did you mean ${meant}?`}`
+  })
+  // Every key has got the value that its row lets through.
+  return { settings: Object.fromEntries(values) as SettingsOf<Table>, warnings }
+}

@@ -1,0 +1,242 @@
+/**
+ * The listening socket with `node:http` or, with a certificate, `node:https` behind it: limits, time-outs, start and
+ * stop. What a request then meets is in `server.ts`.
+ *
+ * Surprise: Node looks at its time-outs only every 30 seconds unless told otherwise, and its `close()` cuts idle
+ * connections at once, which fails the request that a client is just sending.
+ */
+import type { RequestListener, Server, ServerOptions } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { Certificates } from '../tls/certificates.ts'
+import { connectionOf } from './connection.ts'
+import {
+  acceptWaiting,
+  guardConnections,
+  retire,
+  stopAccepting,
+  type ConnectionCounts,
+  type ConnectionOptions,
+} from './connections.ts'
+import { IncomingRequest } from './incoming-request.ts'
+import { createServer } from '../http/node-http.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { RequestServer } from './server.ts'
+import { socketPath } from './socket-path.ts'
+
+export interface ListenerOptions {
+  readonly headerTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  /** Undefined: plain HTTP. */
+  readonly certificates: Certificates | undefined
+  readonly connections: ConnectionOptions
+  /** Told when a connection could not be accepted, say for want of file descriptors. */
+  readonly log: ModuleLogger
+}
+
+/** Where a server listens. */
+export interface Address {
+  /** The address, or the path of a Unix socket. */
+  readonly host: string
+  /** The real port, also where 0 was asked for. Of a Unix socket it is 0. */
+  readonly port: number
+  /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
+  readonly url: string
+}
+
+export interface Listener {
+  /** Whether connections are accepted. */
+  readonly listening: boolean
+  /** Binds. Resolves with the real port. Rejects when the address cannot be had. */
+  listen(host: string, port: number): Promise<Address>
+  /** Listens on a socket that this process was given. Rejects when it cannot be used. */
+  listenOn(fd: number, path?: string): Promise<Address>
+  /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
+  setCertificates(certificates: Certificates): void
+  /** Accepts the connections that wait for it now. */
+  acceptWaiting(): Promise<void>
+  /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
+  stopAccepting(): Promise<void>
+  /**
+   * Closes the connections on which no request is being served and none was at the last call, whatever has come on them
+   * so far. The first call closes none.
+   */
+  closeIdle(): void
+  /** Open connections, and those refused since the start. */
+  connections(): ConnectionCounts
+  /** Cuts every connection. Resolves when all are closed and their requests have heard of it. */
+  closeAll(): Promise<void>
+}
+
+/** How often time-outs are looked at, in milliseconds: they are kept within a second. */
+const checkEveryMs = 500
+
+/**
+ * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a
+ * turn of the event loop, and whoever finds no place tries again a second later.
+ */
+const backlog = 65_535
+
+/** Attaches a request server to a socket that does not listen yet. */
+export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
+  const server = makeServer(options)
+  // The section's size bounds them. Of more than a thousand Node 20 would leave out the last without a word.
+  server.maxHeadersCount = 0
+  server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
+  server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
+  server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
+  server.on('upgrade', (request, socket, head) => {
+    requests.upgrade(request, socket as Socket, head) // On a listening socket it is one.
+  })
+  const connections = guardConnections(server, options.connections)
+  const sockets = trackSockets(server)
+  let idleBefore: ReadonlySet<Socket> = new Set()
+
+  function cutOverdue(): void {
+    const { keepAliveTimeoutMs, headerTimeoutMs } = options
+    const nowMs = performance.now()
+    for (const socket of sockets) {
+      if (connectionOf(socket).isOverdue(nowMs, keepAliveTimeoutMs, headerTimeoutMs)) socket.destroy()
+    }
+  }
+
+  async function listen(target: ListenOptions & { readonly fd?: number }, known?: string): Promise<Address> {
+    await bind(server, target)
+    const watch = setInterval(cutOverdue, checkEveryMs).unref()
+    server.once('close', () => clearInterval(watch))
+    server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
+    const bound = server.address()
+    if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
+    for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
+    const path = known ?? (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
+    return { host: path, port: 0, url: `unix:${path}` }
+  }
+
+  return {
+    get listening() {
+      return server.listening
+    },
+    listen: (host, port) =>
+      listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
+    listenOn: async (fd, path) => {
+      try {
+        return await listen({ fd }, path)
+      } catch (error) {
+        const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
+        throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
+      }
+    },
+    setCertificates: (certificates) => {
+      if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
+      server.setSecureContext(certificates)
+    },
+    acceptWaiting: () => acceptWaiting(server),
+    stopAccepting: () => stopAccepting(server),
+    closeIdle: () => {
+      const idle = new Set([...sockets].filter((socket) => connectionOf(socket).isIdle))
+      for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
+      idleBefore = idle
+    },
+    connections,
+    closeAll: async () => {
+      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(closed)
+    },
+  }
+}
+
+function makeServer(options: ListenerOptions): Server | TlsServer {
+  const limits: ServerOptions<typeof IncomingRequest> & { keepAliveTimeoutBuffer: number } = {
+    IncomingMessage: IncomingRequest,
+    headersTimeout: options.headerTimeoutMs,
+    requestTimeout: options.requestTimeoutMs,
+    connectionsCheckingInterval: checkEveryMs,
+    keepAliveTimeout: options.keepAliveTimeoutMs,
+    // Node would answer itself, without a reason and without an access line; see `host-guard.ts`.
+    requireHostHeader: false,
+    // Later versions wait this much longer than they promise; a second by default.
+    keepAliveTimeoutBuffer: checkEveryMs,
+  }
+  const { certificates, headerTimeoutMs: handshakeTimeout } = options
+  if (certificates === undefined) return createServer(limits)
+  return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
+}
+
+/** The open sockets. With TLS the one below while the handshake is pending, then the one above in its place. */
+function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  /**
+   * With TLS: the sockets below, by their peer. A Unix socket has none, so those end by the time-out of the handshake.
+   */
+  const below = new Map<string, Socket>()
+  // One function for all of them: a closure each would be a part of what an idle connection takes.
+  function forget(this: Socket): void {
+    sockets.delete(this)
+  }
+  function add(socket: Socket): void {
+    sockets.add(socket)
+    socket.on('close', forget)
+  }
+  if (!('setSecureContext' in server)) {
+    server.on('connection', add)
+    return sockets
+  }
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket)
+    if (peer === undefined) return
+    add(socket)
+    below.set(peer, socket)
+    socket.on('close', () => below.delete(peer))
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    add(socket)
+    const peer = peerOf(socket)
+    const beneath = peer === undefined ? undefined : below.get(peer)
+    if (beneath !== undefined) sockets.delete(beneath)
+  })
+  return sockets
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`
+}
+
+const listenAdvice: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has this port, perhaps this server (ss -ltnp tells which): stop it, or set server.port',
+  EACCES: 'ports below 1024 are for root: let systemd pass the socket (docs/operations.md), or set server.port',
+  EADDRNOTAVAIL: 'no interface of this machine has this address: set server.host',
+  ENOTFOUND: 'there is no such host: set server.host to a name or an address of this machine',
+  EAI_AGAIN: 'the name cannot be looked up at the moment: set server.host to an address of this machine',
+}
+
+function cannotListen(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  const advice = listenAdvice[error.code ?? '']
+  const message = `Cannot listen on ${host}, port ${port}: ${error.message}${advice === undefined ? '' : `; ${advice}`}`
+  return Object.assign(new Error(message, { cause: error }), { code: error.code })
+}
+
+/** Surprise: `backlog` among the options counts for a host and a port alone, as an argument for every target. */
+function bind(server: Server, target: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(target, backlog, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function tcpAddress({ address, port, family }: AddressInfo, secure: boolean): Address {
+  const host = family === 'IPv6' ? `[${address}]` : address
+  return { host: address, port, url: `${secure ? 'https' : 'http'}://${host}:${port}` }
+}
+
+/**
+ * Who connects by a Unix socket is on this machine, and has no address. It gets that of a local TCP connection, so that
+ * limits, logs and `server.trusted_proxies` know it.
+ */
+function nameLocalPeer(socket: Socket): void {
+  Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' })
+}

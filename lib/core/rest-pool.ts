@@ -1,0 +1,278 @@
+/**
+ * The REST pool: holds parked replies until they are answered, their time is over, their clients leave or the server
+ * stops. Long polls and streams have workers of their own; those that find none wait in one queue.
+ *
+ * Surprise: a reply waits for its event in the queue as well as with a worker, and is answered there. One function,
+ * `#end`, ends a wait for every reason, so there is one place where a worker is given back.
+ */
+import type { Context } from '../http/context.ts'
+import type { ReadyReply, StreamReply } from '../http/reply.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { Deadlines, systemClock, type Clock } from './deadlines.ts'
+import type { EndReason, ParkedKind, ParkedReply, Parking } from '../http/parked.ts'
+import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+
+/** How much it holds. */
+export interface RestPoolLimits {
+  /** The most streams that have a worker; with 0 every stream is refused. */
+  readonly workersSse: number
+  /** The most long polls that have a worker; with 0 every long poll is refused. */
+  readonly workersLongPoll: number
+  /** The most of both kinds that wait for a worker, 0 and up. */
+  readonly queueSize: number
+  /** The longest that a reply is held, in milliseconds; 0: for ever. */
+  readonly streamTimeoutMs: number
+}
+
+export interface RestPoolOptions extends RestPoolLimits {
+  /** Told how long one had waited for its worker, in milliseconds, when it gets it. */
+  readonly onWaited?: (waitedMs: number) => void
+  readonly clock?: Clock
+}
+
+/** What the pool asks of the server. None of it throws, but for `begin`. */
+export interface ParkingHost {
+  /** Answers a request. */
+  settle(ctx: Context, reply: ReadyReply): void
+  /** Writes how a stream begins. */
+  begin(ctx: Context, stream: StreamReply): void
+  /** Answers with an error. */
+  fail(ctx: Context, error: unknown): void
+  /** Answers that every worker is busy and the queue full. */
+  refuse(ctx: Context, kind: ParkedKind): void
+  /** Answers that another request of its connection waits before it. */
+  refuseBehind(ctx: Context): void
+  /** Told of an error of a wait that is over. */
+  late(ctx: Context, error: unknown): void
+  /** How log lines name a request. */
+  label(ctx: Context): string
+  /** The log of module `worker_otros`. */
+  readonly log: ModuleLogger
+}
+
+/** How a wait ended. */
+type Ending = EndReason | 'answered' | 'failed'
+
+/** What the log says of it. */
+const wordsOf: Readonly<Record<Ending, string>> = {
+  answered: 'answered',
+  failed: 'failed',
+  deadline: 'timed out',
+  left: 'gone',
+  stop: 'ended by the stop',
+  head: 'a HEAD, which does not wait: answered',
+}
+
+/**
+ * How long an answer that may be there already is asked for, however short the wait for another would be; milliseconds.
+ */
+const leastAskMs = 10_000
+/** How long the client of a stream that the pool has ended may take to read the rest, in milliseconds. */
+const lastBytesMs = 500
+
+/** Holds parked replies. */
+export class RestPool implements Parking {
+  readonly #host: ParkingHost
+  readonly #clock: Clock
+  readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
+  readonly #places: QueuePlaces
+  readonly #streamTimeoutMs: number
+  readonly #deadlines: Deadlines<ParkedReply>
+  /** Of a connection the reply that began to wait last while the answer to a request before it was owed. */
+  readonly #behind = new WeakMap<object, ParkedReply>()
+  #stopping = false
+
+  /** @throws RangeError when a number of workers or the queue's size is out of range */
+  constructor(host: ParkingHost, options: RestPoolOptions) {
+    const { clock = systemClock, onWaited, streamTimeoutMs } = options
+    this.#host = host
+    this.#clock = clock
+    this.#places = new QueuePlaces(options.queueSize)
+    const makePool = (workers: number): Pool<ParkedReply> =>
+      new Pool({
+        workers,
+        queueSize: workers === 0 ? 0 : this.#places,
+        start: (parked) => this.#start(parked),
+        ...(onWaited === undefined ? {} : { onWaited }),
+      })
+    this.#pools = { longpoll: makePool(options.workersLongPoll), sse: makePool(options.workersSse) }
+    this.#streamTimeoutMs = streamTimeoutMs === 0 ? Infinity : streamTimeoutMs
+    this.#deadlines = new Deadlines((parked) => this.#end(parked, this.#stopping ? 'stop' : 'deadline'), clock)
+  }
+
+  /** The long polls with a worker and their queue. */
+  get longpoll(): PoolCounts {
+    return this.#pools.longpoll
+  }
+
+  /** The streams with a worker and their queue. */
+  get sse(): PoolCounts {
+    return this.#pools.sse
+  }
+
+  /** Replies of both kinds that wait for a worker now. */
+  get queue(): number {
+    return this.#places.taken
+  }
+
+  /** Replies of both kinds refused since the pool was made. */
+  get refused(): number {
+    return this.#pools.longpoll.refused + this.#pools.sse.refused
+  }
+
+  /**
+   * Takes a parked reply: answers it at once when its answer is there, else holds it.
+   * @throws Error for a reply of another request, or one that was parked before
+   */
+  park(ctx: Context, parked: ParkedReply): void {
+    if (parked.ctx !== ctx || parked.state !== 'made') {
+      throw new Error('A reply that waits is for the request that it was made for, and is returned once')
+    }
+    parked.parking = this
+    parked.state = 'asking'
+    if (ctx.method === 'HEAD') return this.#end(parked, 'head')
+    if (ctx.gone) return this.#end(parked, 'left')
+    try {
+      const ready = parked.ready()
+      if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
+      this.#hold(parked, Math.max(parked.timeoutMs, leastAskMs))
+      ready.then(
+        (reply) => this.#answerOrEnter(parked, reply),
+        (error: unknown) => this.fail(parked, error),
+      )
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  answer(parked: ParkedReply, reply: ReadyReply | undefined): boolean {
+    if (parked.isOver) return false
+    this.#end(parked, 'answered', reply)
+    return true
+  }
+
+  fail(parked: ParkedReply, error: unknown): void {
+    if (parked.state === 'over') this.#host.late(parked.ctx, error)
+    else this.#end(parked, 'failed', error)
+  }
+
+  /** To be told that a client has left, or that its answer has ended. */
+  left(parked: ParkedReply): void {
+    if (parked.state !== 'over') this.#end(parked, 'left')
+  }
+
+  /** Ends everything that is held, within a few turns, and from now on whatever comes. */
+  stop(): void {
+    this.#stopping = true
+    this.#deadlines.runOutAll()
+  }
+
+  #answerOrEnter(parked: ParkedReply, reply: ReadyReply | undefined): void {
+    if (parked.isOver) return
+    if (reply !== undefined) return this.#end(parked, 'answered', reply)
+    if (this.#stopping) return this.#end(parked, 'stop')
+    if (parked.timeoutMs === 0) return this.#end(parked, 'deadline')
+    const { ctx, kind } = parked
+    if (!this.#mayWait(parked)) {
+      this.#forget(parked)
+      return this.#host.refuseBehind(ctx)
+    }
+    this.#deadlines.remove(parked)
+    this.#hold(parked, parked.timeoutMs)
+    const entry = this.#pools[kind].enter(parked)
+    if (entry === 'queued') this.#wait(parked, 'queued')
+    if (entry === 'refused') {
+      this.#forget(parked)
+      this.#host.refuse(ctx, kind)
+    }
+  }
+
+  /**
+   * Answers leave in the order of their requests, so what waits behind a wait gains nothing by it. One connection that
+   * sends many requests at once must not take every worker.
+   */
+  #mayWait(parked: ParkedReply): boolean {
+    const { response, request } = parked.ctx
+    if (response.socket !== null) return true
+    const before = this.#behind.get(request.socket)
+    if (before !== undefined && before.state !== 'over' && before.ctx.response.socket === null) return false
+    this.#behind.set(request.socket, parked)
+    return true
+  }
+
+  /** From here on the deadline ends it, and so does the stop. */
+  #hold(parked: ParkedReply, timeoutMs: number): void {
+    parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
+    this.#deadlines.add(parked)
+    parked.ctx.parked = parked
+  }
+
+  #forget(parked: ParkedReply): void {
+    parked.state = 'over'
+    this.#deadlines.remove(parked)
+  }
+
+  #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
+    parked.state = state
+    if (this.#host.log.debugEnabled) this.#log(parked, `parked (${parked.kind}, ${state})`)
+    try {
+      parked.waiting()
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  /** Called by the pools: the reply has a worker. */
+  #start(parked: ParkedReply): void {
+    if (parked.state === 'queued') parked.state = 'working'
+    else this.#wait(parked, 'working')
+    if (parked.isOver) return
+    try {
+      const stream = parked.started()
+      if (stream !== undefined) this.#host.begin(parked.ctx, stream)
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  /**
+   * Ends a wait.
+   * @param outcome the reply or the error, where the wait ended itself
+   */
+  #end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
+    const { ctx, kind, state } = parked
+    this.#forget(parked)
+    if (how === 'failed') this.#host.fail(ctx, outcome)
+    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | undefined) // as `answer` was given it
+    else this.#endUnanswered(parked, how)
+    if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
+    if (state === 'working') this.#pools[kind].leave()
+    else if (state === 'queued') this.#pools[kind].forget(parked)
+  }
+
+  #endUnanswered(parked: ParkedReply, reason: EndReason): void {
+    const { ctx } = parked
+    if (reason === 'deadline' || reason === 'stop') ctx.abort()
+    try {
+      const reply = parked.ended(reason)
+      if (!(reply instanceof Promise)) return this.#settle(ctx, reply)
+      reply.then(
+        (late) => this.#settle(ctx, late),
+        (error: unknown) => this.#host.fail(ctx, error),
+      )
+    } catch (error) {
+      this.#host.fail(ctx, error)
+    }
+  }
+
+  /** Answers; what has no answer is a stream that has ended, or a client that has left. */
+  #settle(ctx: Context, reply: ReadyReply | undefined): void {
+    if (reply !== undefined) return this.#host.settle(ctx, reply)
+    const { response } = ctx
+    if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())
+  }
+
+  #log(parked: ParkedReply, what: string): void {
+    this.#host.log.debug(`${this.#host.label(parked.ctx)}: ${what}`)
+  }
+}

@@ -1,0 +1,311 @@
+/**
+ * The way of a request, from top to bottom:
+ *
+ *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
+ *
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers. A reply that
+ * waits goes to the REST pool, which comes back through one of the two.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { isAbortError } from '../http/abort-error.ts'
+import { connectionOf, type Connection } from './connection.ts'
+import { lastResponseOn, passOver } from './connections.ts'
+import { notFound, type Context } from '../http/context.ts'
+import { errorReply, toHttpError } from '../http/error-reply.ts'
+import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
+import type { ContextClass } from '../http/features.ts'
+import { checkFraming } from '../http/framing.ts'
+import { losesWhatFollows } from './incoming-request.ts'
+import { label } from '../http/label.ts'
+import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
+import { respond, respondBody } from './respond.ts'
+import { isLost, isSent, wasCut } from './sent.ts'
+import type { StaticFiles } from '../static/static.ts'
+import { toOriginForm } from '../http/target.ts'
+import type { AccessLog } from '../log/access-log.ts'
+import { withRequestId } from '../log/line.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { RateLimited } from '../log/rate-limited.ts'
+import type { RequestRecord } from '../metrics/metrics.ts'
+import type { Chain } from '../chain/compose.ts'
+import { Refusals } from './overload.ts'
+import { ParkedReply } from '../http/parked.ts'
+import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { RestPool, type RestPoolOptions } from './rest-pool.ts'
+import { ordinaryMethods } from '../routing/leaf.ts'
+import type { Registry } from '../routing/registry.ts'
+
+/** What a server is made of. */
+export interface ServerParts {
+  readonly registry: Registry<Chain>
+  readonly ContextClass: ContextClass
+  readonly pool: Omit<PoolOptions<Context>, 'start'>
+  /** What holds long polls and streams. */
+  readonly restPool: RestPoolOptions
+  /** Throws HttpError for a request whose Host header this server does not answer to. */
+  readonly checkHost: (ctx: Context) => void
+  readonly staticFiles: StaticFiles | undefined
+  readonly accessLog: AccessLog | undefined
+  /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
+  readonly metrics: { record(request: RequestRecord, timed: boolean, endedAtMs: number): void }
+  /** The log of a module. */
+  readonly log: (module: string) => ModuleLogger
+  /** Whether a 500 shows its stack to the client. */
+  readonly reveal: boolean
+  /** The most requests of one connection that are served at a time, from 1. */
+  readonly pipelineLimit: number
+}
+
+/** Nothing; a `100 Continue` before the body is sent; something that nobody knows. */
+export type Expect = 'nothing' | 'continue' | 'unknown'
+
+export interface RequestServer {
+  /** Serves one request. `expect`: what its Expect field asks for (RFC 9110, section 10.1.1). */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
+  /** Serves a WebSocket handshake. `head`: what has arrived behind its header section. */
+  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+  /** Makes every answer from now on the last on its connection, and ends what is parked. */
+  drain(): void
+  /** Resolves once no request is being served. */
+  idle(): Promise<void>
+  /** Requests being served now, from the header section to the end of the answer and of the work on it. */
+  readonly active: number
+  readonly pool: PoolCounts & { readonly alert: boolean }
+  readonly restPool: RestPool
+}
+
+/** Joins the parts into a server. */
+export function createRequestServer(parts: ServerParts): RequestServer {
+  const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
+  const errorLog = parts.log('error')
+  const requestLog = parts.log('worker_http')
+  const responseLog = parts.log('response')
+  const cutAnswers = new RateLimited(responseLog.info, 1000)
+  const refusals = new Refusals(parts.log('pool'))
+  const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
+  const restPool = new RestPool(
+    {
+      settle: answerParked,
+      begin: (ctx, stream) => respond(ctx, stream, draining),
+      fail,
+      refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
+      refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
+      late: (ctx, error) => {
+        if (!isAbortError(error)) {
+          errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
+        }
+      },
+      label,
+      log: parts.log('worker_otros'),
+    },
+    parts.restPool,
+  )
+  const whenIdle: (() => void)[] = []
+  let active = 0
+  let draining = false
+
+  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const connection = connectionOf(request.socket)
+    if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
+    else connection.hold(() => serve(connection, request, response, expect))
+  }
+
+  function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const isBehind = response.socket === null || request.socket.writableEnded
+    if (isBehind && connection.passOver()) return void request.resume()
+    const targetIsPath = toOriginForm(request)
+    const ctx = new ContextClass(request, response)
+    ctx.expectsContinue = expect === 'continue'
+    if (losesWhatFollows(request)) ctx.lastOnConnection = true
+    active += 1
+    admit(ctx, targetIsPath, expect)
+    if (ctx.closed) return
+    connection.began(response)
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
+  }
+
+  /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
+  function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const connection = connectionOf(socket)
+    if (connection.passOver()) return passOver(socket)
+    const targetIsPath = toOriginForm(request)
+    const response = lastResponseOn(socket, request)
+    const ctx = new ContextClass(request, response)
+    ctx.upgrading = { socket, head }
+    ctx.lastOnConnection = true
+    active += 1
+    connection.began(response)
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
+    admit(ctx, targetIsPath, 'nothing')
+  }
+
+  function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
+    try {
+      if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+      checkFraming(ctx)
+      if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
+      checkHost(ctx)
+      const match = registry.find(ctx.method, ctx.path)
+      if (match === undefined) return answerUnmatched(ctx)
+      ctx.matched(match)
+      if (match.route.system) return run(ctx)
+      // Not thrown: that would be a fifth of what a refusal takes, at a time when there is none to spare.
+      if (pool.enter(ctx, ctx.startedAt) === 'refused') fail(ctx, refusals.full(ctx, pool))
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function answerUnmatched(ctx: Context): void {
+    const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
+    if (methods.length > 0) {
+      const allow = methods.join(', ')
+      if (ctx.method !== 'OPTIONS') return fail(ctx, methodNotAllowed(ctx, allow))
+      ctx.setHeader('Allow', allow)
+      return settle(ctx, emptyReply)
+    }
+    if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
+    const found = staticFiles.open(ctx)
+    if (!(found instanceof Promise)) return answerStatic(ctx, found)
+    found.then(
+      (reply) => answerStatic(ctx, reply),
+      (error: unknown) => fail(ctx, error),
+    )
+  }
+
+  function answerStatic(ctx: Context, reply: StreamReply | undefined): void {
+    if (reply === undefined) fail(ctx, notFound(ctx.path))
+    else settle(ctx, reply)
+  }
+
+  function runAsWorker(ctx: Context): void {
+    ctx.holdsWorker = true
+    run(ctx)
+  }
+
+  function run(ctx: Context): void {
+    ctx.running = true
+    try {
+      const outcome = (ctx.run as Chain)(ctx)
+      if (!(outcome instanceof Promise)) return settle(ctx, outcome)
+      outcome.then(
+        (reply) => settle(ctx, reply),
+        (error: unknown) => fail(ctx, error),
+      )
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function settle(ctx: Context, reply: Reply): void {
+    try {
+      if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
+      else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
+      else if (reply instanceof UpgradeReply) reply.takeOver()
+      else respond(ctx, reply, draining)
+    } catch (error) {
+      return fail(ctx, error)
+    }
+    release(ctx)
+    finishIfSent(ctx)
+  }
+
+  /**
+   * Its worker is free since it was parked, and its end is left to the `close` event: one event answers thousands, and
+   * the last of them should not wait for the metrics and access lines of those before it.
+   */
+  function answerParked(ctx: Context, reply: ReadyReply): void {
+    try {
+      respond(ctx, reply, draining)
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function fail(ctx: Context, thrown: unknown): void {
+    const { response } = ctx
+    try {
+      const error = toHttpError(thrown)
+      report(ctx, error)
+      if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
+      respond(ctx, errorReply(ctx, error, parts.reveal), draining)
+    } catch (second) {
+      responseLog.error(
+        withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
+        second,
+      )
+      response.destroy()
+    }
+    release(ctx)
+    finishIfSent(ctx)
+  }
+
+  /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
+  function finishIfSent(ctx: Context): void {
+    if (isSent(ctx.response)) finish(ctx, true)
+  }
+
+  function release(ctx: Context): void {
+    if (!ctx.running) return
+    ctx.running = false
+    if (ctx.holdsWorker) {
+      ctx.holdsWorker = false
+      pool.leave()
+    }
+    if (ctx.closed) leave()
+  }
+
+  function finish(ctx: Context, completed: boolean): void {
+    if (ctx.closed) return
+    if (pool.waiting > 0) pool.forget(ctx)
+    ctx.close(completed)?.catch((error: unknown) => {
+      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
+    })
+    const { parked } = ctx
+    if (parked !== undefined) restPool.left(parked)
+    else if (wasCut(ctx)) cutAnswers.say(`${label(ctx)}: the connection ended before its answer had left whole`)
+    const endedAtMs = Date.now()
+    if (ctx.counted) parts.metrics.record(ctx, parked === undefined, endedAtMs)
+    accessLog?.write(ctx, endedAtMs)
+    if (requestLog.debugEnabled) {
+      requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
+    }
+    if (!ctx.running) leave()
+    connectionOf(ctx.request.socket).ended(ctx.response, pipelineLimit)
+  }
+
+  function leave(): void {
+    active -= 1
+    if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
+  }
+
+  function report(ctx: Context, error: HttpError | Refusal): void {
+    const { cause = error } = error
+    const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
+    if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
+    else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
+  }
+
+  return {
+    handle,
+    upgrade,
+    drain: () => {
+      draining = true
+      restPool.stop()
+    },
+    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+    get active() {
+      return active
+    },
+    pool,
+    restPool,
+  }
+}
+
+/** Codes of which the log has a line now and then, and not one for each request. */
+const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+
+function methodNotAllowed(ctx: Context, allow: string): Refusal {
+  return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
+}
