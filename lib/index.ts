@@ -49,9 +49,9 @@ export type { Config, ConfigKey } from './config/table.ts'
 /** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
 export { MiddlewareError } from './chain/config.ts'
 /** Route files or modules cannot be used: `start` and the command `routes.reload` reject with it. */
-export { ReloadError } from './control/commands.ts'
+export { ReloadError } from './application/commands.ts'
 /** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */
-export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './control/commands.ts'
+export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './application/commands.ts'
 
 /** What a request is to actions, middleware and views. */
 export type { Context } from './http/context.ts'

@@ -5,18 +5,23 @@
 import type { LoginThrottle } from './admin/throttle.ts'
 import type { AppKey } from './config/app-key.ts'
 import type { ProcessPlace, Seams } from './application/build.ts'
-import type { AdminState, Change, Relay } from './control/relay.ts'
+import type { Machine } from './application/changes.ts'
+import type { DesiredState } from './application/desired-state.ts'
+import type { StateStore } from './application/state-store.ts'
 import type { AddressLimit } from './core/address-limit.ts'
 import type { Logs } from './log/logs.ts'
 import type { JoinProcesses } from './metrics/processes.ts'
-import type { NodesView } from './nodes/contract.ts'
+import type { NodesView } from './cluster/node.ts'
 
 export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */
   readonly appKey: AppKey
   readonly logs: Logs
   readonly seams: Seams
-  readonly relay: Relay
+  /** Where the desired state lies, and the state with which this process begins. */
+  readonly store: StateStore
+  readonly state: DesiredState
+  readonly machine: Machine
   /** The nodes, where servers share an engine; the primary is one of them. */
   readonly nodes: NodesView | undefined
   /** Joins the figures of this process with those of the others. */
@@ -26,8 +31,6 @@ export interface ProcessPart extends ProcessPlace {
   readonly loginThrottle: LoginThrottle
   /** Counts the connections of each address, where they are limited. */
   readonly addressLimit: AddressLimit
-  /** What the other processes were told since the start of the server. */
-  readonly missed: { readonly changes: readonly Change[]; readonly admin?: AdminState }
   /** Called when the application is loaded. Resolves when every later change will be waited for. */
   readonly beforeListening: () => Promise<void>
 }

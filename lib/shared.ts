@@ -7,13 +7,11 @@
  */
 import { hostname } from 'node:os'
 import { errorOfValues, type LoadedConfig } from './config/load.ts'
-import type { Config } from './config/table.ts'
 import { deriveKey } from './csrf/derive-key.ts'
 import type { Broker } from './events/broker.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { RateLimited } from './log/rate-limited.ts'
-import type { Nodes } from './nodes/contract.ts'
-import { createNodes, type NodesOptions } from './nodes/nodes.ts'
+import { Node } from './cluster/node.ts'
 import { createRedisBroker } from './redis/broker.ts'
 import { createRedis, type Redis } from './redis/client.ts'
 import { RedisForeignError } from './redis/errors.ts'
@@ -32,8 +30,11 @@ export interface SharedEngine {
   openSessionStore(options: SharedStoreOptions): SessionStore
   /** Opens the broker of channels and queues. @param log of the module `error` */
   openBroker(log: ModuleLogger): Broker
-  /** Makes this server a node among those that share the engine. */
-  openNodes(options: OpenNodesOptions): Nodes
+  /**
+   * Makes this server a node among those that share the engine.
+   * @param routesFolder `paths.routes`, absolute
+   */
+  openNode(routesFolder: string): Node
   /**
    * Resolves when it is there, or when that has taken so long that the server starts without.
    * @throws ConfigError when it holds the data of servers with another `app_key`
@@ -41,13 +42,6 @@ export interface SharedEngine {
   opened(): Promise<void>
   /** Lets what is under way end. Nothing is called afterwards. */
   close(): Promise<void>
-}
-
-/** What the nodes must know of this server. */
-export interface OpenNodesOptions extends Pick<NodesOptions, 'takeUp' | 'onHealth'> {
-  readonly config: Config
-  /** What it tells of itself. */
-  readonly summary: NodesOptions['summary']
 }
 
 /** `openShared`, as those have it who load this file when it is asked for. */
@@ -76,7 +70,7 @@ export function openShared(
     if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared({ loaded, redis, prefix: `${name}:`, place: `${name}:${target.database}:`, away, log })
+  return new Shared({ loaded, appKey, redis, prefix: `${name}:`, place: `${name}:${target.database}:`, away, log })
 }
 
 /** What tells one `app_key` from another, and nothing else of it. */
@@ -91,6 +85,7 @@ function otherKey(name: string): string {
 
 interface SharedParts {
   readonly loaded: LoadedConfig
+  readonly appKey: string
   readonly redis: Redis
   /** What every key begins with. */
   readonly prefix: string
@@ -127,11 +122,21 @@ class Shared implements SharedEngine {
     return createRedisBroker({ redis, prefix, place, onProblem })
   }
 
-  openNodes({ config, ...options }: OpenNodesOptions): Nodes {
-    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret, trace } = config
-    const { redis, prefix, place, log } = this.#parts
-    const server = { hostName: hostname(), port: config['server.port'] }
-    return createNodes({ redis, prefix, place, log, ...server, trace, ownAdmin: { user, password, secret }, ...options })
+  openNode(routesFolder: string): Node {
+    const { redis, prefix, place, log, loaded, appKey } = this.#parts
+    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret } = loaded.config
+    return new Node({
+      redis,
+      prefix,
+      place,
+      log,
+      sharedName: loaded.config['shared.name'],
+      appKeys: [appKey, ...loaded.config.app_key_previous],
+      hostName: hostname(),
+      port: loaded.config['server.port'],
+      ownCredentials: { user, password, secret },
+      routesFolder,
+    })
   }
 
   async opened(): Promise<void> {

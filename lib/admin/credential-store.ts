@@ -5,11 +5,12 @@
  * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
  * must not lose them to the first visitor: they are taken into use, and the setup is refused.
  */
+import { existsSync } from 'node:fs'
 import { SerialQueue } from '../base/serial-queue.ts'
 import type { Config } from '../config/table.ts'
 import { loadConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
-import { setupRequired, type AdminCredentials } from './credentials.ts'
+import { judge, setupRequired, type AdminCredentials } from './credentials.ts'
 import { makeCredentials, makeSecret } from './setup.ts'
 
 export interface CredentialStoreOptions {
@@ -29,6 +30,7 @@ export class CredentialStore {
   readonly #options: CredentialStoreOptions
   readonly #now: () => number
   #current: AdminCredentials
+  #own: AdminCredentials
   #keySaved: boolean
   readonly #inTurn = new SerialQueue()
 
@@ -36,13 +38,19 @@ export class CredentialStore {
     const { config } = options
     this.#options = options
     this.#now = options.now ?? Date.now
-    this.#current = credentialsOf(config)
+    this.#own = credentialsOf(config)
+    this.#current = this.#own
     this.#keySaved = config.app_key !== ''
   }
 
   /** The credentials as they are now. */
   get current(): AdminCredentials {
     return this.#current
+  }
+
+  /** Those of this machine: of its configuration, or made here. */
+  get own(): AdminCredentials {
+    return this.#own
   }
 
   /** Whether the key in use is in the file too, so that tokens outlive the process. */
@@ -68,6 +76,7 @@ export class CredentialStore {
         'admin.secret': made.secret,
         ...(config.app_key === '' && config['app.env'] === 'prod' && { app_key: appKey }),
       })
+      this.#own = made
       this.#current = made
       this.#keySaved = true
       return true
@@ -87,20 +96,36 @@ export class CredentialStore {
       const secret = makeSecret({ user, password, hardened, nowMs: this.#now() })
       this.#save({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
+      if (this.#own.user === user && this.#own.password === password) this.#own = this.#current
       return { secret, made: true }
     })
   }
 
-  /** Takes over the credentials that another process of this server has made and saved. */
-  take(credentials: AdminCredentials, keySaved: boolean): void {
+  /** Takes over the credentials that the processes share, where this machine goes by them. */
+  share(shared: AdminCredentials | undefined): void {
+    const { file, appKey } = this.#options
+    if (shared === undefined || judge(this.#own, shared) !== 'take') return
+    this.#current = shared
+    this.#keySaved ||= file !== undefined && existsSync(file) && loadConfig(file).config.app_key === appKey
+  }
+
+  /**
+   * Gives up the credentials that were made here for those that another process made at the same time.
+   * @throws Error when the file cannot be written
+   */
+  adopt(credentials: AdminCredentials): void {
+    const { user, password, secret } = credentials
+    this.#save({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
+    this.#own = credentials
     this.#current = credentials
-    this.#keySaved = keySaved
   }
 
   #takeFromFile(): void {
     const { file } = this.#options
     const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)
-    if (!setupRequired(found)) this.#current = found
+    if (setupRequired(found)) return
+    this.#own = found
+    this.#current = found
   }
 
   #save(changes: Partial<Config>): void {

@@ -21,7 +21,7 @@ export type PagePort = Pick<AdminPort, 'config' | 'pages'>
 
 /**
  * Replies with a page.
- * @param file relative to `lib/admin/pages`
+ * @param file relative to `lib/panel/pages`
  * @param status 200 unless given
  * @throws ViewError when the page is missing or wrong; no header field is set then
  */

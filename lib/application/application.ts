@@ -6,14 +6,25 @@
  * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import { ReloadError, describeAll, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
 import { MiddlewareError, type MiddlewareConfig } from '../chain/config.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../chain/host.ts'
 import type { Chain } from '../chain/compose.ts'
+import { parseRecord, type GoodRecord, type RecordRules } from '../routing/record.ts'
+import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
+import {
+  ReloadError,
+  RouteRefusedError,
+  describeAll,
+  type AddResult,
+  type ReloadProblem,
+  type ReloadResult,
+} from './commands.ts'
+import type { RouteEntry } from './desired-state.ts'
 import type { Modules } from './modules.ts'
-import type { Registry, Route } from '../routing/registry.ts'
+import { isPersisted, persistedFile } from './persisted-routes.ts'
 import { readRouteFiles } from './route-files.ts'
 import type { BuildRoute, RouteBuilder } from './route-builder.ts'
+import { buildEntries, joinRoutes, replaceRoutes, type BuiltEntry, type RouteSources } from './route-table.ts'
 
 export interface ApplicationOptions<SetupApp> {
   /** `paths.root`, absolute. */
@@ -26,8 +37,6 @@ export interface ApplicationOptions<SetupApp> {
   readonly middleware: MiddlewareHost<SetupApp>
   /** Reads the middleware configuration. Throws MiddlewareError. */
   readonly readMiddlewareConfig: () => MiddlewareConfig
-  /** The records that other machines keep, by name; they are loaded with the files. */
-  readonly kept: ReadonlyMap<string, unknown>
 }
 
 /** What the files hold, good and bad side by side. */
@@ -60,9 +69,16 @@ export class Application<SetupApp> {
   #stopped = false
   /** Whether the folder of route files was there: at a reload its absence is a mishap, not a wish for no routes. */
   #hadFolder = false
+  #sources: RouteSources = { files: [], built: new Map() }
+  #warnings: readonly string[] = []
 
   constructor(options: ApplicationOptions<SetupApp>) {
     this.#options = options
+  }
+
+  /** What was wrong with the application when it was last loaded, a line each. */
+  get warnings(): readonly string[] {
+    return this.#warnings
   }
 
   /**
@@ -73,34 +89,88 @@ export class Application<SetupApp> {
    */
   start(): Promise<Inspection> {
     return this.#inTurn(async () => {
-      const found = await this.#replace((inspection) => {
-        const wrongFiles = inspection.problems.filter((problem) => problem.index === null)
+      const { inspection } = await this.#replace([], ({ problems }) => {
+        const wrongFiles = problems.filter((problem) => problem.index === null)
         if (wrongFiles.length > 0) throw new ReloadError('Cannot load the routes', wrongFiles)
       })
-      return found.inspection
+      const { problems, broken, incomplete, notes } = inspection
+      this.#warnings = [...describeAll([...problems, ...broken]), ...describeAll([...incomplete, ...notes])]
+      return inspection
     })
   }
 
   /**
    * Reads everything anew and swaps the table when all of it is good.
+   * @param entries routes of the desired state, which stand above those of the files
    * @throws ReloadError with every problem; the old table, modules and background work stay
    */
-  reload(): Promise<ReloadResult> {
+  reload(entries: readonly RouteEntry[] = []): Promise<ReloadResult> {
     return this.#inTurn(async () => {
       try {
         await this.#options.modules.refresh()
-        const { inspection, replaced } = await this.#replace(({ problems, broken }) => {
+        const { inspection, replaced } = await this.#replace(entries, ({ problems, broken }) => {
           const wrong = [...problems, ...broken]
           if (wrong.length > 0) throw new ReloadError(oldOnesStay, wrong)
         })
         const { routes, incomplete, notes } = inspection
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
-        return { ...totals, ...differences(replaced, routes), warnings: describeAll([...incomplete, ...notes]) }
+        this.#warnings = describeAll([...incomplete, ...notes])
+        return { ...totals, ...differences(replaced, routes), warnings: this.#warnings }
       } catch (error) {
         if (error instanceof ReloadError) throw error
         throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
       }
     })
+  }
+
+  /**
+   * Brings the table to the routes of the files as they were last read, with those of the desired state above them.
+   * @param entries each in the place of a route of its name in the files, or deleting it
+   * @returns what came of each route that was registered now, by name
+   * @throws RouteRefusedError for the first that cannot be registered; nothing has changed then
+   */
+  apply(entries: readonly RouteEntry[]): Promise<ReadonlyMap<string, AddResult>> {
+    return this.#inTurn(async () => {
+      const { registry, builder, middleware } = this.#options
+      const { files, built: known } = this.#sources
+      const build = this.#buildRecord(middleware.current, builder.batch(middleware.current))
+      const sources = { files, built: await buildEntries(entries, known, build) }
+      const results = replaceRoutes(registry, joinRoutes(sources, entries), sources)
+      this.#sources = sources
+      return results
+    })
+  }
+
+  /**
+   * Checks a record that is to be added.
+   * @param lasts whether it is to be written to `admin.json`: then no route file may have its name
+   * @throws RouteRefusedError with all that is wrong
+   */
+  check(value: unknown, lasts: boolean): GoodRecord['record'] {
+    const { registry, middleware, routesFolder } = this.#options
+    const { record } = this.#parse(value, middleware.current)
+    const { name } = record
+    if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
+    if (lasts) refuseNameOfFile(name, routesFolder, this.#rules(middleware.current))
+    return record
+  }
+
+  /**
+   * Whether there is a route of a name, in the table or in `admin.json`.
+   * @throws RangeError for a system route; RoutesUnsavedError when `admin.json` cannot be read
+   */
+  has(name: string): boolean {
+    const { registry, routesFolder } = this.#options
+    const route = registry.get(name)
+    if (route?.system === true) throw new RangeError(`"${name}" is a system route: it cannot be removed`)
+    return isPersisted(routesFolder, name) || route !== undefined
+  }
+
+  /** The names of all routes that the route files have now. */
+  namesInFiles(): ReadonlySet<string> {
+    const { routesFolder, middleware } = this.#options
+    const { files } = readRouteFiles(routesFolder, this.#rules(middleware.current))
+    return new Set(files.flatMap(({ records }) => records.map(({ record }) => record.name)))
   }
 
   /**
@@ -118,9 +188,9 @@ export class Application<SetupApp> {
       if (!(error instanceof MiddlewareError)) throw error
       wrong.push(...this.#problemsOf(error))
     }
-    const found = await this.#inspect(middleware, config)
+    const { inspection } = await this.#inspect(middleware, config, [])
     await middleware?.abandon()
-    return { ...found, problems: [...wrong, ...found.problems] }
+    return { ...inspection, problems: [...wrong, ...inspection.problems] }
   }
 
   /** What keeps the middleware from being loaded, or anything else, in the form of what is wrong with a route. */
@@ -155,17 +225,18 @@ export class Application<SetupApp> {
    * Loads all there is aside and takes it into use.
    * @param judge throws when what was found must not be used; then nothing has changed
    */
-  async #replace(judge: (found: Inspection) => void): Promise<Replacement> {
+  async #replace(entries: readonly RouteEntry[], judge: (found: Inspection) => void): Promise<Replacement> {
     const { middleware, registry } = this.#options
     const config = this.#options.readMiddlewareConfig()
     const prepared = await middleware.prepare(config)
     try {
-      const inspection = await this.#inspect(prepared, config)
+      const { inspection, sources } = await this.#inspect(prepared, config, entries)
       judge(inspection)
       await prepared.setUp()
       this.#refuseWhenStopped()
       const replaced = registry.list().filter((route) => !route.system)
       registry.replaceApplication(inspection.routes)
+      this.#sources = sources
       await prepared.commit()
       return { inspection, replaced }
     } catch (error) {
@@ -178,41 +249,75 @@ export class Application<SetupApp> {
   async #inspect(
     middleware: PreparedMiddleware | undefined,
     config: MiddlewareConfig | undefined,
-  ): Promise<Inspection> {
-    const { root, routesFolder, builder, kept } = this.#options
-    const rules = {
-      root,
-      middlewareKnown: (name: string) => middleware?.byName.has(name) ?? true,
-      middlewareNames: () => middleware?.byName.keys() ?? [],
-    }
-    const found = readRouteFiles(routesFolder, rules, [...kept.values()])
-    const routes: Route<Chain>[] = []
+    entries: readonly RouteEntry[],
+  ): Promise<{ readonly inspection: Inspection; readonly sources: RouteSources }> {
+    const { routesFolder, builder } = this.#options
+    const found = readRouteFiles(routesFolder, this.#rules(middleware))
+    const build = middleware === undefined ? withoutMiddleware(builder) : builder.batch(middleware)
+    const files: Route<Chain>[] = []
     const broken: ReloadProblem[] = []
     const incomplete: ReloadProblem[] = []
-    const build = middleware === undefined ? withoutMiddleware(builder) : builder.batch(middleware)
     for (const { file, records } of found.files) {
       for (const good of records) {
-        const built = await build(good)
-        routes.push(built.route)
-        if (built.problem === undefined) continue
-        const problem = { file, index: good.index, name: good.record.name, error: built.problem }
-        ;(built.broken ? broken : incomplete).push(problem)
+        const { route, problem: error, broken: isBroken } = await build(good)
+        files.push(route)
+        const place = { file, index: good.index, name: good.record.name }
+        if (error !== undefined) (isBroken ? broken : incomplete).push({ ...place, error })
       }
     }
-    const notes: ReloadProblem[] = [
-      ...[...(config?.warnings ?? []), ...(middleware?.warnings ?? [])].map((error) => ({
-        file: config?.file ?? '',
-        index: null,
-        name: '',
-        error,
-      })),
-      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
-    ]
     const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }
     const wasThere = this.#hadFolder && found.missing
     this.#hadFolder ||= !found.missing
-    if (found.missing && !wasThere) notes.push(folder)
-    return { routes, problems: wasThere ? [folder, ...found.problems] : found.problems, broken, incomplete, notes }
+    const ofMiddleware = [...(config?.warnings ?? []), ...(middleware?.warnings ?? [])]
+    const notes: ReloadProblem[] = [
+      ...ofMiddleware.map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
+      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
+      ...(found.missing && !wasThere ? [folder] : []),
+    ]
+    const problems = [...(wasThere ? [folder] : []), ...found.problems]
+    let sources: RouteSources = { files, built: new Map() }
+    let routes: readonly Route<Chain>[] = files
+    try {
+      sources = { files, built: await buildEntries(entries, new Map(), this.#buildRecord(middleware, build)) }
+      routes = joinRoutes(sources, entries)
+    } catch (error) {
+      if (!(error instanceof RouteRefusedError)) throw error
+      const place = { file: 'a route added while the server ran', index: null, name: error.routeName }
+      problems.push({ ...place, error: error.message })
+    }
+    return { inspection: { routes, problems, broken, incomplete, notes }, sources }
+  }
+
+  /** @throws RouteRefusedError */
+  #buildRecord(middleware: MiddlewareSet | undefined, build: BuildRoute): (record: unknown) => Promise<BuiltEntry> {
+    return async (record) => {
+      const good = this.#parse(record, middleware)
+      return { ...(await build(good)), warnings: good.warnings }
+    }
+  }
+
+  /** @throws RouteRefusedError */
+  #parse(record: unknown, middleware: MiddlewareSet | undefined): GoodRecord {
+    const parsed = parseRecord(record, this.#rules(middleware))
+    if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
+    return parsed
+  }
+
+  #rules(middleware: MiddlewareSet | undefined): RecordRules {
+    return {
+      root: this.#options.root,
+      middlewareKnown: (name) => middleware?.byName.has(name) ?? true,
+      middlewareNames: () => middleware?.byName.keys() ?? [],
+    }
+  }
+}
+
+/** A name in two route files fails every reload, and at a start hides one of the two. */
+function refuseNameOfFile(name: string, routesFolder: string, rules: RecordRules): void {
+  for (const { file, records } of readRouteFiles(routesFolder, rules).files) {
+    if (file === persistedFile || records.every(({ record }) => record.name !== name)) continue
+    const problem = `Cannot keep route "${name}": ${file} has one of that name: change it there or choose another name`
+    throw new RouteRefusedError(name, false, [problem])
   }
 }
 

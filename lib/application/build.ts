@@ -17,7 +17,6 @@ import { Application } from './application.ts'
 import { createModules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
 import { createRouteBuilder } from './route-builder.ts'
-import { RunTimeRoutes } from './run-time-routes.ts'
 import { version } from '../base/version.ts'
 import { createCsrfGroup } from '../csrf/group.ts'
 import { flashFeature } from '../flash/feature.ts'
@@ -72,8 +71,6 @@ export interface ApplicationParts {
   readonly registry: Registry<Chain>
   readonly views: Views
   readonly application: Application<SetupApp>
-  /** Adds and removes single routes while the server runs. */
-  readonly runTimeRoutes: RunTimeRoutes
   readonly sessions: SessionGroup
   readonly webSockets: WebSockets
   readonly events: Events
@@ -163,7 +160,6 @@ export function buildApplication(
     teardownTimeoutMs: (config['server.stop_timeout_s'] * 1000) / 4,
     onProblem: (message, error) => log('error').error(message, error),
   })
-  const kept = new Map<string, unknown>()
   const application = new Application<SetupApp>({
     root,
     routesFolder,
@@ -172,15 +168,6 @@ export function buildApplication(
     builder,
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
-    kept,
   })
-  const runTimeRoutes = new RunTimeRoutes({
-    root,
-    routesFolder,
-    registry,
-    builder,
-    middleware: () => middleware.current,
-    kept,
-  })
-  return { registry, views, application, runTimeRoutes, sessions, webSockets, events, features }
+  return { registry, views, application, sessions, webSockets, events, features }
 }

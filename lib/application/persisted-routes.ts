@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { RoutesUnsavedError } from '../control/commands.ts'
+import { RoutesUnsavedError } from './commands.ts'
 import { parseJson } from '../json/json-map.ts'
 import { editFile } from '../storage/edit-file.ts'
 import type { RouteRecord } from '../routing/route.ts'
@@ -12,37 +12,45 @@ import type { RouteRecord } from '../routing/route.ts'
 /** The name of the file. */
 export const persistedFile = 'admin.json'
 
+/** A change of the file: a record that is kept, in place of one of its name, or a name that is not kept any more. */
+export type RouteFileChange = { readonly keep: RouteRecord } | { readonly forget: string }
+
 /**
- * Writes a record to the file, in place of one of the same name.
+ * Changes the file.
  * @param folder `paths.routes`, absolute
- * @throws RoutesUnsavedError when the file cannot be written or is no array of records; it is unchanged then
+ * @returns undoes the change; it throws as this does
+ * @throws RoutesUnsavedError when the file cannot be read or written, or is no array of records; it is unchanged then
  */
-export function persistRoute(folder: string, record: RouteRecord): void {
-  edit(folder, (records) => [...records.filter((other) => nameOf(other) !== record.name), record])
+export function changeRouteFile(folder: string, change: RouteFileChange): () => void {
+  const path = join(folder, persistedFile)
+  const name = 'keep' in change ? change.keep.name : change.forget
+  return orUnsaved(() => {
+    const before = readRecords(path).filter((record) => nameOf(record) === name)
+    if ('forget' in change && before.length === 0) return () => {}
+    replace('keep' in change ? [change.keep] : [])
+    return () => orUnsaved(() => replace(before))
+  })
+
+  /** Puts records in the place of those of the name, at the end. */
+  function replace(records: readonly unknown[]): void {
+    editFile(path, (text) => {
+      const all = [...recordsOf(text).filter((record) => nameOf(record) !== name), ...records]
+      return `[\n${all.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
+    })
+  }
 }
 
 /**
- * Removes a record from the file. Returns whether it was there. Throws as `persistRoute` does.
+ * Whether the file has a record of a name.
+ * @throws RoutesUnsavedError when it cannot be read
  */
-export function forgetRoute(folder: string, name: string): boolean {
-  let found = false
-  edit(folder, (records) => {
-    found = records.some((record) => nameOf(record) === name)
-    return found ? records.filter((record) => nameOf(record) !== name) : undefined
-  })
-  return found
+export function isPersisted(folder: string, name: string): boolean {
+  return orUnsaved(() => readRecords(join(folder, persistedFile)).some((record) => nameOf(record) === name))
 }
 
-/** Changes the records; undefined leaves the file alone. */
-function edit(folder: string, change: (records: readonly unknown[]) => readonly unknown[] | undefined): void {
-  const path = join(folder, persistedFile)
+function orUnsaved<Result>(work: () => Result): Result {
   try {
-    if (change(readRecords(path)) === undefined) return
-    editFile(path, (text) => {
-      const records = recordsOf(text)
-      const changed = change(records) ?? records
-      return `[\n${changed.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
-    })
+    return work()
   } catch (error) {
     throw new RoutesUnsavedError((error as Error).message, { cause: error })
   }

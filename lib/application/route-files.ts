@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { parseJson } from '../json/json-map.ts'
 import { quote } from '../routing/quote.ts'
-import { isSameRecord, parseRecord } from '../routing/record.ts'
+import { parseRecord } from '../routing/record.ts'
 import type { GoodRecord, RecordRules } from '../routing/record.ts'
 
 /** A record of a file that may be registered. */
@@ -54,17 +54,12 @@ export interface RouteFiles {
   readonly missing: boolean
 }
 
-/** Where a route stands that another machine keeps. */
-const elsewhere = 'admin.json of another node'
-
 /**
  * Reads a folder of route files. Files whose name begins with a dot are none, nor are folders; a link counts as what it
  * leads to.
  * @param folder `paths.routes`, absolute
- * @param kept records that other machines keep, as if they stood in one more file; those that a file here has as well
- *   are left out
  */
-export function readRouteFiles(folder: string, rules: RecordRules, kept: readonly unknown[] = []): RouteFiles {
+export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
   const found = new Findings()
   const missing = !existsSync(folder)
   const names = missing ? [] : listFiles(folder, found)
@@ -72,7 +67,6 @@ export function readRouteFiles(folder: string, rules: RecordRules, kept: readonl
     const values = readArray(folder, file, found)
     if (values !== undefined) readRecords(file, values, rules, found)
   }
-  if (kept.length > 0) readRecords(elsewhere, withoutThose(found.files, kept, rules), rules, found)
   return { missing, files: found.files, problems: found.problems, warnings: found.warnings }
 }
 
@@ -122,17 +116,6 @@ function readArray(folder: string, file: string, found: Findings): readonly unkn
     found.refuseFile(file, reasonOf(error))
   }
   return undefined
-}
-
-/** The values that are no record of a file. */
-function withoutThose(files: readonly RouteFile[], values: readonly unknown[], rules: RecordRules): readonly unknown[] {
-  const byName = new Map(files.flatMap(({ records }) => records.map(({ record }) => [record.name, record])))
-  return values.filter((value) => {
-    const parsed = parseRecord(value, rules)
-    if (!('record' in parsed)) return true
-    const here = byName.get(parsed.record.name)
-    return here === undefined || !isSameRecord(here, parsed.record)
-  })
 }
 
 function readRecords(file: string, values: readonly unknown[], rules: RecordRules, found: Findings): void {

@@ -2,7 +2,7 @@
  * What the command line says when files of the application are wrong.
  */
 import { ConfigError } from '../config/load.ts'
-import { ReloadError } from '../control/commands.ts'
+import { ReloadError } from '../application/commands.ts'
 import { MiddlewareError } from '../chain/config.ts'
 
 /** A configuration, route or middleware file that cannot be used: exit status 78. */

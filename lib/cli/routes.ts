@@ -4,7 +4,7 @@
 import { chooseAppKey } from '../config/app-key.ts'
 import { buildApplication } from '../application/build.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { describe } from '../control/commands.ts'
+import { describe } from '../application/commands.ts'
 import { silentLogger } from '../log/silent.ts'
 import { isFileError, textOfFileError } from './failure.ts'
 

@@ -30,7 +30,8 @@ export async function runWorker(number: number, statuses: Statuses): Promise<voi
     resolveApp = resolve
   })
   const joining = joinPrimary(number, {
-    follow: async (change) => (await made).follow(change),
+    follow: async (state) => (await made).follow(state),
+    carryOut: async (command) => (await made).carryOut(command),
     apply: async (command) => void (await (await made).control.apply(command)),
     stop: (drains) => void made.then((app) => app.stop(drains)),
   })

@@ -4,11 +4,11 @@
  */
 import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Missed } from './kept-changes.ts'
 import type { NodesHealth } from './nodes.ts'
+import type { TimedState } from './state-channel.ts'
 
 export interface Joining {
-  /** The configuration as the primary read it; `trace` is as it is by now. */
+  /** The configuration as the primary read it. */
   readonly loaded: Omit<LoadedConfig, 'document'>
   readonly configFile: string
   readonly appKey: AppKey
@@ -20,7 +20,9 @@ export interface Joining {
   /** Where that is in the file system, where it is a Unix socket. */
   readonly listenPath?: string
   readonly setupToken: string
-  readonly missed: Missed
+  /** The desired state, and whether several machines share it. */
+  readonly state: TimedState
+  readonly isShared: boolean
   /** What is known of the nodes, where servers share an engine. */
   readonly nodes?: NodesHealth
 }

@@ -1,8 +1,8 @@
 /**
  * The nodes as the workers of one of them know them: the primary is the node, and tells its workers what they must show.
  */
-import type { NodesView } from '../nodes/contract.ts'
-import type { ListedNode } from '../nodes/registry.ts'
+import type { NodesView } from './node.ts'
+import type { ListedNode } from './node-list.ts'
 import type { Peer } from './peer.ts'
 
 /** What decides whether a worker is ready. */

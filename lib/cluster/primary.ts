@@ -2,27 +2,28 @@
  * The primary: the first process of a server of several. It serves no request. It starts the workers and replaces those
  * that end, writes the logs, carries commands, and holds what the workers share.
  */
+import { resolve } from 'node:path'
 import { makeSetupToken } from '../admin/setup-token.ts'
 import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Command } from '../control/commands.ts'
-import type { WholeCommandType } from '../control/relay.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
+import { LocalStateStore } from '../application/state-store.ts'
+import { TraceSwitches } from '../application/trace-switches.ts'
 import { createLocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { Logs } from '../log/logs.ts'
-import { TimedTrace } from '../log/timed-trace.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import type { OpenShared } from '../shared.ts'
 import { socketPath } from '../core/socket-path.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
-import { createControlHost, type Member } from './control-host.ts'
 import { createFiguresHost } from './figures-host.ts'
 import type { Joining } from './joining.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
 import { hostNodes } from './nodes.ts'
 import { hostSessions } from './session-host.ts'
+import { createStateHost, type Member } from './state-channel.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
 import { hostThrottle } from './throttle.ts'
 import { createWatch } from './watch.ts'
@@ -70,31 +71,26 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const log = logs.module('server')
   const listenPath = listenFd === undefined ? undefined : socketPath(listenFd)
   const setupToken = makeSetupToken()
-  const trace = new TimedTrace(logs.general.trace, (module, enabled) => {
-    log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`)
-    void control.spread({ command: { type: 'trace.set', module, enabled } })
-  })
   const serving = new Set<Peer>()
+  const routesFolder = resolve(loaded.folder, config['paths.routes'])
   const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
-  const nodes = shared?.openNodes({
-    config,
-    takeUp: (change) => control.takeUp(change),
-    summary: () => figures.summary(serving),
-    onHealth: () => nodesHost?.look(),
+  const node = shared?.openNode(routesFolder)
+  const nodesHost = node && hostNodes(node)
+  const store = node ?? new LocalStateStore(routesFolder)
+  const trace = new TraceSwitches({
+    trace: logs.general.trace,
+    nowMs: () => store.nowMs(),
+    onReturn: (module, on) => log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`),
   })
-  const nodesHost = nodes && hostNodes(nodes)
-  // What keeps the server from starting is found by each worker too, which ends with its status.
-  const opened = shared?.opened().then(() => nodes?.open(), () => {})
-  let joined: Promise<void> | undefined
-  const control = createControlHost({
+  const states = createStateHost({
+    store,
     log,
     trace,
-    onChange: ({ command }, from) => {
-      if (command.type === 'bench.start') figures.resetWindow(from?.peer)
+    onCommand: ({ type }, from) => {
+      if (type === 'bench.start') figures.resetWindow(from.peer)
     },
-    ask,
+    asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
-    nodes,
   })
   const throttle = hostThrottle()
   const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
@@ -114,6 +110,17 @@ export function startPrimary(options: PrimaryOptions): Primary {
   )
   const figures = createFiguresHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
+  // What keeps the server from starting is found by each worker too, which ends with its status.
+  const opened = shared?.opened().then(
+    () =>
+      node?.open({
+        apply: (state) => states.apply(state),
+        summary: () => figures.summary(serving),
+        onHealth: () => nodesHost?.look(),
+      }),
+    () => {},
+  )
+  let joined: Promise<void> | undefined
   let address: Address | undefined
   let someServes: () => void
   const served = new Promise<void>((resolve) => {
@@ -137,11 +144,11 @@ export function startPrimary(options: PrimaryOptions): Primary {
       canBeAsked()
       serving.add(peer)
       void peer.closed.then(() => serving.delete(peer))
-      joined ??= nodes?.join()
+      joined ??= node?.join()
       return joined
     })
     peer.on('process.serves', (at) => {
-      if (address === undefined) nodes?.listens((at as Address).port)
+      if (address === undefined) node?.listens((at as Address).port)
       address ??= at as Address // As the listener of the worker gives it.
       supervisor.serves(number)
       someServes()
@@ -151,14 +158,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
   }
 
   function joining(member: Member): Joining {
+    states.join(member)
     const { file, folder, warnings } = loaded
     return {
-      loaded: {
-        config: { ...config, trace: logs.general.trace.state() as typeof config.trace }, // It has the same names.
-        file,
-        folder,
-        warnings,
-      },
+      loaded: { config, file, folder, warnings },
       configFile: options.configFile,
       appKey: options.appKey,
       ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
@@ -166,12 +169,13 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(listenFd !== undefined && { listenFd }),
       ...(listenPath !== undefined && { listenPath }),
       setupToken,
-      missed: control.join(member),
+      state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
+      isShared: store.isShared,
       ...(nodesHost !== undefined && { nodes: nodesHost.health }),
     }
   }
 
-  function ask({ type }: Command<WholeCommandType>): void {
+  function asWhole({ type }: Command<MachineCommandType>): void {
     if (type === 'stop') stop()
     else logs.reopen()
   }
@@ -180,7 +184,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   function stop(): void {
     if (stopping) return
     stopping = true
-    nodes?.stops()
+    node?.stops()
     options.onStop()
     void supervisor.stop()
   }
@@ -213,7 +217,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then(async (status) => {
       for (const part of [trace, events, sessions, figures, watch, eventLoop]) part.close()
-      await nodes?.leave()
+      await node?.leave()
       await shared?.close()
       return status
     }),

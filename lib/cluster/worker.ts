@@ -6,8 +6,8 @@ import cluster from 'node:cluster'
 import { resolve } from 'node:path'
 import type { AppOptions } from '../app.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Command } from '../control/commands.ts'
-import type { Change } from '../control/relay.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
+import type { DesiredState } from '../application/desired-state.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit } from './address-limit.ts'
 import { createClusterBroker } from './broker.ts'
@@ -16,8 +16,8 @@ import type { Joining } from './joining.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
-import { createClusterRelay } from './relay.ts'
 import { createClusterSessionStore } from './session-store.ts'
+import { createWorkerState, type TimedState, type WorkerState } from './state-channel.ts'
 import { createClusterThrottle } from './throttle.ts'
 
 /** What this worker is made of. */
@@ -29,8 +29,10 @@ export interface WorkerParts {
 
 /** What the primary may ask of this worker from the moment it has joined, so before there is an app. */
 export interface WorkerDuties {
-  /** Takes up a change. */
-  readonly follow: (change: Change) => Promise<void>
+  /** Applies a state that another process has made. */
+  readonly follow: (state: DesiredState) => Promise<void>
+  /** Carries out a command about the machine that another process has carried out. */
+  readonly carryOut: (command: Command<MachineCommandType>) => Promise<void>
   /** Carries out a command that a signal asks for. */
   readonly apply: (command: Command) => Promise<void>
   /** Stops gracefully; `drains`: serves on for `server.drain_delay_s` first. */
@@ -46,13 +48,16 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   const peer = createPeer(workerPort())
   // Node ends a worker at once when its primary is gone, unless it is told that this was meant. Requests may be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
-  peer.on('control.follow', (change) => duties.follow(change as Change))
+  let state: WorkerState | undefined
+  peer.on('state.apply', (told) => duties.follow(state?.timed(told as TimedState) ?? (told as TimedState).state))
+  peer.on('machine.command', (command) => duties.carryOut(command as Command<MachineCommandType>))
   peer.on('process.apply', (command) => duties.apply(command as Command))
   peer.on('process.stop', (drains) => duties.stop(drains as boolean))
   peer.on('process.alive', () => {})
   const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
-  const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, missed, nodes } = joining
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, nodes } = joining
+  state = createWorkerState(peer, joining.isShared)
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
   const logs = openLogs(config, logFolder, {
@@ -74,13 +79,14 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
         broker: createClusterBroker(peer),
         openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
       },
-      relay: createClusterRelay(peer),
+      store: state,
+      machine: state,
+      state: state.timed(joining.state),
       nodes: nodes === undefined ? undefined : nodesOf(nodes),
       joinProcesses: (own) => createClusterProcesses(peer, own),
       setupToken,
       loginThrottle: createClusterThrottle(peer),
       addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
-      missed,
       beforeListening: async () => void (await peer.call('process.begins')),
     },
   }

@@ -1,99 +1,54 @@
 /**
- * The admin panel of one server, put together: its credentials, its figures, the commands that it carries out, and its
- * routes.
+ * The admin panel of one server, put together: its routes, and what they need of the server.
  */
 import { fileURLToPath } from 'node:url'
-import type { Config } from '../config/table.ts'
-import type { CommandHandlers, Control } from '../control/commands.ts'
-import type { AdminState, Change, CommandFollowers } from '../control/relay.ts'
-import type { Logger } from '../log/logger.ts'
-import type { RecentLines } from '../log/recent-lines.ts'
-import { TimedTrace } from '../log/timed-trace.ts'
-import { createOwnProcess, createSingleProcess } from '../metrics/own-process.ts'
-import type { JoinProcesses } from '../metrics/processes.ts'
-import { renderPrometheus } from '../metrics/prometheus.ts'
-import type { StatusSources } from '../metrics/sources.ts'
-import type { Summary } from '../metrics/summary.ts'
-import { totalsOf } from '../metrics/totals.ts'
-import type { Chain } from '../chain/compose.ts'
-import type { NodesView } from '../nodes/contract.ts'
-import type { Registry } from '../routing/registry.ts'
-import { version } from '../base/version.ts'
-import { createViews } from '../views/cache.ts'
-import { CredentialStore } from '../admin/credential-store.ts'
-import type { AdminPort, DryMatch } from './port.ts'
-import { createSessionTotals } from './session-totals.ts'
+import type { CredentialStore } from '../admin/credential-store.ts'
 import { makeSetupToken } from '../admin/setup-token.ts'
+import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
+import type { Control } from '../application/commands.ts'
+import { version } from '../base/version.ts'
+import type { Chain } from '../chain/compose.ts'
+import type { NodesView } from '../cluster/node.ts'
+import type { Config } from '../config/table.ts'
+import type { Logger } from '../log/logger.ts'
+import type { Processes } from '../metrics/processes.ts'
+import { renderPrometheus } from '../metrics/prometheus.ts'
+import { totalsOf } from '../metrics/totals.ts'
+import type { Registry } from '../routing/registry.ts'
+import { createViews } from '../views/cache.ts'
+import type { AdminPort, DryMatch } from './port.ts'
 import { statusOf } from './status.ts'
 import { createSystemRoutes } from './table.ts'
-import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 
 export interface PanelOptions {
   readonly config: Config
-  /** Where credentials are saved; undefined: an embedded server without a file. */
-  readonly configFile: string | undefined
-  /** The `app_key` in use. */
-  readonly appKey: string
+  readonly credentials: CredentialStore
   readonly registry: Registry<Chain>
-  /** The numbers of its `sessions` may begin anew: a reload can exchange the store. */
-  readonly sources: StatusSources
-  /** Joins this process with the others of the server; it is the only one unless given. */
-  readonly processes?: JoinProcesses | undefined
+  /** The figures of all processes. */
+  readonly processes: Processes
   readonly logger: Logger
-  readonly recentLines: RecentLines
-  /** Given late, since its handlers are the panel's in part. */
-  readonly control: () => Control
+  readonly control: Control
   readonly readiness: AdminPort['readiness']
   /** The nodes, where servers share an engine. */
-  readonly nodes: () => NodesView | undefined
+  readonly nodes: NodesView | undefined
   /** What a setup from afar must show: 128 random bits of this server's own unless given. */
   readonly setupToken: string | undefined
   /** Counts the failed logins; a throttle of this process unless given. */
   readonly loginThrottle: LoginThrottle | undefined
 }
 
-type OwnCommand = 'trace.set' | 'bench.start' | 'admin.setup' | 'admin.secret'
-
 export interface Panel {
-  /** The commands that the panel carries out. */
-  readonly handlers: Pick<CommandHandlers, OwnCommand>
-  /** What takes them up when another process has carried them out. */
-  readonly followers: Pick<CommandFollowers, OwnCommand>
-  /** What the panels of other processes must know. */
-  adminState(): AdminState
-  /** Takes over what the panel of another process knows. */
-  takeAdminState(state: AdminState): void
-  /** What this process says of itself at a glance. */
-  summary(): Summary
-  /** Whether the `app_key` in use is in the configuration file. */
-  readonly keySaved: boolean
-  /** Registers the system routes. To be called once, at the start. */
+  /** Registers the system routes. Call it once, at the start. */
   open(): void
   /** Logs what a first setup needs, where there was none. */
   announceSetup(): void
-  /** Ends what runs in the background. */
-  close(): void
 }
 
 const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
-  const { config, registry, logger } = options
-  const sources = { ...options.sources, sessions: createSessionTotals(options.sources.sessions) }
-  const join = options.processes ?? createSingleProcess
-  const own = createOwnProcess(sources, () => options.recentLines.list())
-  const processes = join(own)
-  const log = logger.module('server')
-  const store = new CredentialStore({
-    config,
-    file: options.configFile,
-    appKey: options.appKey,
-    onSaved: (file, keys) => logger.module('config').info(`wrote ${keys.join(', ')} into ${file}`),
-  })
-  const trace = new TimedTrace(logger.trace, (module, enabled) =>
-    log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),
-  )
+  const { config, credentials, registry, processes, logger, nodes } = options
   const pages = createViews({
     root: pagesFolder,
     cacheFolder: pagesFolder,
@@ -105,17 +60,17 @@ export function createPanel(options: PanelOptions): Panel {
   })
   const port: AdminPort = {
     config,
-    control: { apply: (command) => options.control().apply(command) },
-    credentials: () => store.current,
+    control: options.control,
+    credentials: () => credentials.current,
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
     status: async () => {
-      const [figures, nodes] = await Promise.all([processes.figures('window'), options.nodes()?.list()])
-      return statusOf(config['app.env'], figures, nodes)
+      const [figures, list] = await Promise.all([processes.figures('window'), nodes?.list()])
+      return statusOf(config['app.env'], figures, list)
     },
     prometheus: async () => {
-      const [figures, nodes] = await Promise.all([processes.figures('totals'), options.nodes()?.list()])
-      return renderPrometheus(totalsOf(figures, nodes))
+      const [figures, list] = await Promise.all([processes.figures('totals'), nodes?.list()])
+      return renderPrometheus(totalsOf(figures, list))
     },
     history: () => processes.history(),
     recentRequests: () => processes.requests(),
@@ -125,48 +80,16 @@ export function createPanel(options: PanelOptions): Panel {
     match: (method, path) => dryMatch(registry, method, path),
     readiness: options.readiness,
     pages,
-    log,
+    log: logger.module('server'),
     monitorLog: logger.module('monitor'),
     metricsLog: logger.module('metrics'),
   }
   const { routes, announceSetup } = createSystemRoutes(port)
-
-  function takeAdminState(state: AdminState): void {
-    const { keySaved = store.keySaved, ...credentials } = state
-    store.take(credentials, keySaved)
-  }
-
-  function followAdmin({ admin }: Change): void {
-    if (admin !== undefined) takeAdminState(admin)
-  }
-
   return {
-    handlers: {
-      'trace.set': ({ module, enabled, ttlSeconds }) => trace.set(module, enabled, ttlSeconds),
-      'bench.start': () => processes.resetWindow(),
-      'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
-      'admin.secret': () => store.ensureSecret(),
-    },
-    followers: {
-      'trace.set': ({ command: { module, enabled } }) => trace.set(module, enabled),
-      'bench.start': () => processes.resetWindow(),
-      'admin.setup': followAdmin,
-      'admin.secret': followAdmin,
-    },
-    adminState: () => ({ ...store.current, keySaved: store.keySaved }),
-    takeAdminState,
-    summary: () => own.summary(),
-    get keySaved() {
-      return store.keySaved
-    },
     open: () => {
       for (const route of routes) registry.add(route)
     },
     announceSetup,
-    close: () => {
-      processes.close()
-      trace.close()
-    },
   }
 }
 

@@ -2,7 +2,7 @@
  * All that the admin panel needs of the server it belongs to. `app.ts` gives it; the panel reaches for nothing else.
  */
 import type { Config } from '../config/table.ts'
-import type { Control } from '../control/commands.ts'
+import type { Control } from '../application/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
@@ -59,7 +59,7 @@ export interface AdminPort {
    * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
    */
   readiness(): 'ready' | 'not ready' | 'stopping'
-  /** Renders the panel's own pages; files are relative to `lib/admin/pages`. */
+  /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
   readonly pages: Views
   /** The log of module `server`, for audit lines. */
   readonly log: ModuleLogger

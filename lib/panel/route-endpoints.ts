@@ -1,7 +1,7 @@
 /**
  * Routes at run time: add, delete, reload, and the dry match.
  */
-import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../control/commands.ts'
+import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../application/commands.ts'
 import type { Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'

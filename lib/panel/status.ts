@@ -12,7 +12,7 @@ import { mergeFigures } from '../metrics/merge.ts'
 import { countsOf, latencyOf, requestWindow, type MetricsSnapshot } from '../metrics/request-figures.ts'
 import { round3 } from '../metrics/round.ts'
 import { megabytes } from '../metrics/sample.ts'
-import type { ListedNode } from '../nodes/registry.ts'
+import type { ListedNode } from '../cluster/node-list.ts'
 import { serverName } from '../base/version.ts'
 
 /** How many waited in a queue, and for how long, in milliseconds. */

@@ -4,7 +4,7 @@
  * System routes are ordinary entries of the registry. What they have of their own is the guard as their middleware, and
  * that they never wait for a worker of the HTTP pool.
  */
-import { NotEverywhereError } from '../control/commands.ts'
+import { NotEverywhereError } from '../application/commands.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'

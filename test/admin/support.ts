@@ -9,7 +9,7 @@ import type { AdminPort } from '../../lib/panel/port.ts'
 import { makeSetupToken } from '../../lib/admin/setup-token.ts'
 import { systemRoutes, type SystemRoute } from '../../lib/panel/table.ts'
 import { parseConfig } from '../../lib/config/load.ts'
-import type { Command, CommandTable, CommandType } from '../../lib/control/commands.ts'
+import type { Command, CommandTable, CommandType } from '../../lib/application/commands.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createHostGuard } from '../../lib/http/host-guard.ts'
@@ -50,7 +50,7 @@ export function makePort(
   const levels = { debug: log('DEBUG'), info: log('INFO'), warn: log('WARN'), error: log('ERROR'), fatal: log('FATAL') }
   const moduleLog: ModuleLogger = Object.assign(log('INFO'), levels, { debugEnabled: true })
   const pages = createViews({
-    root: fileURLToPath(new URL('../../lib/admin/pages', import.meta.url)),
+    root: fileURLToPath(new URL('../../lib/panel/pages', import.meta.url)),
     cacheFolder: '/nowhere',
     ram: true,
     disk: false,

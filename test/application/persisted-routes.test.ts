@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { RoutesUnsavedError } from '../../lib/control/commands.ts'
-import { forgetRoute, persistedFile, persistRoute } from '../../lib/application/persisted-routes.ts'
+import { RoutesUnsavedError } from '../../lib/application/commands.ts'
+import { changeRouteFile, isPersisted, persistedFile } from '../../lib/application/persisted-routes.ts'
 import type { RouteRecord } from '../../lib/routing/route.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -14,9 +14,9 @@ function record(name: string, url = `/${name}`): RouteRecord {
 test('the first record makes the file, the others are put behind it, one a line', () => {
   const folder = temporaryFolder()
   const file = join(folder, persistedFile)
-  persistRoute(folder, record('a'))
+  changeRouteFile(folder, { keep: record('a') })
   assert.equal(readFileSync(file, 'utf8'), `[\n  ${JSON.stringify(record('a'))}\n]\n`)
-  persistRoute(folder, record('b'))
+  changeRouteFile(folder, { keep: record('b') })
   assert.equal(
     readFileSync(file, 'utf8'),
     `[\n  ${JSON.stringify(record('a'))},\n  ${JSON.stringify(record('b'))}\n]\n`,
@@ -26,19 +26,32 @@ test('the first record makes the file, the others are put behind it, one a line'
 
 test('a record of the same name is replaced', () => {
   const folder = temporaryFolder()
-  for (const url of ['/1', '/2', '/3']) persistRoute(folder, record('a', url))
+  for (const url of ['/1', '/2', '/3']) changeRouteFile(folder, { keep: record('a', url) })
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [record('a', '/3')])
 })
 
-test('forgetting removes the record and says whether it was there', () => {
+test('forgetting removes the record', () => {
   const folder = temporaryFolder()
-  assert.equal(forgetRoute(folder, 'a'), false)
+  changeRouteFile(folder, { forget: 'a' })
   assert.deepEqual(readdirSync(folder), [], 'no file is made for it')
-  persistRoute(folder, record('a'))
-  persistRoute(folder, record('b'))
-  assert.equal(forgetRoute(folder, 'a'), true)
-  assert.equal(forgetRoute(folder, 'b'), true)
+  changeRouteFile(folder, { keep: record('a') })
+  changeRouteFile(folder, { keep: record('b') })
+  assert.deepEqual([isPersisted(folder, 'a'), isPersisted(folder, 'c')], [true, false])
+  for (const name of ['a', 'b']) changeRouteFile(folder, { forget: name })
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [])
+})
+
+test('a change is undone, and what was changed meanwhile stays', () => {
+  const folder = temporaryFolder()
+  const kept = (): unknown => JSON.parse(readFileSync(join(folder, persistedFile), 'utf8'))
+  changeRouteFile(folder, { keep: record('a', '/1') })
+  const undos = [{ keep: record('a', '/2') }, { forget: 'a' }].map((change) => {
+    const undo = changeRouteFile(folder, change)
+    changeRouteFile(folder, { keep: record('b') })
+    return undo
+  })
+  for (const undo of undos.reverse()) undo()
+  assert.deepEqual(kept(), [record('b'), record('a', '/1')])
 })
 
 test('a file from which nothing is to be removed is not touched', () => {
@@ -46,7 +59,7 @@ test('a file from which nothing is to be removed is not touched', () => {
   const file = join(folder, persistedFile)
   writeFileSync(file, ' [ ] ')
   const { ino } = statSync(file)
-  assert.equal(forgetRoute(folder, 'a'), false)
+  changeRouteFile(folder, { forget: 'a' })
   assert.deepEqual([statSync(file).ino, readFileSync(file, 'utf8')], [ino, ' [ ] '])
 })
 
@@ -54,7 +67,7 @@ test('what else stands in the file is kept: other fields, records that are none,
   const folder = temporaryFolder()
   const others = [5, null, 'a', { url: '/x' }, { name: 'b', note: 1 }, { name: 'b', note: 2 }]
   writeFileSync(join(folder, persistedFile), JSON.stringify([...others, { name: 'a' }, { name: 'a', x: 1 }]))
-  persistRoute(folder, record('a'))
+  changeRouteFile(folder, { keep: record('a') })
   assert.deepEqual(JSON.parse(readFileSync(join(folder, persistedFile), 'utf8')), [...others, record('a')])
 })
 
@@ -71,7 +84,7 @@ test('a file that cannot be understood is refused and left as it is', () => {
     const folder = temporaryFolder()
     const file = join(folder, persistedFile)
     writeFileSync(file, text)
-    for (const change of [() => persistRoute(folder, record('a')), () => forgetRoute(folder, 'a')]) {
+    for (const change of [() => changeRouteFile(folder, { keep: record('a') }), () => changeRouteFile(folder, { forget: 'a' })]) {
       assert.throws(
         change,
         (error) => error instanceof RoutesUnsavedError && error.message.includes(file) && reason.test(error.message),
@@ -86,10 +99,10 @@ test('what cannot be read or written says so', () => {
   const folder = temporaryFolder()
   const gone = join(folder, 'gone')
   assert.throws(
-    () => persistRoute(gone, record('a')),
+    () => changeRouteFile(gone, { keep: record('a') }),
     /^RoutesUnsavedError: Cannot save .*admin\.json: ENOENT.*the folder is not there$/,
   )
-  assert.equal(forgetRoute(gone, 'a'), false)
+  changeRouteFile(gone, { forget: 'a' })
   mkdirSync(join(folder, persistedFile))
-  assert.throws(() => forgetRoute(folder, 'a'), /^RoutesUnsavedError: Cannot read .*admin\.json: EISDIR/)
+  assert.throws(() => changeRouteFile(folder, { forget: 'a' }), /^RoutesUnsavedError: Cannot read .*admin\.json: EISDIR/)
 })

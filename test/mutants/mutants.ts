@@ -362,11 +362,11 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a reply of Redis may be nested as deep as the limit',
   },
   {
-    file: 'nodes/edits.ts',
+    file: 'application/desired-state.ts',
     find: 'entry.lasts !== true && entry.hides !== true',
     replace: 'entry.lasts !== true',
     breaks: 'a node that comes later does not bring back a route that was deleted',
-    tests: ['test/nodes/', 'external/redis-nodes'],
+    tests: ['test/application/', 'external/redis-nodes'],
   },
   // Start and stop
   {

@@ -15,7 +15,7 @@ export interface Measure {
 }
 
 /** Files of `lib/` that stand in no room and belong to several processes and machines. */
-const besideTheRooms = ['shared.ts', 'app-control.ts', 'process-part.ts']
+const besideTheRooms = ['shared.ts', 'process-part.ts']
 const distribution = /^(?:cluster|nodes|redis|control|group)\//
 
 /**
