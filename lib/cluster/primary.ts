@@ -15,17 +15,16 @@ import type { Logs } from '../log/logs.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import type { OpenShared } from '../shared.ts'
 import { socketPath } from '../core/socket-path.ts'
-import { hostAddressLimit } from './address-limit.ts'
-import { hostBroker } from './broker-host.ts'
+import { hostLimits } from './limits.ts'
+import { hostBroker } from './events.ts'
 import { createFiguresHost } from './figures-host.ts'
 import type { Joining } from './joining.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
 import { hostNodes } from './nodes.ts'
-import { hostSessions } from './session-host.ts'
+import { hostSessions } from './sessions.ts'
 import { createStateHost, type Member } from './state-channel.ts'
 import { createSupervisor, type Supervisor } from './supervisor.ts'
-import { hostThrottle } from './throttle.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -92,8 +91,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
   })
-  const throttle = hostThrottle()
-  const addressLimit = hostAddressLimit(config['server.max_connections_per_ip'])
+  const limits = hostLimits(config['server.max_connections_per_ip'])
   const events = hostBroker(createLocalBroker())
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
@@ -131,7 +129,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     const worker = startWorker(number, logs)
     const { peer } = worker
     const member = { number, peer, serving: false }
-    for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
+    for (const host of [events, sessions, limits]) host.attach(peer)
     const canBeAsked = figures.attach(peer, { id: String(number), pid: worker.pid })
     watch.attach({ number, peer, kill: worker.kill })
     peer.on('process.join', async () => {

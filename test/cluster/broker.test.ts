@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createClusterBroker } from '../../lib/cluster/broker.ts'
-import { hostBroker, type BrokerHost } from '../../lib/cluster/broker-host.ts'
+import { type BrokerHost, createClusterBroker, hostBroker } from '../../lib/cluster/events.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'

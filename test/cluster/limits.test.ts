@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createClusterAddressLimit, hostAddressLimit } from '../../lib/cluster/address-limit.ts'
+import { createClusterAddressLimit, hostLimits } from '../../lib/cluster/limits.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two limits that count together, and what takes the second away. */
 function pairOverProcesses(most: number): { readonly limits: readonly AddressLimit[]; readonly end: () => void } {
-  const host = hostAddressLimit(most)
+  const host = hostLimits(most)
   const ends: (() => void)[] = []
   const limits = [1, 2].map(() => {
     const [here, there] = memoryPorts()
