@@ -20,6 +20,7 @@ import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './http/upload-folders.ts'
 import type { Address } from './core/listener.ts'
+import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
@@ -141,6 +142,7 @@ export function createApp(options: AppOptions = {}): App {
       temporaryFolder,
       clientAddress,
       makeRequestId: createRequestIds(),
+      explainJson,
     },
   )
   const { requests, listener, queueWaits, restQueueWaits } = createServing(config, {

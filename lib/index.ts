@@ -15,16 +15,6 @@
 import { createApp as create, type App, type AppOptions } from './app.ts'
 import { openShared } from './shared.ts'
 
-// What these add to the type of the context would be left out of the package's types otherwise.
-import './csrf/feature.ts'
-import './events/feature.ts'
-import './flash/feature.ts'
-import './log/feature.ts'
-import './tokens/feature.ts'
-import './routing/feature.ts'
-import './session/feature.ts'
-import './views/feature.ts'
-
 /**
  * Builds a server from a configuration. It loads all of the server, also what this configuration does not ask for,
  * since it answers at once.
@@ -53,10 +43,10 @@ export { ReloadError } from './control/commands.ts'
 /** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */
 export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './control/commands.ts'
 
-/** What a request is to actions, middleware and views. */
-export type { Context } from './http/context.ts'
-/** An action, a middleware, and what runs the rest of the chain. */
-export type { Action, Middleware, Next } from './chain/compose.ts'
+/** What a request is to actions, middleware and views; an action and a middleware. */
+export type { Action, Context, Middleware } from './application/context.ts'
+/** Runs the rest of the chain. */
+export type { Next } from './chain/compose.ts'
 /** The record of a route, as `ctx.route` has it. */
 export type { RouteRecord } from './routing/route.ts'
 /** What `ctx.json()` and the like give back, to be returned. */

@@ -6,7 +6,7 @@
  * only makes the browser drop it.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 
 /** How cookies are signed and how long they count. */
 export interface CookieRules {
@@ -44,13 +44,13 @@ export function isAdminCookie(value: string | undefined, rules: CookieRules): bo
 }
 
 /** Gives the client a cookie that is issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
-export function setAdminCookie(ctx: Context, rules: CookieRules): void {
+export function setAdminCookie(ctx: CoreContext, rules: CookieRules): void {
   const maxAge = rules.lifetimeMinutes * 60
   ctx.setCookie(adminCookieName, makeAdminCookie(rules), maxAge === 0 ? {} : { maxAge })
 }
 
 /** Makes the client drop its cookie at once. */
-export function dropAdminCookie(ctx: Context): void {
+export function dropAdminCookie(ctx: CoreContext): void {
   ctx.setCookie(adminCookieName, '', { maxAge: 0 })
 }
 

@@ -12,7 +12,7 @@
  * since no token decides here.
  */
 import { isBoundToLoopback } from '../config/together.ts'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
@@ -51,7 +51,7 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config
   const loopbackHostsOnly = isOpen && allowedHosts.length === 0 && isBoundToLoopback(boundTo)
 
-  function mayPass(ctx: Context): boolean {
+  function mayPass(ctx: CoreContext): boolean {
     const rules = {
       secret: port.credentials().secret,
       hardened: config['admin.hardened'],
@@ -79,7 +79,7 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   }
 }
 
-function refuseStranger(row: GuardedRow, ctx: Context): void {
+function refuseStranger(row: GuardedRow, ctx: CoreContext): void {
   if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
     ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
   } else {
@@ -88,13 +88,13 @@ function refuseStranger(row: GuardedRow, ctx: Context): void {
 }
 
 /** Whether a browser sends a GET without telling where it comes from. Over HTTPS and on localhost, browsers tell. */
-function isUnexplained(ctx: Context): boolean {
+function isUnexplained(ctx: CoreContext): boolean {
   if (ctx.method !== 'GET' || !ctx.header('user-agent')?.startsWith('Mozilla/')) return false
   return ['sec-fetch-site', 'origin', 'referer'].every((name) => ctx.header(name) === undefined)
 }
 
 /** Replies with a page that has a button, which sends the same as a POST; to what shows no page, with 403. */
-function askFirst(port: GuardPort, row: GuardedRow, ctx: Context): void {
+function askFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
   if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
     const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'
     throw new HttpError(403, 'forbidden', problem)
@@ -108,12 +108,12 @@ function foreignHost(): HttpError {
   return new HttpError(400, 'bad_host', `In dev the admin panel answers to names of this machine alone; ${advice}`)
 }
 
-function changesSomething(row: GuardedRow, ctx: Context): boolean {
+function changesSomething(row: GuardedRow, ctx: CoreContext): boolean {
   if (ctx.method === 'POST' || row.change === 'always') return true
   return row.change === 'with-query' && ctx.rawQuery.length > 1
 }
 
-function headRefused(port: GuardPort, row: GuardedRow, ctx: Context): HttpError {
+function headRefused(port: GuardPort, row: GuardedRow, ctx: CoreContext): HttpError {
   const methods = port.routes().flatMap(({ record }) => (record.url === row.url ? record.method.split(',') : []))
   const allow = [...new Set([...methods, 'OPTIONS'])].filter((method) => method !== 'HEAD').sort().join(', ')
   return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it takes ${allow}, not HEAD`, {
@@ -122,7 +122,7 @@ function headRefused(port: GuardPort, row: GuardedRow, ctx: Context): HttpError 
 }
 
 /** Why a request that changes something is refused; undefined when it is not. */
-function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
+function refusalOf(ctx: CoreContext, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
   const scheme = ctx.secure ? 'https' : 'http'
   const verdict = originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
   if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {
@@ -131,7 +131,7 @@ function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => Origin
   return isPrefetch(ctx) ? 'This request changes the server and is a prefetch' : undefined
 }
 
-function acceptsOnlyJson(ctx: Context): boolean {
+function acceptsOnlyJson(ctx: CoreContext): boolean {
   const types = ctx.header('accept')?.split(',') ?? []
   return types.length > 0 && types.every((type) => /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
 }

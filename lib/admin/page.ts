@@ -5,7 +5,7 @@
  * with the forms of the page, and the guard takes that for another site.
  */
 import { randomBytes } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import type { AdminPort } from '../panel/port.ts'
 
@@ -25,7 +25,7 @@ export type PagePort = Pick<AdminPort, 'config' | 'pages'>
  * @param status 200 unless given
  * @throws ViewError when the page is missing or wrong; no header field is set then
  */
-export function page(ctx: Context, port: PagePort, file: string, data: PageData, status = 200): Reply {
+export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
   const common = { nonce, path: ctx.path, dev: port.config['app.env'] === 'dev' }
   const text = port.pages.render(file, { ...data, ...common }, {})

@@ -7,7 +7,7 @@
  * (`systemd/managed.ts`).
  */
 import { randomBytes } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { isLoopback } from '../http/ip-address.ts'
 import { setupRequired } from './credentials.ts'
@@ -16,7 +16,7 @@ import type { AdminPort } from '../panel/port.ts'
 
 export interface SetupToken {
   /** Whether a setup by this request needs the token. When it does, the log has it from then on. */
-  requiredFor(ctx: Context): boolean
+  requiredFor(ctx: CoreContext): boolean
   /** Whether a text is the token. In constant time. */
   matches(text: string): boolean
   /**
@@ -46,7 +46,7 @@ export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' 
   const mode = config['admin.setup_token']
   let announced = false
 
-  function isNear(ctx: Context): boolean {
+  function isNear(ctx: CoreContext): boolean {
     if (forwardingFields.some((name) => ctx.header(name) !== undefined)) return false
     return isLoopback(ctx.ip) && isLoopbackHost(ctx.host)
   }

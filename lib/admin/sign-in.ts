@@ -5,10 +5,10 @@
  * tried is not logged: it may be a password that was typed into the wrong field.
  */
 import { reasonOf } from '../base/reason.ts'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
-import { withRequestId } from '../log/line.ts'
+import { withRequestId } from '../http/label.ts'
 import type { Action } from '../chain/compose.ts'
 import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
@@ -65,19 +65,19 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   const passwords = createPasswordCheck()
   const setupToken = createSetupToken(port)
 
-  function loginForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+  function loginForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {
     const next = safeNext(typed.next, port, options.changes) ?? monitorPage
     const data = { title: 'Log in', signedIn: false, setupRequired: setupRequired(port.credentials()) }
     return page(ctx, port, 'login.html', { ...data, user: typed.user, next, message }, status)
   }
 
-  function setupForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+  function setupForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {
     const tokenRequired = setupToken.requiredFor(ctx)
     const data = { title: 'Set up the admin panel', signedIn: false, tokenRequired }
     return page(ctx, port, 'setup.html', { ...data, user: typed.user, token: typed.token ?? '', message }, status)
   }
 
-  function tooMany(ctx: Context, typed: Typed, seconds: number): Reply {
+  function tooMany(ctx: CoreContext, typed: Typed, seconds: number): Reply {
     ctx.setHeader('Retry-After', seconds)
     const unit = seconds === 1 ? 'second' : 'seconds'
     return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
@@ -96,7 +96,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   /** The present secret, made and saved when there is none. */
-  async function secretNow(ctx: Context): Promise<string> {
+  async function secretNow(ctx: CoreContext): Promise<string> {
     const { secret } = port.credentials()
     if (secret !== '') return secret
     const answer = await port.control.apply({ type: 'admin.secret' })
@@ -105,13 +105,13 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   /** The answer when the credentials could not be saved: the form, which says why. */
-  function unsaved(ctx: Context, error: unknown, form: (message: string) => Reply): Reply {
+  function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
     if (error instanceof HttpError) throw error // What is shared is away: that is answered as everywhere.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
     return form(reasonOf(error))
   }
 
-  async function login(ctx: Context): Promise<Reply> {
+  async function login(ctx: CoreContext): Promise<Reply> {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
@@ -134,18 +134,18 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
   }
 
-  function hasCookie(ctx: Context): boolean {
+  function hasCookie(ctx: CoreContext): boolean {
     return isAdminCookie(ctx.cookies[adminCookieName], cookieRules(port.credentials().secret))
   }
 
-  function logout(ctx: Context): Reply {
+  function logout(ctx: CoreContext): Reply {
     const { user } = port.credentials()
     if (hasCookie(ctx)) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }
 
-  async function setup(ctx: Context): Promise<Reply> {
+  async function setup(ctx: CoreContext): Promise<Reply> {
     if (!setupRequired(port.credentials())) return ctx.redirect('/svc-login')
     const form = await ctx.readForm()
     const [user = '', password = '', password2 = '', token = ''] = setupFields.map((name) => form.get(name))

@@ -8,14 +8,23 @@
  * which is why `next()` returns `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`.
  * A middleware that does neither is told of in the log; those before it and the answer wait for what is below it.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 
 /** Runs the rest of the chain. It may be called once. */
 export type Next = () => void | Promise<void>
 
+/**
+ * Written as methods, so that the compiler accepts a function that asks for a context with members of features, such as
+ * `CoreContext & SessionMembers`. Which features a server has is decided where it is put together, in `app.ts`.
+ */
+interface Functions {
+  middleware(ctx: CoreContext, next: Next): void | Promise<void>
+  action(ctx: CoreContext): unknown
+}
+
 /** A middleware function. */
-export type Middleware = (ctx: Context, next: Next) => void | Promise<void>
+export type Middleware = Functions['middleware']
 
 /** A middleware with the name under which a route asks for it. */
 export interface NamedMiddleware {
@@ -24,17 +33,17 @@ export interface NamedMiddleware {
 }
 
 /** An action: what it returns becomes the reply; undefined leaves what the context already replied. */
-export type Action = (ctx: Context) => unknown
+export type Action = Functions['action']
 
 /** A whole route, ready to run. It throws or rejects with what the chain threw. */
-export type Chain = (ctx: Context) => Reply | Promise<Reply>
+export type Chain = (ctx: CoreContext) => Reply | Promise<Reply>
 
 /** Who is told of what no answer can tell. */
 export interface ChainReports {
   /** Something went wrong after the request had been answered; only an unawaited `next()` causes that. */
-  readonly late: (ctx: Context, error: unknown) => void
+  readonly late: (ctx: CoreContext, error: unknown) => void
   /** A middleware returned before `next()` was done. The message says what to write. */
-  readonly unawaited: (ctx: Context, message: string) => void
+  readonly unawaited: (ctx: CoreContext, message: string) => void
 }
 
 /**
@@ -62,7 +71,7 @@ export function compose(layers: readonly NamedMiddleware[], action: Action, repo
 
 /** One run through the layers. */
 class Pass {
-  readonly #ctx: Context
+  readonly #ctx: CoreContext
   readonly #layers: readonly NamedMiddleware[]
   readonly #action: Action
   readonly #reports: ChainReports
@@ -75,7 +84,7 @@ class Pass {
   #whenDone: (() => void) | undefined
 
   constructor(
-    ctx: Context,
+    ctx: CoreContext,
     layers: readonly NamedMiddleware[],
     action: Action,
     reports: ChainReports,
@@ -173,7 +182,7 @@ class Pass {
   }
 }
 
-function runAction(ctx: Context, action: Action): Reply | Promise<Reply> {
+function runAction(ctx: CoreContext, action: Action): Reply | Promise<Reply> {
   const value = action(ctx)
   return isThenable(value) ? Promise.resolve(value).then((settled) => ctx.replyOf(settled)) : ctx.replyOf(value)
 }

@@ -7,6 +7,9 @@ import { nearest } from '../base/nearest.ts'
 import type { Row, ValueOf } from '../base/row.ts'
 import { readValue } from '../base/value.ts'
 
+const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
+const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
+
 /** The keys of a group. */
 export type SettingsTable = Readonly<Record<string, Row>>
 
@@ -28,6 +31,15 @@ export class SettingsError extends Error {
 /** A table as constants are inferred. */
 export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
   return table
+}
+
+/**
+ * Checks the value of a setting that redirects a client: a path on this host, or an http or https URL.
+ * @returns what it must be, to follow the setting's name in a message; undefined when it is right
+ */
+export function checkRedirect(text: string): string | undefined {
+  if (pathShape.test(text) || (urlShape.test(text) && URL.canParse(text))) return undefined
+  return 'must be a path that begins with one slash, such as /login, or an http or https URL'
 }
 
 /**

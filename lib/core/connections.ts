@@ -9,7 +9,7 @@ import type { IncomingMessage, Server, ServerResponse as Response } from 'node:h
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { connectionOf } from './connection.ts'
 import { errorPage, wantsJson } from '../http/error-reply.ts'

@@ -19,7 +19,7 @@ import type { Socket } from 'node:net'
 import { connectionOf } from './connection.ts'
 import { announcesBody } from '../http/framing.ts'
 import { IncomingMessage } from '../http/node-http.ts'
-import { hasToken } from '../http/token-list.ts'
+import { hasToken } from '../base/token.ts'
 
 /**
  * Node calls `_dump` to throw away what is left of a body; it is not documented. A version without it loses nothing.

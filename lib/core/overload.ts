@@ -2,12 +2,11 @@
  * What a client is told for whom there is no place: 503 with `Retry-After`. The log has one line a second of it at
  * most.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
-import { label } from '../http/label.ts'
-import { withRequestId } from '../log/line.ts'
+import { label, withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import type { ParkedKind } from '../http/parked.ts'
 import type { PoolCounts } from './pool.ts'
 import type { RestPool } from './rest-pool.ts'
@@ -27,13 +26,13 @@ export class Refusals {
   }
 
   /** For a plain request. */
-  full(ctx: Context, { busy, waiting }: PoolCounts): HttpError {
+  full(ctx: CoreContext, { busy, waiting }: PoolCounts): HttpError {
     this.#say(ctx, `${busy} requests at work, ${waiting} waiting`)
     return this.#full
   }
 
   /** For one that would wait. */
-  restFull(ctx: Context, kind: ParkedKind, pool: RestPool): HttpError {
+  restFull(ctx: CoreContext, kind: ParkedKind, pool: RestPool): HttpError {
     const what = kind === 'sse' ? 'streams' : 'long polls'
     this.#say(ctx, `${pool[kind].busy} ${what} held, ${pool.queue} of the REST pool waiting`)
     return this.#full
@@ -42,13 +41,13 @@ export class Refusals {
   /**
    * For one that would wait behind others of its connection. It is the last answer there: more of them would pile up.
    */
-  behind(ctx: Context): HttpError {
+  behind(ctx: CoreContext): HttpError {
     ctx.lastOnConnection = true
     this.#say(ctx, 'others of its connection wait before it')
     return new HttpError(503, 'overloaded', 'Other requests of this connection wait before it', { headers })
   }
 
-  #say(ctx: Context, state: string): void {
+  #say(ctx: CoreContext, state: string): void {
     this.#log.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
   }
 }

@@ -8,7 +8,7 @@
 import { Buffer } from 'node:buffer'
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from '../http/compress.ts'
 import { connectionOf } from './connection.ts'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { endWithText } from '../http/one-write.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from '../http/reply.ts'
 
@@ -20,14 +20,14 @@ const noFields: readonly string[] = []
  * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before
  *   anything is written
  */
-export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): void {
+export function respond(ctx: CoreContext, reply: Reply, lastOnConnection: boolean): void {
   if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
   if (reply instanceof StreamReply) return respondStream(ctx, reply, lastOnConnection)
   throw new TypeError('A reply that waits or upgrades cannot be written: that is for the server to do')
 }
 
 /** As `respond`, for the reply that most requests have. */
-export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: boolean): void {
+export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
   const fields = fieldsOf(ctx, status, lastOnConnection)
@@ -50,7 +50,7 @@ export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: bo
   }
 }
 
-function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
+function respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
   const headers = withFields(fieldsOf(ctx, status, lastOnConnection), reply.headers)
@@ -63,7 +63,7 @@ function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boole
 
 /** A compressor that fails is no reason to fail the request: the body goes out as it is. */
 function respondGzip(
-  ctx: Context,
+  ctx: CoreContext,
   reply: BodyReply,
   status: number,
   fields: readonly string[],
@@ -80,7 +80,7 @@ function respondGzip(
 }
 
 function write(
-  ctx: Context,
+  ctx: CoreContext,
   status: number,
   fields: readonly string[],
   type: string,
@@ -109,12 +109,12 @@ function withFields(fields: readonly string[], own: readonly string[]): string[]
 }
 
 /** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */
-function isOver(ctx: Context): boolean {
+function isOver(ctx: CoreContext): boolean {
   return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
 
 /** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
-function fieldsOf(ctx: Context, status: number, lastOnConnection: boolean): readonly string[] {
+function fieldsOf(ctx: CoreContext, status: number, lastOnConnection: boolean): readonly string[] {
   // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be
   // served.
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
@@ -129,14 +129,14 @@ function fieldsOf(ctx: Context, status: number, lastOnConnection: boolean): read
 }
 
 /** Whether what is left of the request's body is too much to be read and thrown away. */
-function mustCut(ctx: Context): boolean {
+function mustCut(ctx: CoreContext): boolean {
   if (ctx.request.complete || ctx.body.consumed) return false
   if (ctx.expectsContinue) return true
   const announced = ctx.header('content-length')
   return announced === undefined || Number(announced) > ctx.services.bodyLimitBytes
 }
 
-function mayCompress(ctx: Context, type: string): boolean {
+function mayCompress(ctx: CoreContext, type: string): boolean {
   if (ctx.neverCompressed) return false
   const outgoing = ctx.outgoingIfAny
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)

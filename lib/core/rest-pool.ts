@@ -5,7 +5,7 @@
  * Surprise: a reply waits for its event in the queue as well as with a worker, and is answered there. One function,
  * `#end`, ends a wait for every reason, so there is one place where a worker is given back.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { Deadlines, systemClock, type Clock } from './deadlines.ts'
@@ -33,19 +33,19 @@ export interface RestPoolOptions extends RestPoolLimits {
 /** What the pool asks of the server. None of it throws, but for `begin`. */
 export interface ParkingHost {
   /** Answers a request. */
-  settle(ctx: Context, reply: ReadyReply): void
+  settle(ctx: CoreContext, reply: ReadyReply): void
   /** Writes how a stream begins. */
-  begin(ctx: Context, stream: StreamReply): void
+  begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
-  fail(ctx: Context, error: unknown): void
+  fail(ctx: CoreContext, error: unknown): void
   /** Answers that every worker is busy and the queue full. */
-  refuse(ctx: Context, kind: ParkedKind): void
+  refuse(ctx: CoreContext, kind: ParkedKind): void
   /** Answers that another request of its connection waits before it. */
-  refuseBehind(ctx: Context): void
+  refuseBehind(ctx: CoreContext): void
   /** Told of an error of a wait that is over. */
-  late(ctx: Context, error: unknown): void
+  late(ctx: CoreContext, error: unknown): void
   /** How log lines name a request. */
-  label(ctx: Context): string
+  label(ctx: CoreContext): string
   /** The log of module `worker_otros`. */
   readonly log: ModuleLogger
 }
@@ -124,7 +124,7 @@ export class RestPool implements Parking {
    * Takes a parked reply: answers it at once when its answer is there, else holds it.
    * @throws Error for a reply of another request, or one that was parked before
    */
-  park(ctx: Context, parked: ParkedReply): void {
+  park(ctx: CoreContext, parked: ParkedReply): void {
     if (parked.ctx !== ctx || parked.state !== 'made') {
       throw new Error('A reply that waits is for the request that it was made for, and is returned once')
     }
@@ -266,7 +266,7 @@ export class RestPool implements Parking {
   }
 
   /** Answers; what has no answer is a stream that has ended, or a client that has left. */
-  #settle(ctx: Context, reply: ReadyReply | undefined): void {
+  #settle(ctx: CoreContext, reply: ReadyReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
     if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())

@@ -2,7 +2,7 @@
  * What has become of an answer that was written: the versions of Node tell it at different times.
  */
 import type { ServerResponse } from 'node:http'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 
 /**
  * Whether the operating system has all of an answer, so that nobody need wait to be told. `writableFinished` says so at
@@ -13,11 +13,11 @@ export function isSent(response: ServerResponse): boolean {
 }
 
 /** Whether the connection was lost before the answer had left it. Node 20 calls the answer finished then. */
-export function isLost({ request, response }: Context): boolean {
+export function isLost({ request, response }: CoreContext): boolean {
   return request.socket.errored !== null || response.socket?.destroyed === true
 }
 
 /** Whether an answer that had begun was lost with its connection. */
-export function wasCut(ctx: Context): boolean {
+export function wasCut(ctx: CoreContext): boolean {
   return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
 }

@@ -8,25 +8,24 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isAbortError } from '../http/abort-error.ts'
+import { isAbortError } from '../base/reason.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { lastResponseOn, passOver } from './connections.ts'
-import { notFound, type Context } from '../http/context.ts'
+import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError } from '../http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming } from '../http/framing.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { label } from '../http/label.ts'
+import { label, withRequestId } from '../http/label.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
 import { respond, respondBody } from './respond.ts'
 import { isLost, isSent, wasCut } from './sent.ts'
 import type { StaticFiles } from '../static/static.ts'
 import { toOriginForm } from '../http/target.ts'
 import type { AccessLog } from '../log/access-log.ts'
-import { withRequestId } from '../log/line.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import type { RequestRecord } from '../metrics/metrics.ts'
 import type { Chain } from '../chain/compose.ts'
 import { Refusals } from './overload.ts'
@@ -40,11 +39,11 @@ import type { Registry } from '../routing/registry.ts'
 export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
-  readonly pool: Omit<PoolOptions<Context>, 'start'>
+  readonly pool: Omit<PoolOptions<CoreContext>, 'start'>
   /** What holds long polls and streams. */
   readonly restPool: RestPoolOptions
   /** Throws HttpError for a request whose Host header this server does not answer to. */
-  readonly checkHost: (ctx: Context) => void
+  readonly checkHost: (ctx: CoreContext) => void
   readonly staticFiles: StaticFiles | undefined
   readonly accessLog: AccessLog | undefined
   /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
@@ -83,7 +82,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const responseLog = parts.log('response')
   const cutAnswers = new RateLimited(responseLog.info, 1000)
   const refusals = new Refusals(parts.log('pool'))
-  const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
+  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
     {
       settle: answerParked,
@@ -140,7 +139,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     admit(ctx, targetIsPath, 'nothing')
   }
 
-  function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
+  function admit(ctx: CoreContext, targetIsPath: boolean, expect: Expect): void {
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
       checkFraming(ctx)
@@ -157,7 +156,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  function answerUnmatched(ctx: Context): void {
+  function answerUnmatched(ctx: CoreContext): void {
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')
@@ -174,17 +173,17 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     )
   }
 
-  function answerStatic(ctx: Context, reply: StreamReply | undefined): void {
+  function answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
     if (reply === undefined) fail(ctx, notFound(ctx.path))
     else settle(ctx, reply)
   }
 
-  function runAsWorker(ctx: Context): void {
+  function runAsWorker(ctx: CoreContext): void {
     ctx.holdsWorker = true
     run(ctx)
   }
 
-  function run(ctx: Context): void {
+  function run(ctx: CoreContext): void {
     ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)
@@ -198,7 +197,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  function settle(ctx: Context, reply: Reply): void {
+  function settle(ctx: CoreContext, reply: Reply): void {
     try {
       if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
       else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
@@ -215,7 +214,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
    * Its worker is free since it was parked, and its end is left to the `close` event: one event answers thousands, and
    * the last of them should not wait for the metrics and access lines of those before it.
    */
-  function answerParked(ctx: Context, reply: ReadyReply): void {
+  function answerParked(ctx: CoreContext, reply: ReadyReply): void {
     try {
       respond(ctx, reply, draining)
     } catch (error) {
@@ -223,7 +222,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  function fail(ctx: Context, thrown: unknown): void {
+  function fail(ctx: CoreContext, thrown: unknown): void {
     const { response } = ctx
     try {
       const error = toHttpError(thrown)
@@ -242,11 +241,11 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
-  function finishIfSent(ctx: Context): void {
+  function finishIfSent(ctx: CoreContext): void {
     if (isSent(ctx.response)) finish(ctx, true)
   }
 
-  function release(ctx: Context): void {
+  function release(ctx: CoreContext): void {
     if (!ctx.running) return
     ctx.running = false
     if (ctx.holdsWorker) {
@@ -256,7 +255,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (ctx.closed) leave()
   }
 
-  function finish(ctx: Context, completed: boolean): void {
+  function finish(ctx: CoreContext, completed: boolean): void {
     if (ctx.closed) return
     if (pool.waiting > 0) pool.forget(ctx)
     ctx.close(completed)?.catch((error: unknown) => {
@@ -280,7 +279,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: Context, error: HttpError | Refusal): void {
+  function report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
@@ -306,6 +305,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 /** Codes of which the log has a line now and then, and not one for each request. */
 const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
-function methodNotAllowed(ctx: Context, allow: string): Refusal {
+function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
 }

@@ -2,7 +2,7 @@
  * How the body of a request is framed (RFC 9112, section 6). What two readers could take for different requests is
  * refused, though Node's parser takes it.
  */
-import type { Context } from './context.ts'
+import type { CoreContext } from './context.ts'
 import { HttpError } from './errors.ts'
 
 /** Whether these two fields of a request announce a body (RFC 9112, section 6.3). */
@@ -15,7 +15,7 @@ export function announcesBody(contentLength: string | undefined, transferEncodin
  * section 6.1). The parser takes a list that ends with `chunked`, whose other codings nobody here undoes.
  * @throws HttpError 400 `bad_request`; of a Transfer-Encoding it is the last answer on its connection
  */
-export function checkFraming(ctx: Context): void {
+export function checkFraming(ctx: CoreContext): void {
   if (ctx.request.httpVersionMajor !== 1) throw new HttpError(400, 'bad_request', 'The HTTP version must be 1.0 or 1.1')
   if (!ctx.hasBody) return
   const coding = ctx.header('transfer-encoding')

@@ -4,7 +4,7 @@
  * Surprise: without `allowed_hosts` the last good field is remembered, since nearly all requests of a server have the
  * same one: the check is then the comparison of two short texts.
  */
-import type { Context } from './context.ts'
+import type { CoreContext } from './context.ts'
 import { HttpError } from './errors.ts'
 import { createHostCheck } from './host.ts'
 
@@ -13,7 +13,7 @@ import { createHostCheck } from './host.ts'
  * with a list, not on it. Behind a trusted proxy the list is held against the host that the proxy states.
  * @param allowed see `createHostCheck`
  */
-export function createHostGuard(allowed: readonly string[]): (ctx: Context) => void {
+export function createHostGuard(allowed: readonly string[]): (ctx: CoreContext) => void {
   const isWellFormed = createHostCheck([])
   const isAllowed = createHostCheck(allowed)
   let lastGood: string | undefined

@@ -12,6 +12,7 @@ import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
 import type { HeaderSections } from './header-section.ts'
+import type { ExplainJson } from './json.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
 import { isRequestId } from './request-id.ts'
 
@@ -22,6 +23,8 @@ export interface RequestServices {
   /** Where uploads lie while their requests run; the system's folder unless given. */
   readonly temporaryFolder?: string
   readonly clientAddress: ClientAddress
+  /** Explains a body that is no JSON; see `parseJson`. */
+  readonly explainJson?: ExplainJson
   readonly makeRequestId: () => string
 }
 
@@ -142,6 +145,7 @@ export class ReceivedRequest {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.services.bodyLimitBytes,
       temporaryFolder: this.services.temporaryFolder,
+      explainJson: this.services.explainJson,
       onStart: () => {
         if (!this.expectsContinue || this.response.headersSent) return
         this.expectsContinue = false

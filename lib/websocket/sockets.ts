@@ -4,13 +4,13 @@
  * A handshake is a request like any other until its chain has unwound: middleware has run, the session is saved. Then
  * the answer 101 leaves with the context's header fields, and the connection is the application's.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
-import { withRequestId } from '../log/line.ts'
+import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'

@@ -150,7 +150,7 @@ const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\
 function builtInGroups(): BuiltInGroup[] {
   const parts = { folder: '/', log: () => silentLogger, now: Date.now }
   return [
-    createSessionGroup({ ...parts, openStoreHere: openLocalStore }),
+    createSessionGroup({ ...parts, openStoreHere: openLocalStore, isPublic: () => false }),
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),
