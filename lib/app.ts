@@ -155,6 +155,7 @@ export function createApp(options: AppOptions = {}): App {
     certificates,
     addressLimit: part?.addressLimit,
     isTrusted: clientAddress.trusts,
+    warnsOfNode: announces,
   })
 
   const panel = createPanel({

@@ -126,7 +126,7 @@ describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
   /** Members of the class that are for the server's own parts. */
   const internal = `
-    request response services headerSections body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
+    request response services body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
     startedAt routeName sentStatus leftWait durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection neverCompressed lastingCookie matched replyOf
     currentReply memo close discardBody parked gone abort upgrading`.trim().split(/\s+/)
 

@@ -2,17 +2,17 @@
  * The contract of the server's own middleware. Each group of them has one group of settings in the middleware
  * configuration, which a reload may change.
  *
- * Surprise: the functions stay the same for the life of the server. What a reload changes is the settings that they
- * look at: `prepare` reads them aside, `commit` takes them into use, `abandon` drops them.
+ * The functions stay the same for the life of the server. A reload changes the settings that they read: `prepare` reads
+ * new ones, `commit` takes them into use, `abandon` drops them.
  */
 import type { Middleware } from './compose.ts'
 import type { SettingsTable } from './settings.ts'
 
-/** Settings that were read and may be used. Either `commit` or `abandon` is called, once. */
+/** Settings that have been read. Either `commit` or `abandon` is called, once. */
 export interface PreparedSettings {
-  /** What is odd but does no harm. */
+  /** Mistakes that do no harm. */
   readonly warnings: readonly string[]
-  /** Why the group's middleware cannot work with these settings: a key that is missing, say. Undefined when it can. */
+  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
   readonly unready: string | undefined
   commit(): void
   abandon(): void
@@ -26,11 +26,11 @@ export interface BuiltInGroup {
   readonly table: SettingsTable
   /** Its middleware by name. */
   readonly middleware: ReadonlyMap<string, Middleware>
-  /** By the name of a middleware of this group: the one that must stand before it on a route. */
+  /** By the name of a middleware of this group: the one that must come before it on a route. */
   readonly requires?: ReadonlyMap<string, string>
   /**
-   * Reads settings aside.
-   * @param given the group's value in the file; undefined when it is not there
+   * Reads settings without taking them into use.
+   * @param given the group's value in the file; undefined when the file has none
    * @throws SettingsError with every problem
    */
   prepare(given: unknown): PreparedSettings

@@ -1,8 +1,8 @@
 /**
- * What the configuration of middleware says, and the error of one that cannot be used.
+ * The configuration of middleware (`config.json`), and the error of one that cannot be used.
  */
 
-/** What the file says. */
+/** The content of the file. */
 export interface MiddlewareConfig {
   /** The file's absolute path. */
   readonly file: string
@@ -10,7 +10,7 @@ export interface MiddlewareConfig {
   readonly load: readonly string[]
   /** Settings of built-in middleware by group. */
   readonly setup: Readonly<Record<string, unknown>>
-  /** What is odd but does no harm, without the file's name. */
+  /** Mistakes that do no harm, without the name of the file. */
   readonly warnings: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export class MiddlewareError extends Error {
   /** One for each file that is wrong; this one where it is alone. */
   readonly all: readonly MiddlewareError[]
 
-  /** @param all errors of several files that this one stands for */
+  /** @param all the errors of several files that this one represents */
   constructor(file: string, message: string, options?: ErrorOptions & { readonly all?: readonly MiddlewareError[] }) {
     super(message, options)
     this.file = file
@@ -32,7 +32,7 @@ export class MiddlewareError extends Error {
 
 /** One error for several, at least one. */
 export function joinErrors(errors: readonly MiddlewareError[]): MiddlewareError {
-  const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // At least one.
+  const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // There is at least one.
   if (others.length === 0) return first
   return new MiddlewareError(first.file, errors.map(({ message }) => message).join('; '), { cause: first, all: errors })
 }

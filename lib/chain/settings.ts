@@ -1,6 +1,6 @@
 /**
- * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with a row a
- * key, as `svc.json` is.
+ * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with one row
+ * a key, as `svc.json` is.
  */
 import { isObject } from '../base/object.ts'
 import { nearest } from '../base/nearest.ts'
@@ -13,10 +13,10 @@ const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
 /** The keys of a group. */
 export type SettingsTable = Readonly<Record<string, Row>>
 
-/** The values of a group, each there. */
+/** The values of a group; every key has one. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
 
-/** Settings that cannot be used. */
+/** The settings cannot be used. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   /** What is wrong, each with its key and value. */
@@ -28,7 +28,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** A table as constants are inferred. */
+/** Returns the table, with its values inferred as constants. */
 export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
   return table
 }
@@ -44,8 +44,8 @@ export function checkRedirect(text: string): string | undefined {
 
 /**
  * Reads a group.
- * @param given its value in the file; undefined when it is not there
- * @returns every key's value or default, and the keys that nobody knows
+ * @param given its value in the file; undefined when the file has none
+ * @returns every key's value or default, and a warning for each unknown key
  * @throws SettingsError with every problem
  */
 export function readSettings<Table extends SettingsTable>(
@@ -72,6 +72,6 @@ export function readSettings<Table extends SettingsTable>(
     const meant = nearest(key, Object.keys(table))
     return `unknown key setup.${group}.${key}${meant === undefined ? '' : `: did you mean ${meant}?`}`
   })
-  // Every key has got the value that its row lets through.
+  // Every key has a value that its row allows.
   return { settings: Object.fromEntries(values) as SettingsOf<Table>, warnings }
 }

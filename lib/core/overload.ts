@@ -1,27 +1,26 @@
 /**
- * What a client is told for whom there is no place: 503 with `Retry-After`. The log has one line a second of it at
- * most.
+ * The refusal of requests that find no place: 503 with `Retry-After`, and at most one line a second in the log.
  */
+import type { LogPort } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { label, withRequestId } from '../http/label.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../base/rate-limited.ts'
 import type { ParkedKind } from '../http/parked.ts'
 import type { PoolCounts } from './pool.ts'
 import type { RestPool } from './rest-pool.ts'
 
-/** After how many seconds a client should try again. */
+/** Seconds after which a client should retry. */
 const headers = { 'Retry-After': '1' }
 
-/** Makes the errors that refuse, and logs each. */
+/** Makes the errors, and logs them. */
 export class Refusals {
   readonly #log: RateLimited
-  /** One for all: to note down where an error was made takes longer than the rest of a refusal. */
+  /** One for all requests: taking the stack of an error takes longer than the rest of a refusal. */
   readonly #full = new HttpError(503, 'overloaded', 'Every worker is busy and the queue is full', { headers })
 
   /** @param log of module `pool` */
-  constructor(log: ModuleLogger) {
+  constructor(log: LogPort) {
     this.#log = new RateLimited(log.warn, 1000)
   }
 
@@ -31,7 +30,7 @@ export class Refusals {
     return this.#full
   }
 
-  /** For one that would wait. */
+  /** For a reply that would wait. */
   restFull(ctx: CoreContext, kind: ParkedKind, pool: RestPool): HttpError {
     const what = kind === 'sse' ? 'streams' : 'long polls'
     this.#say(ctx, `${pool[kind].busy} ${what} held, ${pool.queue} of the REST pool waiting`)
@@ -39,7 +38,7 @@ export class Refusals {
   }
 
   /**
-   * For one that would wait behind others of its connection. It is the last answer there: more of them would pile up.
+   * For a reply that would wait behind others of its connection. It is the last answer there, or more would pile up.
    */
   behind(ctx: CoreContext): HttpError {
     ctx.lastOnConnection = true

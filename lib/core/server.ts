@@ -3,72 +3,77 @@
  *
  *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
  *
- * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers. A reply that
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
  * waits goes to the REST pool, which comes back through one of the two.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { AccessLogPort, MetricsPort, OpenLog } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import { isAbortError } from '../base/reason.ts'
-import { connectionOf, type Connection } from './connection.ts'
-import { lastResponseOn, passOver } from './connections.ts'
+import type { Chain } from '../chain/compose.ts'
 import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError } from '../http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming } from '../http/framing.ts'
-import { losesWhatFollows } from './incoming-request.ts'
 import { label, withRequestId } from '../http/label.ts'
-import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
-import { respond, respondBody } from './respond.ts'
-import { isLost, isSent, wasCut } from './sent.ts'
-import type { StaticFiles } from '../static/static.ts'
-import { toOriginForm } from '../http/target.ts'
-import type { AccessLog } from '../log/access-log.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../base/rate-limited.ts'
-import type { RequestRecord } from '../metrics/metrics.ts'
-import type { Chain } from '../chain/compose.ts'
-import { Refusals } from './overload.ts'
 import { ParkedReply } from '../http/parked.ts'
-import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
-import { RestPool, type RestPoolOptions } from './rest-pool.ts'
+import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
+import { toOriginForm } from '../http/target.ts'
 import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
+import { connectionOf, type Connection } from './connection.ts'
+import { discardInput, lastResponseOn } from './connections.ts'
+import { losesWhatFollows } from './incoming-request.ts'
+import { Refusals } from './overload.ts'
+import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
+import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
-/** What a server is made of. */
+/** Finds static files; `static/` implements it. */
+export interface StaticFilesPort {
+  /**
+   * @returns the reply to a GET or HEAD; undefined when the path is no file, or the method is another
+   * @throws HttpError as an action may
+   */
+  open(ctx: CoreContext): MaybePromise<StreamReply | undefined>
+}
+
+/** The parts of a server. */
 export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
   readonly pool: Omit<PoolOptions<CoreContext>, 'start'>
-  /** What holds long polls and streams. */
+  /** For long polls and streams. */
   readonly restPool: RestPoolOptions
-  /** Throws HttpError for a request whose Host header this server does not answer to. */
+  /** Throws HttpError for a request with a Host field that this server does not serve. */
   readonly checkHost: (ctx: CoreContext) => void
-  readonly staticFiles: StaticFiles | undefined
-  readonly accessLog: AccessLog | undefined
-  /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
-  readonly metrics: { record(request: RequestRecord, timed: boolean, endedAtMs: number): void }
-  /** The log of a module. */
-  readonly log: (module: string) => ModuleLogger
+  readonly staticFiles: StaticFilesPort | undefined
+  readonly accessLog: AccessLogPort | undefined
+  readonly metrics: MetricsPort
+  readonly log: OpenLog
   /** Whether a 500 shows its stack to the client. */
   readonly reveal: boolean
   /** The most requests of one connection that are served at a time, from 1. */
   readonly pipelineLimit: number
 }
 
-/** Nothing; a `100 Continue` before the body is sent; something that nobody knows. */
+/** What a request's Expect field asks for (RFC 9110, section 10.1.1): `continue` is `100 Continue` before the body. */
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
+/** Serves requests. */
 export interface RequestServer {
-  /** Serves one request. `expect`: what its Expect field asks for (RFC 9110, section 10.1.1). */
+  /** Serves one request. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
-  /** Serves a WebSocket handshake. `head`: what has arrived behind its header section. */
+  /** Serves a WebSocket handshake. `head`: the bytes that arrived after its header section. */
   readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
-  /** Makes every answer from now on the last on its connection, and ends what is parked. */
+  /** Makes every answer from now on the last on its connection, and ends parked replies. */
   drain(): void
   /** Resolves once no request is being served. */
   idle(): Promise<void>
-  /** Requests being served now, from the header section to the end of the answer and of the work on it. */
+  /** Requests being served now: neither their answers nor their actions have ended. */
   readonly active: number
   readonly pool: PoolCounts & { readonly alert: boolean }
   readonly restPool: RestPool
@@ -112,7 +117,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const isBehind = response.socket === null || request.socket.writableEnded
-    if (isBehind && connection.passOver()) return void request.resume()
+    if (isBehind && connection.ignores()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
@@ -124,10 +129,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 
-  /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
+  /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const connection = connectionOf(socket)
-    if (connection.passOver()) return passOver(socket)
+    if (connection.ignores()) return discardInput(socket)
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request)
     const ctx = new ContextClass(request, response)
@@ -149,7 +154,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      // Not thrown: that would be a fifth of what a refusal takes, at a time when there is none to spare.
+      // Not thrown: throwing takes a fifth of the time of a refusal, just when there is none to spare.
       if (pool.enter(ctx, ctx.startedAt) === 'refused') fail(ctx, refusals.full(ctx, pool))
     } catch (error) {
       fail(ctx, error)
@@ -211,8 +216,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   /**
-   * Its worker is free since it was parked, and its end is left to the `close` event: one event answers thousands, and
-   * the last of them should not wait for the metrics and access lines of those before it.
+   * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
+   * thousands, and the last of them should not wait for the metrics and access lines of the others.
    */
   function answerParked(ctx: CoreContext, reply: ReadyReply): void {
     try {
@@ -240,7 +245,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     finishIfSent(ctx)
   }
 
-  /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
+  /** The operating system takes most answers as soon as they are written: no event needs to be awaited. */
   function finishIfSent(ctx: CoreContext): void {
     if (isSent(ctx.response)) finish(ctx, true)
   }
@@ -281,7 +286,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
-    const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
+    const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
@@ -302,8 +307,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 }
 
-/** Codes of which the log has a line now and then, and not one for each request. */
-const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+/** Errors that are logged at most once a second by others, not for each request. */
+const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
 function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })

@@ -5,7 +5,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CoreContext } from './context.ts'
-import { HeaderSections } from './header-section.ts'
 import type { RequestServices } from './received-request.ts'
 
 /** One member that a feature adds. */
@@ -50,10 +49,7 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
  */
 export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
   const ContextClass = class extends CoreContext {}
-  Object.defineProperties(ContextClass.prototype, {
-    services: { value: services },
-    headerSections: { value: new HeaderSections() },
-  })
+  Object.defineProperty(ContextClass.prototype, 'services', { value: services })
   // A class: `Object.create` with a descriptor takes 10 times as long.
   const Scope = class {
     readonly [contextKey]: CoreContext
@@ -67,7 +63,7 @@ export function createContextClass(features: readonly Feature[], services: Reque
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
 
-  const own = new Set([...Object.keys(new CoreContext(blankRequest, blankResponse)), 'services', 'headerSections'])
+  const own = new Set([...Object.keys(new CoreContext(blankRequest, blankResponse)), 'services'])
   let index = 0
   for (const feature of features) {
     for (const member of feature.members) {

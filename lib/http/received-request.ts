@@ -11,7 +11,7 @@ import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
-import type { HeaderSections } from './header-section.ts'
+import type { HeaderSections } from '../core/header-section.ts'
 import type { ExplainJson } from './json.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
 import { isRequestId } from './request-id.ts'
@@ -26,13 +26,13 @@ export interface RequestServices {
   /** Explains a body that is no JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
   readonly makeRequestId: () => string
+  /** The header sections of this server; the first answer makes them. */
+  headerSections?: HeaderSections
 }
 
 export class ReceivedRequest {
   /** Of the server that this request came to; on the prototype, see `features.ts`. */
   declare readonly services: RequestServices
-  /** Of the server, on the prototype as well. */
-  declare readonly headerSections: HeaderSections
 
   /** The raw request and response, for the server's own parts. An application has no use for them. */
   readonly request: IncomingMessage
