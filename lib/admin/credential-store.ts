@@ -1,25 +1,36 @@
 /**
- * The admin credentials in memory and in `svc.json`. A change is written first and taken into use after that: when the
- * file cannot be written, nothing has changed.
+ * The admin credentials in memory and in `svc.json`. A change is written first and then taken into use: when the file
+ * cannot be written, nothing has changed.
  *
- * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
- * must not lose them to the first visitor: they are taken into use, and the setup is refused.
+ * Surprise: a setup reads the file again. Credentials that were set with `svc passwd` while the server ran must not be
+ * replaced by the first visitor: they are taken into use, and the setup is refused.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import type { Config } from '../config/table.ts'
-import { loadConfig } from '../config/load.ts'
-import { saveConfig } from '../config/save.ts'
-import { setupRequired, type AdminCredentials } from './credentials.ts'
-import { makeCredentials, makeSecret } from './setup.ts'
+import { makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
 
+/** The configuration keys of the credentials. */
+export interface CredentialSettings {
+  readonly 'admin.user': string
+  readonly 'admin.password': string
+  readonly 'admin.secret': string
+  readonly app_key: string
+}
+
+/** Reads and writes `svc.json`; `config/credential-writer.ts` implements it. */
+export interface CredentialWriter {
+  /** The values in the file now. Throws Error when it cannot be read. */
+  read(): CredentialSettings
+  /** Writes values, and leaves the rest of the file as it is. Throws Error when it cannot; nothing has changed then. */
+  write(changes: Partial<CredentialSettings>): void
+}
+
+/** The first credentials, and where changes are written. */
 export interface CredentialStoreOptions {
-  readonly config: Config
-  /** Where to write; undefined: an embedded server without a file, whose credentials live as long as it does. */
-  readonly file: string | undefined
+  readonly config: CredentialSettings & { readonly 'app.env': string; readonly 'admin.hardened': boolean }
+  /** Undefined: an embedded server without a file, whose credentials last as long as it runs. */
+  readonly writer: CredentialWriter | undefined
   /** The `app_key` in use; setup writes it when the configuration has none. */
   readonly appKey: string
-  /** Told of the keys that were written to the file. */
-  readonly onSaved?: (file: string, keys: readonly string[]) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -51,7 +62,7 @@ export class CredentialStore {
   }
 
   /**
-   * Sets the first credentials. Of two calls at once one wins.
+   * Sets the first credentials. Of two concurrent calls one succeeds.
    * @param password in plain text
    * @returns false when there are credentials already
    * @throws Error when the file cannot be read or written
@@ -75,8 +86,8 @@ export class CredentialStore {
   }
 
   /**
-   * Makes a secret where there is none.
-   * @returns the secret in use, and whether it was made now
+   * Makes a secret when there is none.
+   * @returns the secret in use, and whether this call made it
    * @throws Error when the file cannot be written
    */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
@@ -91,26 +102,23 @@ export class CredentialStore {
     })
   }
 
-  /** Takes over the credentials that another process of this server has made and saved. */
+  /** Takes credentials into use that another process of this server has made and saved. */
   take(credentials: AdminCredentials, keySaved: boolean): void {
     this.#current = credentials
     this.#keySaved = keySaved
   }
 
   #takeFromFile(): void {
-    const { file } = this.#options
-    const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)
+    const { writer } = this.#options
+    const found = writer === undefined ? this.#current : credentialsOf(writer.read())
     if (!setupRequired(found)) this.#current = found
   }
 
-  #save(changes: Partial<Config>): void {
-    const { file, onSaved } = this.#options
-    if (file === undefined) return
-    saveConfig(file, changes)
-    onSaved?.(file, Object.keys(changes))
+  #save(changes: Partial<CredentialSettings>): void {
+    this.#options.writer?.write(changes)
   }
 }
 
-function credentialsOf(config: Config): AdminCredentials {
+function credentialsOf(config: CredentialSettings): AdminCredentials {
   return { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
 }

@@ -1,47 +1,45 @@
 /**
- * What stands before every system route, in this order:
+ * The guard before every system route. It checks in this order:
  * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page
  *    of another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
- * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
- *    server.
- * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
- * 4. A browser that does not say where a GET comes from, as over plain HTTP when another site asks it not to, is asked
- *    to press a button before something changes.
+ * 2. A request that changes something must not be a HEAD, a prefetch or from another site: a link or an image must not
+ *    stop the server.
+ * 3. The admin check: in `dev` everybody passes, in `prod` those with a valid cookie.
+ * 4. A browser that sends a GET without saying where it comes from, as over plain HTTP when another site tells it not
+ *    to, gets a page with a button before something changes.
  *
- * Surprise: what is no browser and does not say where it comes from passes: curl. `Origin: null` counts as elsewhere,
- * since no token decides here.
+ * Programs other than browsers, such as curl, need not say where they come from. `Origin: null` counts as another site,
+ * since there is no token to decide.
  */
-import { isBoundToLoopback } from '../config/together.ts'
+import type { Middleware } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
-import { isLoopbackHost } from '../http/host.ts'
-import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
-import { isPrefetch } from '../http/prefetch.ts'
-import type { Middleware } from '../chain/compose.ts'
+import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
+import { createOriginCheck, isPrefetch, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { nextOf } from './next-path.ts'
 import { page } from './page.ts'
-import type { AdminPort } from '../panel/port.ts'
+import type { AccessPort } from './port.ts'
 
 /** When a request to a route changes something. A POST always does. */
 export type Change = 'never' | 'always' | 'with-query'
 
-/** What the guard must know of a system route. */
+/** A system route, as far as the guard uses it. */
 export interface GuardedRow {
   /** Whether the admin check applies. */
   readonly auth: boolean
   readonly change: Change
   readonly url: string
-  /** What a request does: the page that asks for a confirmation shows it. */
+  /** What a request does, for the page with the button. */
   readonly meaning: string
 }
 
-/** What the guard needs of the panel's port. */
-export type GuardPort = Pick<AdminPort, 'config' | 'credentials' | 'pages' | 'routes'>
+/** What the guard needs of the server. */
+export type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
 
 /**
- * Makes the guard; what it returns makes the middleware of a row.
+ * Makes the guard: a function that makes the middleware of a row.
  * @param now milliseconds since 1970
  */
 export function createGuard(port: GuardPort, now: () => number = Date.now): (row: GuardedRow) => Middleware {
@@ -87,13 +85,13 @@ function refuseStranger(row: GuardedRow, ctx: CoreContext): void {
   }
 }
 
-/** Whether a browser sends a GET without telling where it comes from. Over HTTPS and on localhost, browsers tell. */
+/** Whether a browser sends a GET without saying where it comes from. Over HTTPS and on localhost, browsers say so. */
 function isUnexplained(ctx: CoreContext): boolean {
   if (ctx.method !== 'GET' || !ctx.header('user-agent')?.startsWith('Mozilla/')) return false
   return ['sec-fetch-site', 'origin', 'referer'].every((name) => ctx.header(name) === undefined)
 }
 
-/** Replies with a page that has a button, which sends the same as a POST; to what shows no page, with 403. */
+/** Replies with a page whose button sends the same as a POST; 403 for a client that shows no pages. */
 function askFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
   if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
     const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'

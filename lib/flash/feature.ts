@@ -6,7 +6,7 @@
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { isPrefetch } from '../http/prefetch.ts'
+import { isPrefetch } from '../http/origin.ts'
 import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { SessionMembers } from '../session/feature.ts'

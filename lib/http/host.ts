@@ -4,7 +4,7 @@
  * Surprise: an absent port and an explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
  */
 import { isIPv4, isIPv6 } from 'node:net'
-import { normalizeIp } from './ip-address.ts'
+import { isLoopback, normalizeIp } from './ip-address.ts'
 
 /** A host and port apart. */
 export interface Authority {
@@ -73,6 +73,11 @@ export function checkAllowedHost(entry: string): string | undefined {
   const host = parseAuthority(wildcard ? entry.slice(2) : entry)
   if (host !== undefined && !(wildcard && (isIPv4(host.name) || isIPv6(host.name)))) return undefined
   return 'must be a host such as example.org, example.org:8443, *.example.org or [::1]'
+}
+
+/** Whether an address to listen on is of this machine alone. */
+export function isBoundToLoopback(host: string): boolean {
+  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
 }
 
 /** Whether a Host header field names this machine: localhost, *.localhost, 127.0.0.0/8 or [::1], with any port. */

@@ -3,6 +3,7 @@
  * routes.
  */
 import { fileURLToPath } from 'node:url'
+import { createCredentialWriter } from '../config/credential-writer.ts'
 import type { Config } from '../config/table.ts'
 import type { CommandHandlers, Control } from '../control/commands.ts'
 import type { AdminState, Change, CommandFollowers } from '../control/relay.ts'
@@ -79,7 +80,7 @@ const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
-  const { config, registry, logger } = options
+  const { config, configFile: file, registry, logger } = options
   const sources = { ...options.sources, sessions: createSessionTotals(options.sources.sessions) }
   const join = options.processes ?? createSingleProcess
   const own = createOwnProcess(sources, () => options.recentLines.list())
@@ -87,9 +88,10 @@ export function createPanel(options: PanelOptions): Panel {
   const log = logger.module('server')
   const store = new CredentialStore({
     config,
-    file: options.configFile,
     appKey: options.appKey,
-    onSaved: (file, keys) => logger.module('config').info(`wrote ${keys.join(', ')} into ${file}`),
+    writer: file === undefined ? undefined : createCredentialWriter(file, (keys) => {
+      logger.module('config').info(`wrote ${keys.join(', ')} into ${file}`)
+    }),
   })
   const trace = new TimedTrace(logger.trace, (module, enabled) =>
     log.info(`trace of ${module} went back to ${enabled ? 'on' : 'off'} by itself`),

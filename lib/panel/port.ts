@@ -59,7 +59,7 @@ export interface AdminPort {
    * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
    */
   readiness(): 'ready' | 'not ready' | 'stopping'
-  /** Renders the panel's own pages; files are relative to `lib/admin/pages`. */
+  /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
   readonly pages: Views
   /** The log of module `server`, for audit lines. */
   readonly log: ModuleLogger
