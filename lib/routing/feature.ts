@@ -1,5 +1,5 @@
 /**
- * What routing adds to the context: `url(name, params)`, the path of a named route.
+ * The context member of routing: `url(name, params)`, the path of a named route.
  */
 import type { Feature } from '../http/features.ts'
 import { buildPath } from './pattern.ts'

@@ -1,26 +1,25 @@
 /**
- * A node of the tree of patterns, with its ways on: literal children by their text, one parameter, one rest.
+ * A node of the tree of patterns with its children: literals by their text, one parameter, one rest.
  *
- * Surprise: a literal is compared where it should stand in the path, with character codes that lie ready. For texts as
- * short as segments are, that is faster than `startsWith` or cutting the segment out.
+ * A literal is compared in place, by its character codes: for texts as short as segments that is faster than
+ * `startsWith` or cutting the segment out.
  */
-import { canonicalLiteral } from './canonical.ts'
 import type { Leaf } from './leaf.ts'
-import { candidate, treeOf, withMember, withoutMember } from './literal-tree.ts'
-import type { LiteralTree, Member } from './literal-tree.ts'
+import { candidate, treeOf, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
+import { canonicalLiteral } from './pattern.ts'
 
 const slashCode = 47
 
 /** A node of the tree. */
 export class Node<T> implements Member {
   readonly isBranch = false
-  /** The segment that leads here, in canonical form; `''` when that is a parameter, and in the root. */
+  /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
   readonly text: string
   /** The character codes of the text. */
   readonly codes: readonly number[]
-  /** How many parameters lead here: the place of the next one among the values. */
+  /** The number of parameters that lead here: the index of the next one among the values. */
   readonly parametersBefore: number
-  /** The literal children. A candidate out of it is one only when it also `standsAt` its place. */
+  /** The literal children. A candidate of the tree must also be at its place in the path: `standsAt`. */
   literals: LiteralTree<Node<T>> | undefined = undefined
   parameter: Node<T> | undefined = undefined
   /** The routes whose pattern takes the rest from here. */
@@ -28,7 +27,7 @@ export class Node<T> implements Member {
   /** The routes whose pattern ends here. */
   leaf: Leaf<T> | undefined = undefined
   #literalCount = 0
-  /** Literal children by their texts, while a tree is filled. */
+  /** The literal children by their texts, while a tree is filled. */
   #gathered: Map<string, Node<T>> | undefined = undefined
 
   constructor(text: string, parametersBefore: number) {
@@ -42,18 +41,18 @@ export class Node<T> implements Member {
     return !this.literals && !this.parameter && !this.leaf && !this.rest
   }
 
-  /** The literal child that is the segment of a path from `start` on. */
+  /** The literal child for the segment that begins at `start` in a path. */
   literal(path: string, start: number): Node<T> | undefined {
     const child = this.literals === undefined ? undefined : candidate(this.literals, path, start)
     return child !== undefined && standsAt(child.codes, path, start) ? child : undefined
   }
 
-  /** The literal child of a text, which is as a pattern has it: decoded. */
+  /** The literal child for the text of a pattern, which is decoded. */
   literalOf(text: string): Node<T> | undefined {
     return this.literal(canonicalLiteral(text), 0)
   }
 
-  /** The literal child of a text in canonical form, made when it was not gathered yet. It is found from `settle` on. */
+  /** The literal child for a text in canonical form, made if there is none. It is found after `settle`. */
   gather(text: string): Node<T> {
     this.#gathered ??= new Map()
     const known = this.#gathered.get(text)
@@ -63,7 +62,7 @@ export class Node<T> implements Member {
     return made
   }
 
-  /** Makes what was gathered here and further down the literal children; there must have been none. */
+  /** Takes the gathered nodes here and below into use as literal children; there must have been none before. */
   settle(): void {
     this.parameter?.settle()
     if (this.#gathered === undefined) return
@@ -87,7 +86,7 @@ export class Node<T> implements Member {
   }
 }
 
-/** Whether these codes are those of a path from `start` to the next slash or the end. */
+/** Whether a path has these codes from `start` to the next slash or its end. */
 export function standsAt(codes: readonly number[], path: string, start: number): boolean {
   const end = start + codes.length
   if (end < path.length ? path.charCodeAt(end) !== slashCode : end > path.length) return false

@@ -1,22 +1,21 @@
 /**
  * The leaves of patterns without parameters, by their whole path: one comparison instead of a walk.
  *
- * Surprise: there is a tree for each length. Most paths with parameters have a length that no plain path has, and are
- * done after one load; and texts of one length need nothing that marks their end.
+ * There is a tree for each length. Most paths with parameters have a length that no plain path has, so that one load
+ * rejects them; and texts of one length need no mark of their end.
  */
-import { candidate, treeOf, withMember, withoutMember } from './literal-tree.ts'
-import type { LiteralTree, Member } from './literal-tree.ts'
+import { candidate, treeOf, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
 
-/** Longer ones are left to the walk. */
+/** Longer paths are left to the walk. */
 const longest = 255
 
 /** A table from whole paths to members. */
 export class PlainPaths<M extends Member> {
-  /** The trees and the number of their members, by the length of the texts. */
+  /** The trees and the numbers of their members, by the length of the texts. */
   readonly #trees = new Array<LiteralTree<M> | undefined>(longest + 1).fill(undefined)
   readonly #sizes = new Array<number>(longest + 1).fill(0)
 
-  /** @param members those that are in from the beginning, no two with one text */
+  /** @param members the first ones, no two with the same text */
   constructor(members: readonly M[] = []) {
     const lengths = new Map<number, M[]>()
     for (const member of members) {
@@ -31,7 +30,7 @@ export class PlainPaths<M extends Member> {
     }
   }
 
-  /** The member whose text is the path; undefined when there is none, and for one that is too long for the table. */
+  /** The member whose text is the path; undefined when there is none, or the path is too long for the table. */
   get(path: string): M | undefined {
     if (path.length > longest) return undefined
     const tree = this.#trees[path.length]
@@ -40,7 +39,7 @@ export class PlainPaths<M extends Member> {
     return member !== undefined && member.text === path ? member : undefined
   }
 
-  /** Adds a member whose text is not there yet, unless it is too long. */
+  /** Adds a member with a new text, unless it is too long. */
   add(member: M): void {
     const { length } = member.text
     if (length > longest) return

@@ -1,22 +1,19 @@
 /**
- * The tree of patterns: one edge a segment, literals before the parameter before the rest, with backtracking.
- * With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends at the second.
+ * The tree of patterns: one edge a segment; literals are tried before the parameter, and that before the rest, with
+ * backtracking. With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends
+ * at the second pattern.
  *
- * Surprise: a find visits a node at most once, since a node's depth is the number of segments before it. However a
- * path is made, the work is bounded by the nodes of the table no deeper than the path, and the recursion by
- * `maxSegments`.
+ * A find visits a node at most once, since a node's depth is the number of segments before it. Whatever the path is,
+ * the work is bounded by the number of nodes no deeper than the path, and the recursion by `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
-import { canonicalPath } from './canonical.ts'
-import type { Leaf } from './leaf.ts'
+import { Leaf } from './leaf.ts'
 import { candidate } from './literal-tree.ts'
 import { Node, standsAt } from './node.ts'
-import { decodeText, maxSegments } from './pattern.ts'
-import type { Pattern } from './pattern.ts'
+import { canonicalLiteral, canonicalPath, decodeText, maxSegments, plainPath, type Pattern } from './pattern.ts'
 import { PlainPaths } from './plain-paths.ts'
 import { quote } from './quote.ts'
 import type { Match, Route } from './route.ts'
-import { addRoute, fillTree, removeRoute } from './trie-changes.ts'
 
 const slashCode = 47
 
@@ -25,17 +22,17 @@ export class Trie<T> {
   readonly #root = new Node<T>('', 0)
   /** The leaves of patterns without parameters. */
   readonly #plain: PlainPaths<Leaf<T>>
-  /** Where the parameters of the present find begin and end, two places each. It belongs to one find at a time. */
+  /** The beginnings and ends of the parameters, in turn. One find uses it at a time. */
   readonly #bounds = new Int32Array(2 * maxSegments)
 
-  /** @param routes those that are in from the beginning; that is cheaper than adding them */
+  /** @param routes the first ones; passing them here is cheaper than adding them */
   constructor(routes: readonly Route<T>[] = []) {
     this.#plain = new PlainPaths(fillTree(this.#root, routes))
   }
 
   /**
    * Finds the route that answers.
-   * @param path as sent, without query; one that does not begin with `/` (`*`, say) is not found
+   * @param path as sent, without query; one that does not begin with `/`, such as `*`, is not found
    * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
@@ -47,14 +44,14 @@ export class Trie<T> {
     return match === undefined ? undefined : { route: match.route, values: match.values.map(decodeValue) }
   }
 
-  /** The methods that find an answer on a path, with HEAD where GET is, in no order. */
+  /** The methods that a path takes, with HEAD where GET is, in no order. */
   methodsOf(path: string): Set<string> {
     const methods = new Set<string>()
     if (path.charCodeAt(0) === slashCode) collectMethods(this.#root, canonicalPath(path), 1, methods)
     return methods
   }
 
-  /** The routes with the pattern of this one, parameter names aside, in the order of registration. */
+  /** The routes with the same pattern, whatever the names of its parameters, in the order of registration. */
   siblings(pattern: Pattern): readonly Route<T>[] {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
@@ -65,18 +62,21 @@ export class Trie<T> {
     return node.leaf?.routes ?? []
   }
 
-  /** Adds a route behind those that have its pattern. */
+  /** Adds a route after those with the same pattern. */
   add(route: Route<T>): void {
-    addRoute(this.#root, this.#plain, route)
+    const leaf = leafFor(this.#root, route.pattern, literalFor)
+    if (leaf.add(route) === 1 && leaf.text !== '') this.#plain.add(leaf)
   }
 
-  /** Takes a route out that is in. Nodes that lead nowhere then go too. */
+  /** Removes a route that was added, and nodes that then lead nowhere. */
   remove(route: Route<T>): void {
-    removeRoute(this.#root, this.#plain, route)
+    const wasLast = prune(this.#root, route, 0)
+    const leaf = wasLast ? this.#plain.get(plainPath(route.pattern) ?? '') : undefined
+    if (leaf !== undefined) this.#plain.remove(leaf)
   }
 }
 
-/** Walks on from a node; the next segment begins at `begin`, and past the end of the path there is none. */
+/** Walks from a node; the next segment begins at `begin`, which is beyond the end of the path when there is none. */
 function walk<T>(bounds: Int32Array, from: Node<T>, method: string, path: string, begin: number): Match<T> | undefined {
   let node = from
   let start = begin
@@ -125,7 +125,7 @@ function takeRest<T>(
 }
 
 function cut(path: string, bounds: Int32Array, count: number): string[] {
-  // Lists written out are made in one piece.
+  // A list literal is allocated at its final size.
   if (count === 1) return [path.slice(bounds[0], bounds[1])]
   if (count === 2) return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3])]
   if (count === 3) {
@@ -154,4 +154,65 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   const child = node.literal(path, start)
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
+}
+
+/**
+ * Fills an empty tree. The result is that of adding the routes one after the other, but each node gets its literals
+ * when all of them are known, which is cheaper.
+ * @param routes in the order of registration
+ * @returns the leaves of patterns without parameters
+ */
+function fillTree<T>(root: Node<T>, routes: readonly Route<T>[]): Leaf<T>[] {
+  const plain: Leaf<T>[] = []
+  for (const route of routes) {
+    const leaf = leafFor(root, route.pattern, gatherLiteral)
+    if (leaf.add(route) === 1 && leaf.text !== '') plain.push(leaf)
+  }
+  root.settle()
+  return plain
+}
+
+/** The leaf of a pattern; made when there is none. */
+function leafFor<T>(root: Node<T>, pattern: Pattern, toLiteral: (node: Node<T>, text: string) => Node<T>): Leaf<T> {
+  let node = root
+  for (const segment of pattern.segments) {
+    if (segment.kind === 'rest') return (node.rest ??= new Leaf(''))
+    if (segment.kind === 'literal') node = toLiteral(node, canonicalLiteral(segment.text))
+    else node = node.parameter ??= new Node('', node.parametersBefore + 1)
+  }
+  return (node.leaf ??= new Leaf(plainPath(pattern) ?? ''))
+}
+
+function gatherLiteral<T>(node: Node<T>, text: string): Node<T> {
+  return node.gather(text)
+}
+
+function literalFor<T>(node: Node<T>, text: string): Node<T> {
+  const known = node.literal(text, 0)
+  if (known !== undefined) return known
+  const made = new Node<T>(text, node.parametersBefore)
+  node.addLiteral(made)
+  return made
+}
+
+/** Removes below a node. Returns true when the last route of the pattern is gone. */
+function prune<T>(node: Node<T>, route: Route<T>, depth: number): boolean {
+  const segment = route.pattern.segments[depth]
+  if (segment === undefined) {
+    if (!node.leaf?.remove(route)) return false
+    node.leaf = undefined
+    return true
+  }
+  if (segment.kind === 'rest') {
+    if (!node.rest?.remove(route)) return false
+    node.rest = undefined
+    return true
+  }
+  const child = segment.kind === 'parameter' ? node.parameter : node.literalOf(segment.text)
+  if (child === undefined || !prune(child, route, depth + 1)) return false
+  if (child.empty) {
+    if (segment.kind === 'parameter') node.parameter = undefined
+    else node.removeLiteral(child)
+  }
+  return true
 }
