@@ -4,17 +4,13 @@
  * The first route that takes a method answers it, so those after a `*` route are not reached until it is removed. GET
  * also serves HEAD.
  */
-import type { Member } from './literal-tree.ts'
 import type { Match, Route } from './route.ts'
 
 /** The methods that `allowed` names for a route that takes every method. */
 export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
 
 /** The routes that end at one node of the tree. */
-export class Leaf<T> implements Member {
-  readonly isBranch = false
-  /** The path of a pattern without parameters, in canonical form; `''` for others. */
-  readonly text: string
+export class Leaf<T> {
   /** In the order of registration. */
   #routes: Route<T>[] = []
   /** The first method and its match: all that most leaves have, without a load from a list. */
@@ -24,10 +20,6 @@ export class Leaf<T> implements Member {
   #methods: string[] = []
   #matches: Match<T>[] = []
   #any: Match<T> | undefined = undefined
-
-  constructor(text: string) {
-    this.text = text
-  }
 
   /** In the order of registration. */
   get routes(): readonly Route<T>[] {
@@ -43,13 +35,12 @@ export class Leaf<T> implements Member {
     return this.#any
   }
 
-  /** Adds a route after the others. Returns the number of routes. */
-  add(route: Route<T>): number {
+  /** Adds a route after the others. */
+  add(route: Route<T>): void {
     // A list literal takes a tenth of the memory of a list that grows from empty.
     if (this.#routes.length === 0) this.#routes = [route]
     else this.#routes.push(route)
     this.#index(route)
-    return this.#routes.length
   }
 
   /** Removes a route. Returns true when none is left. */

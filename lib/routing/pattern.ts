@@ -138,16 +138,6 @@ export function canonicalLiteral(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('/', '%2F')
 }
 
-/** The canonical path of a pattern of literals only; undefined for others. */
-export function plainPath(pattern: Pattern): string | undefined {
-  let path = ''
-  for (const segment of pattern.segments) {
-    if (segment.kind !== 'literal') return undefined
-    path += `/${canonicalLiteral(segment.text)}`
-  }
-  return path === '' ? '/' : path
-}
-
 function canonicalSegment(segment: string): string {
   const text = decodeText(segment)
   return text === undefined ? segment : canonicalLiteral(text)

@@ -8,26 +8,64 @@
  */
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
-import { candidate } from './literal-tree.ts'
-import { Node, standsAt } from './node.ts'
-import { canonicalLiteral, canonicalPath, decodeText, maxSegments, plainPath, type Pattern } from './pattern.ts'
-import { PlainPaths } from './plain-paths.ts'
+import { candidate, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
+import { canonicalLiteral, canonicalPath, decodeText, maxSegments, type Pattern } from './pattern.ts'
 import { quote } from './quote.ts'
 import type { Match, Route } from './route.ts'
 
 const slashCode = 47
 
+/**
+ * A node of the tree with its children: literals by their text, one parameter, one rest. A literal is compared in place,
+ * by its character codes: for texts as short as segments that is faster than `startsWith` or cutting the segment out.
+ */
+class Node<T> implements Member {
+  readonly isBranch = false
+  /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
+  readonly text: string
+  /** The character codes of the text. */
+  readonly codes: readonly number[]
+  /** The number of parameters that lead here: the index of the next one among the values. */
+  readonly parametersBefore: number
+  /** The literal children. A candidate of the tree must also be at its place in the path: `standsAt`. */
+  literals: LiteralTree<Node<T>> | undefined = undefined
+  parameter: Node<T> | undefined = undefined
+  /** The routes whose pattern takes the rest from here. */
+  rest: Leaf<T> | undefined = undefined
+  /** The routes whose pattern ends here. */
+  leaf: Leaf<T> | undefined = undefined
+
+  constructor(text: string, parametersBefore: number) {
+    this.text = text
+    this.codes = text.split('').map((unit) => unit.charCodeAt(0))
+    this.parametersBefore = parametersBefore
+  }
+
+  /** True when nothing ends here or further down. */
+  get empty(): boolean {
+    return !this.literals && !this.parameter && !this.leaf && !this.rest
+  }
+
+  /** The literal child for the segment that begins at `start` in a path. */
+  literal(path: string, start: number): Node<T> | undefined {
+    const child = this.literals === undefined ? undefined : candidate(this.literals, path, start)
+    return child !== undefined && standsAt(child.codes, path, start) ? child : undefined
+  }
+
+  /** The literal child for the text of a pattern, which is decoded. */
+  literalOf(text: string): Node<T> | undefined {
+    return this.literal(canonicalLiteral(text), 0)
+  }
+}
+
 /** A set of routes that is searched by method and path. */
 export class Trie<T> {
   readonly #root = new Node<T>('', 0)
-  /** The leaves of patterns without parameters. */
-  readonly #plain: PlainPaths<Leaf<T>>
   /** The beginnings and ends of the parameters, in turn. One find uses it at a time. */
   readonly #bounds = new Int32Array(2 * maxSegments)
 
-  /** @param routes the first ones; passing them here is cheaper than adding them */
   constructor(routes: readonly Route<T>[] = []) {
-    this.#plain = new PlainPaths(fillTree(this.#root, routes))
+    for (const route of routes) this.add(route)
   }
 
   /**
@@ -36,8 +74,6 @@ export class Trie<T> {
    * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
-    const ready = this.#plain.get(path)?.pick(method)
-    if (ready !== undefined) return ready
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
     const match = walk(this.#bounds, this.#root, method, canonicalPath(path), 1)
@@ -64,15 +100,12 @@ export class Trie<T> {
 
   /** Adds a route after those with the same pattern. */
   add(route: Route<T>): void {
-    const leaf = leafFor(this.#root, route.pattern, literalFor)
-    if (leaf.add(route) === 1 && leaf.text !== '') this.#plain.add(leaf)
+    leafFor(this.#root, route.pattern).add(route)
   }
 
   /** Removes a route that was added, and nodes that then lead nowhere. */
   remove(route: Route<T>): void {
-    const wasLast = prune(this.#root, route, 0)
-    const leaf = wasLast ? this.#plain.get(plainPath(route.pattern) ?? '') : undefined
-    if (leaf !== undefined) this.#plain.remove(leaf)
+    prune(this.#root, route, 0)
   }
 }
 
@@ -156,42 +189,22 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
 
-/**
- * Fills an empty tree. The result is that of adding the routes one after the other, but each node gets its literals
- * when all of them are known, which is cheaper.
- * @param routes in the order of registration
- * @returns the leaves of patterns without parameters
- */
-function fillTree<T>(root: Node<T>, routes: readonly Route<T>[]): Leaf<T>[] {
-  const plain: Leaf<T>[] = []
-  for (const route of routes) {
-    const leaf = leafFor(root, route.pattern, gatherLiteral)
-    if (leaf.add(route) === 1 && leaf.text !== '') plain.push(leaf)
-  }
-  root.settle()
-  return plain
-}
-
 /** The leaf of a pattern; made when there is none. */
-function leafFor<T>(root: Node<T>, pattern: Pattern, toLiteral: (node: Node<T>, text: string) => Node<T>): Leaf<T> {
+function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
   let node = root
   for (const segment of pattern.segments) {
-    if (segment.kind === 'rest') return (node.rest ??= new Leaf(''))
-    if (segment.kind === 'literal') node = toLiteral(node, canonicalLiteral(segment.text))
+    if (segment.kind === 'rest') return (node.rest ??= new Leaf())
+    if (segment.kind === 'literal') node = literalFor(node, canonicalLiteral(segment.text))
     else node = node.parameter ??= new Node('', node.parametersBefore + 1)
   }
-  return (node.leaf ??= new Leaf(plainPath(pattern) ?? ''))
-}
-
-function gatherLiteral<T>(node: Node<T>, text: string): Node<T> {
-  return node.gather(text)
+  return (node.leaf ??= new Leaf())
 }
 
 function literalFor<T>(node: Node<T>, text: string): Node<T> {
   const known = node.literal(text, 0)
   if (known !== undefined) return known
   const made = new Node<T>(text, node.parametersBefore)
-  node.addLiteral(made)
+  node.literals = withMember(node.literals, made)
   return made
 }
 
@@ -212,7 +225,17 @@ function prune<T>(node: Node<T>, route: Route<T>, depth: number): boolean {
   if (child === undefined || !prune(child, route, depth + 1)) return false
   if (child.empty) {
     if (segment.kind === 'parameter') node.parameter = undefined
-    else node.removeLiteral(child)
+    else if (node.literals !== undefined) node.literals = withoutMember(node.literals, child)
+  }
+  return true
+}
+
+/** Whether a path has these codes from `start` to the next slash or its end. */
+function standsAt(codes: readonly number[], path: string, start: number): boolean {
+  const end = start + codes.length
+  if (end < path.length ? path.charCodeAt(end) !== slashCode : end > path.length) return false
+  for (let index = 0; index < codes.length; index += 1) {
+    if (path.charCodeAt(start + index) !== codes[index]) return false
   }
   return true
 }
