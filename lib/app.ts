@@ -18,7 +18,7 @@ import type { Change } from './control/relay.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
-import { sweepUploads } from './http/upload-folders.ts'
+import { sweepUploads } from './application/left-uploads.ts'
 import type { Address } from './core/listener.ts'
 import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
@@ -36,6 +36,7 @@ import { createServing } from './application/serving.ts'
 import type { SharedStoreOptions } from './session/group.ts'
 import type { OpenShared } from './shared.ts'
 import { createStop } from './core/stop.ts'
+import { socketPath } from './systemd/socket-path.ts'
 import { startLine } from './base/version.ts'
 import { viewFeature } from './views/feature.ts'
 
@@ -236,7 +237,7 @@ export function createApp(options: AppOptions = {}): App {
         `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
       )
     }
-    return listener.listenOn(options.listenFd, options.listenPath)
+    return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
   }
 
   function renewCertificates(): boolean {

@@ -29,7 +29,7 @@ export type { App, AppOptions } from './app.ts'
 export type { Address } from './core/listener.ts'
 /** What a middleware module's `setup(app)` is given, and what it and its teardown look like. */
 export type { SetupApp } from './application/build.ts'
-export type { Setup, Teardown } from './chain/host.ts'
+export type { Setup, Teardown } from './application/middleware-host.ts'
 
 /** The configuration cannot be used: `createApp` throws it. */
 export { ConfigError } from './config/load.ts'
@@ -37,7 +37,7 @@ export { ConfigError } from './config/load.ts'
 export type { Config, ConfigKey } from './config/table.ts'
 
 /** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
-export { MiddlewareError } from './chain/config.ts'
+export { MiddlewareError } from './application/middleware-config.ts'
 /** Route files or modules cannot be used: `start` and the command `routes.reload` reject with it. */
 export { ReloadError } from './control/commands.ts'
 /** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */

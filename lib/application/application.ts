@@ -7,8 +7,8 @@
  */
 import { SerialQueue } from '../base/serial-queue.ts'
 import { ReloadError, describeAll, type ReloadProblem, type ReloadResult } from '../control/commands.ts'
-import { MiddlewareError, type MiddlewareConfig } from '../chain/config.ts'
-import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../chain/host.ts'
+import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { Modules } from './modules.ts'
 import type { Registry, Route } from '../routing/registry.ts'

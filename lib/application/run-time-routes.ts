@@ -6,7 +6,7 @@
  */
 import { RouteRefusedError, type AddResult } from '../control/commands.ts'
 import type { Chain } from '../chain/compose.ts'
-import type { MiddlewareSet } from '../chain/host.ts'
+import type { MiddlewareSet } from './middleware-host.ts'
 import { forgetRoute, persistedFile, persistRoute } from './persisted-routes.ts'
 import { isSameRecord, parseRecord, type GoodRecord, type RecordRules } from '../routing/record.ts'
 import { NameTakenError, type Registry } from '../routing/registry.ts'

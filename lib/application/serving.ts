@@ -5,7 +5,7 @@
 import type { Certificates } from '../tls/certificates.ts'
 import type { Config } from '../config/table.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
-import { maxConnections } from '../core/file-descriptors.ts'
+import { maxConnections } from './file-descriptors.ts'
 import { createHostGuard } from '../http/host.ts'
 import { createListener, type Listener } from '../core/listener.ts'
 import { StateLine } from '../log/state-line.ts'

@@ -1,11 +1,15 @@
 /**
- * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with one row
- * a key, as `svc.json` is.
+ * The contract of the server's own middleware, and its settings: each group of middleware has a group of settings in
+ * the middleware configuration (`setup`), read by a table with one row a key, as `svc.json` is.
+ *
+ * The functions stay the same for the life of the server. A reload changes the settings that they read: `prepare` reads
+ * new ones, `commit` takes them into use, `abandon` drops them.
  */
 import { isObject } from '../base/object.ts'
 import { nearest } from '../base/nearest.ts'
-import type { Row, ValueOf } from '../base/row.ts'
+import type { Row, ValueOf } from '../base/value.ts'
 import { readValue } from '../base/value.ts'
+import type { Middleware } from './compose.ts'
 
 const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
 const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
@@ -26,6 +30,34 @@ export class SettingsError extends Error {
     super(problems.join('; '))
     this.problems = problems
   }
+}
+
+/** Settings that have been read. Either `commit` or `abandon` is called, once. */
+export interface PreparedSettings {
+  /** Mistakes that do no harm. */
+  readonly warnings: readonly string[]
+  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
+  readonly unready: string | undefined
+  commit(): void
+  abandon(): void
+}
+
+/** A group of the server's own middleware. */
+export interface BuiltInGroup {
+  /** The name of its settings: `csrf` for `setup.csrf`. */
+  readonly name: string
+  /** The rows of its settings, for reading and for the documentation. */
+  readonly table: SettingsTable
+  /** Its middleware by name. */
+  readonly middleware: ReadonlyMap<string, Middleware>
+  /** By the name of a middleware of this group: the one that must come before it on a route. */
+  readonly requires?: ReadonlyMap<string, string>
+  /**
+   * Reads settings without taking them into use.
+   * @param given the group's value in the file; undefined when the file has none
+   * @throws SettingsError with every problem
+   */
+  prepare(given: unknown): PreparedSettings
 }
 
 /** Returns the table, with its values inferred as constants. */

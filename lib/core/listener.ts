@@ -23,7 +23,6 @@ import { IncomingRequest } from './incoming-request.ts'
 import { checkNode } from './node-check.ts'
 import { nameLocalPeer } from './node-internals.ts'
 import type { RequestServer } from './server.ts'
-import { socketPath } from './socket-path.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
 export interface Certificates {
@@ -61,8 +60,11 @@ export interface Listener {
   readonly listening: boolean
   /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
   listen(host: string, port: number): Promise<Address>
-  /** Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used. */
-  listenOn(fd: number, path?: string): Promise<Address>
+  /**
+   * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
+   * @param pathOf the path of a Unix socket, as far as it is known
+   */
+  listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
   /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
   /** Accepts the connections that wait in the kernel now. */
@@ -79,6 +81,9 @@ export interface Listener {
   /** Cuts every connection. Resolves when all are closed and their requests have ended. */
   closeAll(): Promise<void>
 }
+
+/** Where to listen; the type of Node lacks `fd`. */
+type Target = ListenOptions & { readonly fd?: number }
 
 /** How often time-outs are checked, in milliseconds, so that they are kept within a second. */
 const checkEveryMs = 500
@@ -112,7 +117,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     }
   }
 
-  async function listen(target: ListenOptions & { readonly fd?: number }, known?: string): Promise<Address> {
+  async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
     const warnings = checkNode()
     if (options.warnsOfNode !== false) for (const warning of warnings) options.log.warn(warning)
     await bind(server, target)
@@ -122,7 +127,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
-    const path = known ?? (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
+    const path = pathOf() ?? ''
     return { host: path, port: 0, url: `unix:${path}` }
   }
 
@@ -132,9 +137,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     },
     listen: (host, port) =>
       listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
-    listenOn: async (fd, path) => {
+    listenOn: async (fd, pathOf) => {
       try {
-        return await listen({ fd }, path)
+        return await listen({ fd }, () => pathOf(fd))
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
@@ -229,7 +234,7 @@ function cannotListen(host: string, port: number, error: NodeJS.ErrnoException):
 }
 
 /** Surprise: `backlog` in the options counts only for a host and a port; as an argument it counts for every target. */
-function bind(server: Server, target: ListenOptions): Promise<void> {
+function bind(server: Server, target: Target): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(target, backlog, () => {

@@ -17,17 +17,15 @@ import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError } from '../http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
-import { checkFraming } from '../http/framing.ts'
+import { checkFraming, toOriginForm } from '../http/framing.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
-import { toOriginForm } from '../http/target.ts'
 import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { Refusals } from './overload.ts'
 import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
@@ -86,15 +84,22 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
   const cutAnswers = new RateLimited(responseLog.info, 1000)
-  const refusals = new Refusals(parts.log('pool'))
+  const refusals = new RateLimited(parts.log('pool').warn, 1000)
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
     {
       settle: answerParked,
       begin: (ctx, stream) => respond(ctx, stream, draining),
       fail,
-      refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
-      refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
+      refuse: (ctx, kind) => {
+        const what = kind === 'sse' ? 'streams' : 'long polls'
+        refuse(ctx, overloaded, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
+      },
+      refuseBehind: (ctx) => {
+        ctx.lastOnConnection = true // Or more of them would pile up.
+        const error = unserved('Other requests of this connection wait before it')
+        refuse(ctx, error, 'others of its connection wait before it')
+      },
       late: (ctx, error) => {
         if (!isAbortError(error)) {
           errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
@@ -154,11 +159,17 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      // Not thrown: throwing takes a fifth of the time of a refusal, just when there is none to spare.
-      if (pool.enter(ctx, ctx.startedAt) === 'refused') fail(ctx, refusals.full(ctx, pool))
+      if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
+      refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
       fail(ctx, error)
     }
+  }
+
+  /** Answers 503; the log gets one line a second at most. Not thrown: that takes a fifth of the time of a refusal. */
+  function refuse(ctx: CoreContext, error: HttpError, state: string): void {
+    refusals.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
+    fail(ctx, error)
   }
 
   function answerUnmatched(ctx: CoreContext): void {
@@ -306,6 +317,13 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     restPool,
   }
 }
+
+function unserved(message: string): HttpError {
+  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}
+
+/** One for all requests: taking the stack of an error takes longer than the rest of a refusal. */
+const overloaded = unserved('Every worker is busy and the queue is full')
 
 /** Errors that are logged at most once a second by others, not for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])

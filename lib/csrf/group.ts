@@ -5,14 +5,14 @@
  * A refusal is a reply and no error: programs and browsers get the same JSON.
  */
 import type { LogPort, OpenLog } from '../base/ports.ts'
-import type { BuiltInGroup } from '../chain/built-in.ts'
+import { type BuiltInGroup, readSettings } from '../chain/settings.ts'
 import type { Middleware, Next } from '../chain/compose.ts'
-import { readSettings } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { SessionMembers } from '../session/feature.ts'
-import { createCsrfCheck, csrfReasons, type CheckToken, type CsrfCheck, type CsrfOutcome, type CsrfReason } from './check.ts'
+import { createCsrfCheck, csrfReasons } from './check.ts'
+import type { CheckToken, CsrfCheck, CsrfOutcome, CsrfReason } from './check.ts'
 import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
 import { createSessionTokens } from './session-token.ts'
 import { csrfTable } from './settings.ts'

@@ -3,8 +3,8 @@
  *
  * A branch reads one character and continues with the members that have it at that offset, until one is left. That one
  * is only a candidate: the caller compares it whole. No slash is searched and nothing is cut out of the path, since
- * every member is as long as the offsets that lead to it; its end counts as the slash after it. For `ab`, `ac` and `b` a
- * branch reads offset 0, and under `a` another one reads offset 1.
+ * every member is as long as the offsets that lead to it; its end counts as the slash after it. For `ab`, `ac` and `b`
+ * a branch reads offset 0, and under `a` another one reads offset 1.
  *
  * A branch reads the first offset at which its members differ. So offsets grow along every way through the tree, a find
  * reads at most as many characters as the longest text has, and adding or removing a member changes one place.

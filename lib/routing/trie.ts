@@ -16,8 +16,9 @@ import type { Match, Route } from './route.ts'
 const slashCode = 47
 
 /**
- * A node of the tree with its children: literals by their text, one parameter, one rest. A literal is compared in place,
- * by its character codes: for texts as short as segments that is faster than `startsWith` or cutting the segment out.
+ * A node of the tree with its children: literals by their text, one parameter, one rest. A literal is compared in
+ * place, by its character codes: for texts as short as segments that is faster than `startsWith` or cutting the segment
+ * out.
  */
 class Node<T> implements Member {
   readonly isBranch = false

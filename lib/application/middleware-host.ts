@@ -14,22 +14,10 @@
 import { basename, extname, join } from 'node:path'
 import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
-import type { BuiltInGroup, PreparedSettings } from './built-in.ts'
-import type { Middleware } from './compose.ts'
-import { joinErrors, MiddlewareError, type MiddlewareConfig } from './config.ts'
-import { SettingsError } from './settings.ts'
-
-/** The exports of a module by name. */
-export type ModuleNamespace = Readonly<Record<string, unknown>>
-
-/** Loads the modules of an application; `application/modules.ts` implements it. */
-export interface ModuleLoader {
-  /**
-   * The present instance of a module; the same one until the file changes and a reload begins.
-   * @param file absolute path
-   */
-  load(file: string): Promise<ModuleNamespace>
-}
+import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chain/settings.ts'
+import type { Middleware } from '../chain/compose.ts'
+import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { ModuleNamespace, Modules } from './modules.ts'
 
 /** Ends what a module's `setup` began. */
 export type Teardown = () => void | Promise<void>
@@ -74,7 +62,7 @@ interface SettingsOfGroup {
 export interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string
-  readonly modules: ModuleLoader
+  readonly modules: Pick<Modules, 'load'>
   /** The server's own middleware. */
   readonly builtIn: readonly BuiltInGroup[]
   /** The argument of each `setup`. */
