@@ -17,6 +17,7 @@ import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './cluster/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
+import { createCredentialWriter } from './config/credential-writer.ts'
 import { withGroups } from './config/groups.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import { embeddedWarnings } from './config/process-count.ts'
@@ -27,7 +28,8 @@ import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
-import { sweepUploads } from './http/upload-folders.ts'
+import { sweepUploads } from './application/left-uploads.ts'
+import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
@@ -42,6 +44,7 @@ import type { ProcessPart } from './process-part.ts'
 import { routingFeature } from './routing/feature.ts'
 import type { SharedStoreOptions } from './session/group.ts'
 import type { OpenShared, SharedEngine } from './shared.ts'
+import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
@@ -117,6 +120,7 @@ export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openS
  */
 export function createApp(options: AppOptions = {}): App {
   const { part } = options
+  const announces = part === undefined || part.number === 1
   const given = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd())
   const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
@@ -137,7 +141,8 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => application.stop())
 
-  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit: part?.addressLimit })
+  const addressLimit = part?.addressLimit
+  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit, announces })
   const { requests, listener } = http
   const stop = createStop({
     log: log('server'),
@@ -189,8 +194,6 @@ export function createApp(options: AppOptions = {}): App {
   for (const each of [shared, nodes]) if (each !== undefined) life.warns(() => each.warnings())
   life.warns(() => logs.problems())
   if (nodes !== undefined) life.needs(() => nodes.isReady)
-
-  const announces = part === undefined || part.number === 1
 
   async function start(): Promise<Address> {
     if (life.phase === 'started') throw new Error('Cannot start: the server has been started before')
@@ -244,7 +247,7 @@ export function createApp(options: AppOptions = {}): App {
         `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
       )
     }
-    return listener.listenOn(options.listenFd, options.listenPath)
+    return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
   }
 
   function renewCertificates(): boolean {
@@ -281,10 +284,13 @@ export function createApp(options: AppOptions = {}): App {
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
   readonly logs: Logs
+  /** Whether this process says what is wrong with Node: of several one does. */
+  readonly announces: boolean
 }
 
 /** What answers requests. Nothing listens yet. */
-function buildHttp({ config, folder }: LoadedConfig, built: ApplicationParts, { logs, ...given }: HttpOptions) {
+function buildHttp(loaded: LoadedConfig, built: ApplicationParts, { logs, announces, ...given }: HttpOptions) {
+  const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const { registry, views, features } = built
@@ -295,6 +301,7 @@ function buildHttp({ config, folder }: LoadedConfig, built: ApplicationParts, { 
       temporaryFolder: resolve(folder, config['paths.temp']),
       clientAddress,
       makeRequestId: createRequestIds(),
+      explainJson,
     },
   )
   const serving = createServing(config, {
@@ -305,6 +312,7 @@ function buildHttp({ config, folder }: LoadedConfig, built: ApplicationParts, { 
     metrics,
     log: (module) => logs.module(module),
     isTrusted: clientAddress.trusts,
+    warnsOfNode: announces,
   })
   return { ...serving, metrics }
 }
@@ -368,9 +376,10 @@ function buildState(loaded: LoadedConfig, { part, node, application, logs, appKe
   })
   const credentials = new CredentialStore({
     config,
-    file,
     appKey,
-    onSaved: (path, keys) => logs.module('config').info(`wrote ${keys.join(', ')} into ${path}`),
+    writer: file === undefined ? undefined : createCredentialWriter(file, (keys) => {
+      logs.module('config').info(`wrote ${keys.join(', ')} into ${file}`)
+    }),
   })
   credentials.share(part?.state.credentials)
   const reconciler = new Reconciler({ application, trace: switches, credentials })

@@ -7,10 +7,10 @@
  */
 import { hostname } from 'node:os'
 import { errorOfValues, type LoadedConfig } from './config/load.ts'
-import { deriveKey } from './csrf/derive-key.ts'
+import { deriveKey } from './tokens/signature.ts'
 import type { Broker } from './events/broker.ts'
 import type { ModuleLogger } from './log/logger.ts'
-import { RateLimited } from './log/rate-limited.ts'
+import { RateLimited } from './base/rate-limited.ts'
 import { Node } from './cluster/node.ts'
 import { createRedisBroker } from './redis/broker.ts'
 import { createRedis, type Redis } from './redis/client.ts'

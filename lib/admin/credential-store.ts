@@ -1,26 +1,36 @@
 /**
- * The admin credentials in memory and in `svc.json`. A change is written first and taken into use after that: when the
- * file cannot be written, nothing has changed.
+ * The admin credentials in memory and in `svc.json`. A change is written first and then taken into use: when the file
+ * cannot be written, nothing has changed.
  *
- * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
- * must not lose them to the first visitor: they are taken into use, and the setup is refused.
+ * Surprise: a setup reads the file again. Credentials that were set with `svc passwd` while the server ran must not be
+ * replaced by the first visitor: they are taken into use, and the setup is refused.
  */
-import { existsSync } from 'node:fs'
 import { SerialQueue } from '../base/serial-queue.ts'
-import type { Config } from '../config/table.ts'
-import { loadConfig } from '../config/load.ts'
-import { saveConfig } from '../config/save.ts'
-import { judge, setupRequired, type AdminCredentials } from './credentials.ts'
-import { makeCredentials, makeSecret } from './setup.ts'
+import { judge, makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
 
+/** The configuration keys of the credentials. */
+export interface CredentialSettings {
+  readonly 'admin.user': string
+  readonly 'admin.password': string
+  readonly 'admin.secret': string
+  readonly app_key: string
+}
+
+/** Reads and writes `svc.json`; `config/credential-writer.ts` implements it. */
+export interface CredentialWriter {
+  /** The values in the file now; undefined where there is no file. Throws Error when it cannot be read. */
+  read(): CredentialSettings | undefined
+  /** Writes values, and leaves the rest of the file as it is. Throws Error when it cannot; nothing has changed then. */
+  write(changes: Partial<CredentialSettings>): void
+}
+
+/** The first credentials, and where changes are written. */
 export interface CredentialStoreOptions {
-  readonly config: Config
-  /** Where to write; undefined: an embedded server without a file, whose credentials live as long as it does. */
-  readonly file: string | undefined
+  readonly config: CredentialSettings & { readonly 'app.env': string; readonly 'admin.hardened': boolean }
+  /** Undefined: an embedded server without a file, whose credentials last as long as it runs. */
+  readonly writer: CredentialWriter | undefined
   /** The `app_key` in use; setup writes it when the configuration has none. */
   readonly appKey: string
-  /** Told of the keys that were written to the file. */
-  readonly onSaved?: (file: string, keys: readonly string[]) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -59,7 +69,7 @@ export class CredentialStore {
   }
 
   /**
-   * Sets the first credentials. Of two calls at once one wins.
+   * Sets the first credentials. Of two concurrent calls one succeeds.
    * @param password in plain text
    * @returns false when there are credentials already
    * @throws Error when the file cannot be read or written
@@ -84,8 +94,8 @@ export class CredentialStore {
   }
 
   /**
-   * Makes a secret where there is none.
-   * @returns the secret in use, and whether it was made now
+   * Makes a secret when there is none.
+   * @returns the secret in use, and whether this call made it
    * @throws Error when the file cannot be written
    */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
@@ -103,10 +113,10 @@ export class CredentialStore {
 
   /** Takes over the credentials that the processes share, where this machine goes by them. */
   share(shared: AdminCredentials | undefined): void {
-    const { file, appKey } = this.#options
+    const { writer, appKey } = this.#options
     if (shared === undefined || judge(this.#own, shared) !== 'take') return
     this.#current = shared
-    this.#keySaved ||= file !== undefined && existsSync(file) && loadConfig(file).config.app_key === appKey
+    this.#keySaved ||= writer?.read()?.app_key === appKey
   }
 
   /**
@@ -121,21 +131,18 @@ export class CredentialStore {
   }
 
   #takeFromFile(): void {
-    const { file } = this.#options
-    const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)
+    const saved = this.#options.writer?.read()
+    const found = saved === undefined ? this.#current : credentialsOf(saved)
     if (setupRequired(found)) return
     this.#own = found
     this.#current = found
   }
 
-  #save(changes: Partial<Config>): void {
-    const { file, onSaved } = this.#options
-    if (file === undefined) return
-    saveConfig(file, changes)
-    onSaved?.(file, Object.keys(changes))
+  #save(changes: Partial<CredentialSettings>): void {
+    this.#options.writer?.write(changes)
   }
 }
 
-function credentialsOf(config: Config): AdminCredentials {
+function credentialsOf(config: CredentialSettings): AdminCredentials {
   return { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
 }

@@ -6,8 +6,8 @@
  * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import { MiddlewareError, type MiddlewareConfig } from '../chain/config.ts'
-import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from '../chain/host.ts'
+import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from '../routing/record.ts'
 import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'

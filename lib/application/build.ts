@@ -6,13 +6,12 @@ import { resolve } from 'node:path'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/groups.ts'
-import { withRequestId } from '../log/line.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
-import type { BuiltInGroup } from '../chain/built-in.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
-import { MiddlewareHost } from '../chain/host.ts'
+import { MiddlewareHost } from './middleware-host.ts'
 import { Application } from './application.ts'
 import { createModules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
@@ -23,13 +22,14 @@ import { flashFeature } from '../flash/feature.ts'
 import type { Broker } from '../events/broker.ts'
 import { createEvents, type Events } from '../events/events.ts'
 import { eventsFeature } from '../events/feature.ts'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { label } from '../http/label.ts'
+import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
+import { isAtOrIn } from '../storage/paths.ts'
 import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { createViews, type Views } from '../views/cache.ts'
@@ -124,13 +124,14 @@ export function buildApplication(
       unawaited: (ctx, message) => unawaited.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
     // Functions may be exported that take something else: whether they take these shows when they run.
-    acceptWebSocket: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<Context>),
+    acceptWebSocket: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
   })
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
   const { folder } = loaded
   const open = publicFolder(loaded)
-  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, publicFolder: open, log })
+  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
+  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,

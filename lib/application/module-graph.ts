@@ -10,7 +10,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { isUnchanged, settledMs, type FileVersion } from '../base/file-version.ts'
+import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { importSpecifiers } from '../javascript/import-specifiers.ts'
 
 /** A module file with what it imports. All paths are real paths: without symbolic links. */

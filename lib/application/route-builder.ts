@@ -4,10 +4,11 @@
  * Surprise: an action that cannot run yet still makes a route. Its requests get 500 with the reason in the log, and a
  * file that was missing serves once it is there.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
+import type { ViewMembers } from '../views/feature.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
-import type { MiddlewareSet } from '../chain/host.ts'
+import type { MiddlewareSet } from './middleware-host.ts'
 import { createActions, type ResolvedAction, type WebSocketExport } from './action.ts'
 import type { Modules } from './modules.ts'
 import type { GoodRecord } from '../routing/record.ts'
@@ -35,6 +36,9 @@ export interface RouteBuilder {
   batch(middleware: MiddlewareSet): BuildRoute
 }
 
+/** An action that is a view renders it. */
+type ActionContext = CoreContext & ViewMembers
+
 /** What runs for the routes of one action and one list of middleware. */
 type Program = Omit<BuiltRoute, 'route'> & { readonly target: Chain }
 
@@ -46,10 +50,10 @@ export function createRouteBuilder(options: {
   readonly modules: Modules
   readonly reports: ChainReports
   /** Answers a handshake to a module that exports `websocket`. Throws HttpError for one that is refused. */
-  readonly acceptWebSocket: (ctx: Context, handlers: WebSocketExport) => Reply
+  readonly acceptWebSocket: (ctx: CoreContext, handlers: WebSocketExport) => Reply
 }): RouteBuilder {
   const { root, modules, reports, acceptWebSocket } = options
-  const actions = createActions<Context>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
+  const actions = createActions<ActionContext>({ root, modules, view: (file) => (ctx) => ctx.view(file) })
   return {
     batch(middleware) {
       const programs = new Map<string, Promise<Program>>()
@@ -91,17 +95,17 @@ function problemOf(names: readonly string[], { unready, requires }: MiddlewareSe
 
 /** What is ready and serves plain requests alone is called directly; what was missing may become ready later. */
 function runOf(
-  resolved: ResolvedAction<Context>,
-  acceptWebSocket: (ctx: Context, handlers: WebSocketExport) => Reply,
+  resolved: ResolvedAction<ActionContext>,
+  acceptWebSocket: (ctx: CoreContext, handlers: WebSocketExport) => Reply,
 ): Action {
   if (resolved.state === 'ready' && resolved.websocket === undefined) return resolved.run
-  const answer = (ctx: Context): unknown => {
+  const answer = (ctx: ActionContext): unknown => {
     const { websocket } = resolved
     const isHandshake = ctx.upgrading !== undefined && websocket !== undefined
     return isHandshake ? acceptWebSocket(ctx, websocket) : resolved.run(ctx)
   }
   // Whether a module that was missing serves WebSockets shows when it is loaded, before it is asked for an answer.
-  return (ctx) => {
+  return (ctx: ActionContext) => {
     const isEarly = ctx.upgrading !== undefined && resolved.state === 'missing'
     return isEarly ? resolved.lookAgain().then(() => answer(ctx)) : answer(ctx)
   }

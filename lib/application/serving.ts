@@ -5,8 +5,8 @@
 import type { Certificates } from '../tls/certificates.ts'
 import type { Config } from '../config/table.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
-import { maxConnections } from '../core/file-descriptors.ts'
-import { createHostGuard } from '../http/host-guard.ts'
+import { maxConnections } from './file-descriptors.ts'
+import { createHostGuard } from '../http/host.ts'
 import { createListener, type Listener } from '../core/listener.ts'
 import { StateLine } from '../log/state-line.ts'
 import { Histogram } from '../metrics/histogram.ts'
@@ -27,6 +27,8 @@ export interface ServingParts
   readonly addressLimit: AddressLimit | undefined
   /** Whether an address is that of a proxy that is trusted. */
   readonly isTrusted: (address: string) => boolean
+  /** Whether this process warns of a version of Node that is not known. */
+  readonly warnsOfNode: boolean
 }
 
 /** What serves. */
@@ -40,7 +42,7 @@ export interface Serving {
 
 /** Makes what serves. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
-  const { log, certificates, addressLimit: ofAll, isTrusted, ...own } = parts
+  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
   const detectorLog = log('pool_detector')
@@ -77,6 +79,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
     certificates,
     log: log('socket'),
+    warnsOfNode,
     connections: {
       maxOpen: maxConnections(),
       addressLimit,

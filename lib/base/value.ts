@@ -1,10 +1,55 @@
 /**
- * Reads one value by its row of the table.
+ * Reads the values of settings by the rows of a table: those of `svc.json` and those of middleware.
  *
- * Surprise: nothing is converted. `"8080"` is no port, and the problem says what to write instead: a guess that is
- * right today hides a mistake until the day it is wrong.
+ * Nothing is converted: `"8080"` is no port, and the problem says what to write instead. A conversion would hide
+ * mistakes until one of them converts to a wrong value.
  */
-import type { Row } from './row.ts'
+
+interface Common {
+  /** One or two sentences for `docs/configuration.md`. */
+  readonly meaning: string
+  /** The value is a secret: no message shows it. */
+  readonly secret?: true
+}
+
+/**
+ * Looks at a value that has the right type. Returns what it must be (`must be ...`), undefined when it is that
+ * already.
+ */
+export type Check<T> = (value: T) => string | undefined
+
+/** A row of the table: the kind of its values, their limits, their default and what the key is for. */
+export type Row = Common &
+  (
+    | { readonly kind: 'boolean'; readonly default: boolean }
+    | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly default: number }
+    | {
+        readonly kind: 'integer or auto'
+        readonly min: number
+        readonly max: number
+        readonly default: number | 'auto'
+        readonly check?: Check<number | 'auto'>
+      }
+    | { readonly kind: 'string'; readonly default: string; readonly check?: Check<string> }
+    | { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default: string }
+    | { readonly kind: 'list'; readonly default: readonly string[]; readonly check?: Check<string> }
+    | { readonly kind: 'switches'; readonly names: readonly string[]; readonly default: boolean }
+  )
+
+/** The type of the values of a row. */
+export type ValueOf<R extends Row> = R extends { kind: 'boolean' }
+  ? boolean
+  : R extends { kind: 'integer' }
+    ? number
+    : R extends { kind: 'integer or auto' }
+      ? number | 'auto'
+      : R extends { kind: 'choice'; choices: readonly (infer Choice)[] }
+        ? Choice
+        : R extends { kind: 'list' }
+          ? readonly string[]
+          : R extends { kind: 'switches'; names: readonly (infer Name extends string)[] }
+            ? Readonly<Record<Name, boolean>>
+            : string
 
 /** A value that may stand, or what is wrong with it: a text that follows the key, `must be 0 to 65535: it is -1`. */
 export type Reading = { readonly value: unknown } | { readonly problem: string }

@@ -1,21 +1,30 @@
 /**
- * Joins a route's middleware and its action into one function, made once, when the route is registered.
+ * Composes a route's middleware and its action into one function, once, when the route is registered.
  *
- * Middleware is an onion: `(ctx, next) => { before; await next(); after }`. What it returns is not looked at; the reply
- * is what the action returned or what somebody set with `ctx.json()` and the like.
+ * Middleware is an onion: `(ctx, next) => { before; await next(); after }`. Its return value is ignored: the reply is
+ * what the action returned, or what `ctx.json()` and the like set.
  *
- * Surprise: nothing here is asynchronous by itself. A chain of synchronous functions is answered without a promise,
- * which is why `next()` returns `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`.
- * A middleware that does neither is told of in the log; those before it and the answer wait for what is below it.
+ * Surprise: a chain of synchronous functions is answered without a promise, which is why `next()` returns
+ * `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`. A middleware that does neither
+ * gets a line in the log; the middleware before it and the answer still wait for the rest of the chain.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 
-/** Runs the rest of the chain. It may be called once. */
+/** Runs the rest of the chain. Call it once at most. */
 export type Next = () => void | Promise<void>
 
+/**
+ * Written as methods, so that the compiler accepts a function that asks for a context with members of features, such as
+ * `CoreContext & SessionMembers`. Which features a server has is decided where it is put together, in `app.ts`.
+ */
+interface Functions {
+  middleware(ctx: CoreContext, next: Next): void | Promise<void>
+  action(ctx: CoreContext): unknown
+}
+
 /** A middleware function. */
-export type Middleware = (ctx: Context, next: Next) => void | Promise<void>
+export type Middleware = Functions['middleware']
 
 /** A middleware with the name under which a route asks for it. */
 export interface NamedMiddleware {
@@ -24,17 +33,17 @@ export interface NamedMiddleware {
 }
 
 /** An action: what it returns becomes the reply; undefined leaves what the context already replied. */
-export type Action = (ctx: Context) => unknown
+export type Action = Functions['action']
 
 /** A whole route, ready to run. It throws or rejects with what the chain threw. */
-export type Chain = (ctx: Context) => Reply | Promise<Reply>
+export type Chain = (ctx: CoreContext) => Reply | Promise<Reply>
 
-/** Who is told of what no answer can tell. */
+/** Receives problems that no answer can report. */
 export interface ChainReports {
-  /** Something went wrong after the request had been answered; only an unawaited `next()` causes that. */
-  readonly late: (ctx: Context, error: unknown) => void
-  /** A middleware returned before `next()` was done. The message says what to write. */
-  readonly unawaited: (ctx: Context, message: string) => void
+  /** An error after the request had been answered; only a `next()` that is not awaited causes one. */
+  readonly late: (ctx: CoreContext, error: unknown) => void
+  /** A middleware returned before `next()` had ended. The message says what to write. */
+  readonly unawaited: (ctx: CoreContext, message: string) => void
 }
 
 /**
@@ -62,20 +71,20 @@ export function compose(layers: readonly NamedMiddleware[], action: Action, repo
 
 /** One run through the layers. */
 class Pass {
-  readonly #ctx: Context
+  readonly #ctx: CoreContext
   readonly #layers: readonly NamedMiddleware[]
   readonly #action: Action
   readonly #reports: ChainReports
-  /** Layers below that have been called and not yet settled. */
+  /** Layers that have been called by `next()` and have not settled. */
   #open = 0
-  /** What a layer below failed with last, and the reply at that time. */
+  /** The last error of a layer that was called by `next()`, and the reply at that time. */
   #failure: { readonly error: unknown; readonly reply: Reply | undefined } | undefined
   #finished = false
   /** Called when no layer is open any more. */
   #whenDone: (() => void) | undefined
 
   constructor(
-    ctx: Context,
+    ctx: CoreContext,
     layers: readonly NamedMiddleware[],
     action: Action,
     reports: ChainReports,
@@ -93,7 +102,7 @@ class Pass {
       return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
-    let open = undefined as Promise<void> | undefined // Said so, since the compiler does not see that `next` sets it.
+    let open = undefined as Promise<void> | undefined // The compiler does not see that `next` sets it.
     const outcome = layer.run(this.#ctx, () => {
       if (called) throw new Error(`Middleware ${layer.name} called next() twice: the rest of the chain runs once`)
       called = true
@@ -110,7 +119,7 @@ class Pass {
     return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))
   }
 
-  /** What stands before a layer that did not wait must do so: a session is saved when all below is done. */
+  /** The layers before one that did not wait must wait all the same: a session is saved when the rest has ended. */
   #waitBelow({ name }: NamedMiddleware, below: Promise<void>): Promise<void> {
     this.#reports.unawaited(
       this.#ctx,
@@ -120,8 +129,8 @@ class Pass {
   }
 
   /**
-   * The reply, once the outermost layer has returned. A failure below it that nobody waited for, or that a middleware
-   * caught without replying anything, fails the request.
+   * The reply, when the outermost layer has returned. An error in the rest of the chain fails the request when no layer
+   * awaited it, or when a middleware caught it without setting a reply.
    */
   reply(): Reply | Promise<Reply> {
     if (this.#open > 0) return this.#waitForLayers()
@@ -130,7 +139,7 @@ class Pass {
     return this.#ctx.currentReply()
   }
 
-  /** Throws what the outermost layer threw. A layer below that still runs may fail later. */
+  /** Throws the error of the outermost layer. Layers that still run may fail later. */
   fail(error: unknown): never {
     this.#finished = true
     throw error
@@ -156,7 +165,7 @@ class Pass {
       },
       (error: unknown) => {
         settled()
-        // The same error comes up through the layers: it is noted once.
+        // The same error passes through the layers; it counts once.
         if (this.#failure?.error !== error) {
           this.#failure = { error, reply: this.#ctx.reply }
           if (this.#finished) this.#reports.late(this.#ctx, error)
@@ -173,7 +182,7 @@ class Pass {
   }
 }
 
-function runAction(ctx: Context, action: Action): Reply | Promise<Reply> {
+function runAction(ctx: CoreContext, action: Action): Reply | Promise<Reply> {
   const value = action(ctx)
   return isThenable(value) ? Promise.resolve(value).then((settled) => ctx.replyOf(settled)) : ctx.replyOf(value)
 }

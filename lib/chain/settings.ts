@@ -1,19 +1,26 @@
 /**
- * The settings of built-in middleware: a group of `setup` in the middleware configuration, read by a table with a row a
- * key, as `svc.json` is.
+ * The contract of the server's own middleware, and its settings: each group of middleware has a group of settings in
+ * the middleware configuration (`setup`), read by a table with one row a key, as `svc.json` is.
+ *
+ * The functions stay the same for the life of the server. A reload changes the settings that they read: `prepare` reads
+ * new ones, `commit` takes them into use, `abandon` drops them.
  */
 import { isObject } from '../base/object.ts'
 import { nearest } from '../base/nearest.ts'
-import type { Row, ValueOf } from '../base/row.ts'
+import type { Row, ValueOf } from '../base/value.ts'
 import { readValue } from '../base/value.ts'
+import type { Middleware } from './compose.ts'
+
+const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
+const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
 
 /** The keys of a group. */
 export type SettingsTable = Readonly<Record<string, Row>>
 
-/** The values of a group, each there. */
+/** The values of a group; every key has one. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
 
-/** Settings that cannot be used. */
+/** The settings cannot be used. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   /** What is wrong, each with its key and value. */
@@ -25,15 +32,52 @@ export class SettingsError extends Error {
   }
 }
 
-/** A table as constants are inferred. */
+/** Settings that have been read. Either `commit` or `abandon` is called, once. */
+export interface PreparedSettings {
+  /** Mistakes that do no harm. */
+  readonly warnings: readonly string[]
+  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
+  readonly unready: string | undefined
+  commit(): void
+  abandon(): void
+}
+
+/** A group of the server's own middleware. */
+export interface BuiltInGroup {
+  /** The name of its settings: `csrf` for `setup.csrf`. */
+  readonly name: string
+  /** The rows of its settings, for reading and for the documentation. */
+  readonly table: SettingsTable
+  /** Its middleware by name. */
+  readonly middleware: ReadonlyMap<string, Middleware>
+  /** By the name of a middleware of this group: the one that must come before it on a route. */
+  readonly requires?: ReadonlyMap<string, string>
+  /**
+   * Reads settings without taking them into use.
+   * @param given the group's value in the file; undefined when the file has none
+   * @throws SettingsError with every problem
+   */
+  prepare(given: unknown): PreparedSettings
+}
+
+/** Returns the table, with its values inferred as constants. */
 export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
   return table
 }
 
 /**
+ * Checks the value of a setting that redirects a client: a path on this host, or an http or https URL.
+ * @returns what it must be, to follow the setting's name in a message; undefined when it is right
+ */
+export function checkRedirect(text: string): string | undefined {
+  if (pathShape.test(text) || (urlShape.test(text) && URL.canParse(text))) return undefined
+  return 'must be a path that begins with one slash, such as /login, or an http or https URL'
+}
+
+/**
  * Reads a group.
- * @param given its value in the file; undefined when it is not there
- * @returns every key's value or default, and the keys that nobody knows
+ * @param given its value in the file; undefined when the file has none
+ * @returns every key's value or default, and a warning for each unknown key
  * @throws SettingsError with every problem
  */
 export function readSettings<Table extends SettingsTable>(
@@ -60,6 +104,6 @@ export function readSettings<Table extends SettingsTable>(
     const meant = nearest(key, Object.keys(table))
     return `unknown key setup.${group}.${key}${meant === undefined ? '' : `: did you mean ${meant}?`}`
   })
-  // Every key has got the value that its row lets through.
+  // Every key has a value that its row allows.
   return { settings: Object.fromEntries(values) as SettingsOf<Table>, warnings }
 }

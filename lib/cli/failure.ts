@@ -3,7 +3,7 @@
  */
 import { ConfigError } from '../config/load.ts'
 import { ReloadError } from '../application/commands.ts'
-import { MiddlewareError } from '../chain/config.ts'
+import { MiddlewareError } from '../application/middleware-config.ts'
 
 /** A configuration, route or middleware file that cannot be used: exit status 78. */
 export type FileError = ConfigError | MiddlewareError | ReloadError

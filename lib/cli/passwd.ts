@@ -6,8 +6,7 @@
  * all that until it is started anew.
  */
 import { text } from 'node:stream/consumers'
-import { makeCredentials } from '../admin/setup.ts'
-import { checkSetup, type SetupInput } from '../admin/setup-rules.ts'
+import { checkSetup, makeCredentials, type SetupInput } from '../admin/credentials.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
 import type { Config } from '../config/table.ts'

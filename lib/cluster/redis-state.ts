@@ -8,10 +8,10 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { AdminCredentials } from '../admin/credentials.ts'
 import { isObject } from '../base/object.ts'
-import { deriveKey } from '../csrf/derive-key.ts'
 import { initialState, type DesiredState, type RouteEntry, type TraceEntry } from '../application/desired-state.ts'
 import type { Redis, RedisScript } from '../redis/client.ts'
 import { integerIn, listIn, textIn } from '../redis/reply.ts'
+import { deriveKey } from '../tokens/signature.ts'
 
 /** The state in the engine was not written by a server of this application. */
 export class ForgedStateError extends Error {

@@ -2,8 +2,7 @@
  * What values of a configuration mean together: what keeps a server from starting, and what its operator should know.
  */
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../http/host.ts'
-import { isLoopback, normalizeIp } from '../http/ip-address.ts'
+import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../storage/paths.ts'
 import type { LoadedConfig, ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
@@ -66,11 +65,6 @@ export function warningsTogether({ config, folder }: LoadedConfig): string[] {
     warnings.push(`server.tls.key: everybody on this machine may read ${tlsKey}: take that right away (chmod o-r)`)
   }
   return warnings
-}
-
-/** Whether an address to listen on is of this machine alone. */
-export function isBoundToLoopback(host: string): boolean {
-  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
 }
 
 function publishedIn(loaded: LoadedConfig): string[] {

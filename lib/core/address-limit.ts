@@ -9,14 +9,14 @@ export interface AddressLimit {
   readonly most: number
   /**
    * Counts a connection that was opened.
-   * @param refuse called when its address has too many: at once, or a moment later where others count along
-   * @returns to be called when the connection has closed, refused or not
+   * @param refuse called when its address has too many: at once, or a moment later when other processes count too
+   * @returns a function to call when the connection has closed, refused or not
    */
   enter(address: string, refuse: () => void): () => void
 }
 
 /**
- * Counts for this process alone.
+ * Makes a limit of this process alone.
  * @param most the most connections of one address, from 1
  */
 export function createAddressLimit(most: number): AddressLimit {

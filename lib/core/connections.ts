@@ -1,61 +1,49 @@
 /**
- * What happens on connections outside of well-formed requests: limits per address, malformed and late requests,
- * CONNECT, and the retirement of connections when the server stops.
+ * Connections outside of well-formed requests: limits per address, malformed and late requests, CONNECT, and closing
+ * idle connections when the server stops.
  *
- * Surprise: answers leave in the order of their requests. A connection that is refused first sends those that it still
- * owes; where one has begun whose own request is broken, the error can only be told by cutting it.
+ * Answers leave in the order of their requests. So a connection that is refused first sends the answers that it still
+ * owes, and when the answer to the broken request itself has begun, the connection can only be cut.
  */
 import type { IncomingMessage, Server, ServerResponse as Response } from 'node:http'
-import { Server as NetServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
-import type { AddressLimit } from './address-limit.ts'
-import { connectionOf } from './connection.ts'
+import type { EndedRequest, LogPort } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import { errorPage, wantsJson } from '../http/error-reply.ts'
 import type { ErrorCode } from '../http/errors.ts'
 import { normalizeIp } from '../http/ip-address.ts'
 import { ServerResponse, STATUS_CODES } from '../http/node-http.ts'
 import { htmlType, jsonType } from '../http/reply.ts'
+import type { AddressLimit } from './address-limit.ts'
+import { connectionOf } from './connection.ts'
+import { attachSocket, closeListening, detachSocket, emitClose } from './node-internals.ts'
 
+/** The limits of connections, and who hears of refused ones. */
 export interface ConnectionOptions {
   /** The most connections that are open at once; undefined: no limit. */
   readonly maxOpen?: number | undefined
   /** The limit of connections of one address; undefined: none. */
   readonly addressLimit: AddressLimit | undefined
-  /** Addresses without that limit: trusted proxies, which speak for many clients. */
+  /** Whether an address is exempt from that limit, as trusted proxies are, which have many clients. */
   readonly isTrusted: (address: string) => boolean
   /** The log of module `socket`. */
-  readonly log: ModuleLogger
-  /** Told of each request that was refused before it was one: the parser, a time-out, or CONNECT. */
-  readonly onRefused: (refused: RefusedRequest) => void
+  readonly log: LogPort
+  /** Called with each request that was refused before it was complete: by the parser, a time-out, or as CONNECT. */
+  readonly onRefused: (refused: EndedRequest) => void
 }
 
-/** A request that never came whole, as metrics and the access log have it: `-` for what is not known. */
-export interface RefusedRequest {
-  readonly ip: string
-  readonly method: '-'
-  readonly path: '-'
-  readonly httpVersion: '1.1'
-  readonly sentStatus: number
-  readonly sentBytes: number
-  readonly durationMs: 0
-  readonly routeName: ''
-  readonly givenId: undefined
-  readonly header: () => undefined
-}
-
-/** Node's own codes for requests that cannot be served, and the status that each gets; 400 for the rest of `HPE_`. */
+/** The status for Node's own codes of requests that cannot be served; 400 for the rest of `HPE_`. */
 const statusOfError: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** So long `acceptWaiting` goes on where connections never cease to come. */
+/** `acceptWaiting` ends after so many turns of the event loop even when connections keep arriving. */
 const mostTurns = 1000
 
-/** What is counted of connections. */
+/** The counts of connections. */
 export interface ConnectionCounts {
   /** Connections open now. */
   readonly open: number
@@ -63,7 +51,7 @@ export interface ConnectionCounts {
   readonly refused: number
 }
 
-/** Attaches the rules to a server that is not listening yet. Returns what reads the counts. */
+/** Attaches the limits to a server that is not listening yet. Returns a function that reads the counts. */
 export function guardConnections(server: Server, options: ConnectionOptions): () => ConnectionCounts {
   const log = new RateLimited(options.log.info, 1000)
   const refused = new WeakSet<Socket>()
@@ -98,7 +86,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     socket.once('close', leave)
   })
 
-  // On TLS too the address must be known when the access log asks for it, which may be after the client has left.
+  // Node keeps an address that was read once: the access log reads it after the client may have disconnected.
   server.on('secureConnection', (socket: Socket) => void socket.remoteAddress)
 
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
@@ -106,8 +94,8 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     const { code = '' } = error
     const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
     if (status === undefined) return void socket.destroy()
-    if (hasLeft(socket, code)) return void socket.end() // As Node does where the client ends between two requests.
-    // The parser complains of every piece that follows; it is thrown away (see `connection.ts`).
+    if (hasLeft(socket, code)) return void socket.end() // As Node does when the client ends between two requests.
+    // The parser reports an error for every further piece of input, which the lingering close discards.
     if (refused.has(socket) || connectionOf(socket).isEnding || !socket.writable) return
     refused.add(socket)
     log.say(`${status} for ${socket.remoteAddress}: ${code} ${error.message}`)
@@ -116,7 +104,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
 
   server.on('connect', (_request, stream) => {
     const socket = stream as Socket
-    // Node has let go of this socket: nobody else reads it or hears its errors.
+    // Node has let go of this socket: nothing else reads it or handles its errors.
     socket.on('error', () => socket.destroy()).on('end', () => socket.end()).resume()
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
     refuse(socket, 405, options.onRefused)
@@ -125,14 +113,14 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
   return () => ({ open, refused: refusedByLimit })
 }
 
-/** Throws away what still comes on a socket that Node has let go of, and that is closing. */
-export function passOver(socket: Socket): void {
+/** Discards further input of a socket that Node has let go of and that is closing. */
+export function discardInput(socket: Socket): void {
   socket.on('error', () => socket.destroy()).resume()
 }
 
 /**
- * A response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends with the
- * answer, unless the socket was detached before; so it does when the client sends nothing more, as on any connection.
+ * Makes a response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends
+ * with the answer, or when the client ends its side, unless the socket was detached before.
  */
 export function lastResponseOn(socket: Socket, request: IncomingMessage): Response {
   const response = new ServerResponse(request)
@@ -140,11 +128,11 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage): Respon
   socket.once('end', () => {
     if (response.socket !== null) socket.destroy()
   })
-  response.assignSocket(socket)
+  attachSocket(response, socket)
   response.on('finish', () => {
-    response.emit('close') // Node's server does so for the responses that it makes.
+    emitClose(response) // As Node's server does for its own responses.
     if (response.socket === null) return connectionOf(socket).upgraded()
-    response.detachSocket(socket)
+    detachSocket(response, socket)
     connectionOf(socket).linger()
     socket.resume().destroySoon()
   })
@@ -152,8 +140,8 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage): Respon
 }
 
 /**
- * Accepts the connections that wait for it. Node takes one in a turn of the event loop, and the kernel resets those
- * that nobody has taken when the socket is closed. Resolves with the first turn that brought none.
+ * Accepts the connections that wait in the kernel. Node accepts one in a turn of the event loop, and the kernel resets
+ * the rest when the socket is closed. Resolves after the first turn without a new connection.
  */
 export async function acceptWaiting(server: Server): Promise<void> {
   let came = true
@@ -161,7 +149,7 @@ export async function acceptWaiting(server: Server): Promise<void> {
     came = true
   }
   server.on('connection', note)
-  await nextTurn() // The rest of this one may be over without a look at the socket.
+  await nextTurn() // The rest of this turn may not accept any more.
   for (let turn = 0; came && turn < mostTurns; turn += 1) {
     came = false
     await nextTurn()
@@ -169,18 +157,18 @@ export async function acceptWaiting(server: Server): Promise<void> {
   server.off('connection', note)
 }
 
-/** Stops accepting without touching open connections: `http.Server.close()` would cut the idle ones at once. */
+/** Stops accepting and leaves open connections alone. Resolves when the last of them has closed. */
 export function stopAccepting(server: Server): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve()
-    NetServer.prototype.close.call(server, () => resolve())
+    closeListening(server, resolve)
   })
 }
 
 /**
- * Closes a connection on which no request is being served, from its header section to the end of its answer: Node's
- * `closeIdleConnections()` spares one that has sent nothing yet, or a part of a header section. A connection that is
- * closing by itself is left alone; one that still sends the body of a request that has its answer is closed politely.
+ * Closes a connection on which no request is being served: also one that has sent nothing yet, or a part of a header
+ * section, which Node's `closeIdleConnections()` spares. A connection that is closing is left alone. One whose client
+ * still sends the body of an answered request gets a lingering close.
  */
 export function retire(socket: Socket): void {
   const connection = connectionOf(socket)
@@ -190,17 +178,17 @@ export function retire(socket: Socket): void {
   socket.destroySoon()
 }
 
-/** Whether the client ended within a request while answers to earlier ones are owed: it waits for none of them. */
+/** Whether the client ended its side within a request while answers to earlier ones are owed: it awaits none. */
 function hasLeft(socket: Socket, code: string): boolean {
   return code === 'HPE_INVALID_EOF_STATE' && connectionOf(socket).current?.req.complete === true
 }
 
-/** The page, or JSON where the header section of a request has come and asks for it. */
+/** An HTML page, or JSON when the request's header section has come and asks for it. */
 function bodyOf(
   status: number,
   request: IncomingMessage | undefined,
 ): { readonly type: string; readonly body: string } {
-  // Those asked for are texts.
+  // `wantsJson` reads fields of which Node has one text each.
   const header = (name: string): string | undefined => request?.headers[name] as string | undefined
   if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, undefined) }
   const error: ErrorCode = status === 408 ? 'request_timeout' : status === 413 ? 'body_too_large' : 'bad_request'
@@ -208,8 +196,8 @@ function bodyOf(
 }
 
 /**
- * Ends a connection with an error. Requests that were read whole get their own answers first; one that is still being
- * read gets the error as its answer; where there is none, the answer is written by hand.
+ * Ends a connection with an error. Requests that were read whole get their own answers first. A request that is still
+ * being read gets the error as its answer; without one, the answer is written to the socket.
  */
 function refuse(socket: Socket, status: number, onRefused: ConnectionOptions['onRefused']): void {
   if (!socket.writable) return
@@ -235,7 +223,9 @@ function refuse(socket: Socket, status: number, onRefused: ConnectionOptions['on
     httpVersion: '1.1',
     sentStatus: status,
     sentBytes: Buffer.byteLength(body),
+    receivedBytes: 0,
     durationMs: 0,
+    leftWait: false,
     routeName: '',
     givenId: undefined,
     header: () => undefined,

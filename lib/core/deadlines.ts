@@ -1,27 +1,28 @@
 /**
- * Deadlines of many entries in one ordered structure with one timer: a binary heap, in which each entry keeps its own
- * place, so that it is removed without being looked for.
+ * The deadlines of many entries in a binary heap with one timer. Each entry knows its index in the heap, so that it can
+ * be removed without a search.
  *
- * Surprise: the timer is never moved to a later time. When its entry has been removed it fires for nothing and is set
- * anew, so that most waits cost no timer at all.
+ * The timer is never moved to a later time: when its entry has been removed it fires for nothing and is set again, so
+ * that most waits cost no timer at all.
  */
 import { performance } from 'node:perf_hooks'
 
-/** What has a deadline. Both fields are changed by `Deadlines` alone while the entry is in it. */
+/** An entry. While it is in a heap, only `Deadlines` changes the two fields. */
 export interface Timed {
-  /** By the clock of the deadlines; Infinity: never. */
+  /** Milliseconds by the clock of the deadlines; Infinity: never. */
   deadlineAt: number
-  /** Its place in the heap; -1: it is in none. */
+  /** Its index in the heap; -1: in none. */
   heapIndex: number
 }
 
-/** A clock in milliseconds that does not jump, and its timer. */
+/** A monotonic clock in milliseconds, and its timer. */
 export interface Clock {
   now(): number
-  /** Calls `run` once, at the earliest after some milliseconds. Returns what cancels it. */
+  /** Calls `run` once, after `delayMs` or later. Returns a function that cancels the call. */
   after(delayMs: number, run: () => void): () => void
 }
 
+/** The clock of the process. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after: (delayMs, run) => {
@@ -30,12 +31,12 @@ export const systemClock: Clock = {
   },
 }
 
-/** How many entries run out in one turn of the event loop, before others get theirs. */
+/** The most entries that run out in one turn of the event loop, so that other work gets its turn. */
 export const entriesPerTurn = 256
-/** The longest that a timer of Node can take, in milliseconds. */
+/** The longest delay of a timer, in milliseconds. */
 const maxDelayMs = 2 ** 31 - 1
 
-/** Entries by their deadlines. They run out in order; equal ones in any order. */
+/** A heap of entries. They run out in the order of their deadlines; equal ones in any order. */
 export class Deadlines<T extends Timed> {
   readonly #clock: Clock
   readonly #runOut: (entry: T) => void
@@ -44,13 +45,13 @@ export class Deadlines<T extends Timed> {
   #timerAt = Infinity
   #allAreDue = false
 
-  /** @param runOut called with an entry whose time is over, after it was removed. It must not throw */
+  /** @param runOut called with an entry whose deadline has passed, after it was removed. Must not throw */
   constructor(runOut: (entry: T) => void, clock: Clock = systemClock) {
     this.#runOut = runOut
     this.#clock = clock
   }
 
-  /** How many entries are in it, those included that never run out. */
+  /** The number of entries, including those that never run out. */
   get size(): number {
     return this.#heap.length
   }
@@ -60,7 +61,7 @@ export class Deadlines<T extends Timed> {
     return this.#clock.now()
   }
 
-  /** Adds an entry that is in none, by its `deadlineAt`. */
+  /** Adds an entry that is in no heap. */
   add(entry: T): void {
     entry.heapIndex = this.#heap.length
     this.#heap.push(entry)
@@ -73,7 +74,7 @@ export class Deadlines<T extends Timed> {
     const at = entry.heapIndex
     if (at < 0) return false
     entry.heapIndex = -1
-    const last = this.#heap.pop() as T // It has at least the entry.
+    const last = this.#heap.pop() as T // The heap has at least this entry.
     if (last !== entry) {
       this.#place(last, at)
       this.#rise(last)
@@ -83,7 +84,7 @@ export class Deadlines<T extends Timed> {
     return true
   }
 
-  /** From now on everything is due, whatever its deadline: what is there runs out in the turns that follow. */
+  /** Makes all entries due, also later ones: they run out in the turns that follow. */
   runOutAll(): void {
     this.#allAreDue = true
     if (this.#heap.length > 0) this.#setTimer()
@@ -105,9 +106,9 @@ export class Deadlines<T extends Timed> {
     if (this.#heap.length > 0) this.#setTimer()
   }
 
-  /** Sets the timer for the first entry, unless it fires before that anyway. */
+  /** Sets the timer for the first entry, unless it fires earlier anyway. */
   #setTimer(): void {
-    const dueAt = this.#allAreDue ? -Infinity : (this.#heap[0] as T).deadlineAt // Only called where there is one.
+    const dueAt = this.#allAreDue ? -Infinity : (this.#heap[0] as T).deadlineAt // Only called when there is one.
     if (dueAt >= this.#timerAt) return
     this.#clearTimer()
     this.#timerAt = dueAt
@@ -126,7 +127,7 @@ export class Deadlines<T extends Timed> {
     let at = entry.heapIndex
     while (at > 0) {
       const parentAt = (at - 1) >> 1
-      const parent = heap[parentAt] as T // Above a place in the heap there is one.
+      const parent = heap[parentAt] as T // Every index but 0 has a parent.
       if (parent.deadlineAt <= entry.deadlineAt) break
       this.#place(parent, at)
       at = parentAt

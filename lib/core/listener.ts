@@ -1,14 +1,15 @@
 /**
- * The listening socket with `node:http` or, with a certificate, `node:https` behind it: limits, time-outs, start and
- * stop. What a request then meets is in `server.ts`.
+ * The listening socket and `node:http` or, with a certificate, `node:https`: limits, time-outs, start and stop.
+ * `server.ts` serves the requests.
  *
- * Surprise: Node looks at its time-outs only every 30 seconds unless told otherwise, and its `close()` cuts idle
- * connections at once, which fails the request that a client is just sending.
+ * Surprise: Node checks its time-outs only every 30 seconds by default, and its `close()` cuts idle connections at
+ * once, which fails the request that a client is just sending.
  */
 import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
-import type { Certificates } from '../tls/certificates.ts'
+import type { LogPort } from '../base/ports.ts'
+import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
 import {
   acceptWaiting,
@@ -19,11 +20,17 @@ import {
   type ConnectionOptions,
 } from './connections.ts'
 import { IncomingRequest } from './incoming-request.ts'
-import { createServer } from '../http/node-http.ts'
-import type { ModuleLogger } from '../log/logger.ts'
+import { checkNode } from './node-check.ts'
+import { nameLocalPeer } from './node-internals.ts'
 import type { RequestServer } from './server.ts'
-import { socketPath } from './socket-path.ts'
 
+/** A certificate with its chain, and its private key, in PEM. */
+export interface Certificates {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** The limits of the listening socket. */
 export interface ListenerOptions {
   readonly headerTimeoutMs: number
   readonly requestTimeoutMs: number
@@ -31,57 +38,66 @@ export interface ListenerOptions {
   /** Undefined: plain HTTP. */
   readonly certificates: Certificates | undefined
   readonly connections: ConnectionOptions
-  /** Told when a connection could not be accepted, say for want of file descriptors. */
-  readonly log: ModuleLogger
+  /** Gets an ERROR for each connection that could not be accepted, for example for want of file descriptors. */
+  readonly log: LogPort
+  /** Whether to warn of a version of Node that is not known; one of several processes does. True unless given. */
+  readonly warnsOfNode?: boolean
 }
 
 /** Where a server listens. */
 export interface Address {
   /** The address, or the path of a Unix socket. */
   readonly host: string
-  /** The real port, also where 0 was asked for. Of a Unix socket it is 0. */
+  /** The port in use, also when 0 was asked for. 0 for a Unix socket. */
   readonly port: number
   /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
   readonly url: string
 }
 
+/** A listening socket. */
 export interface Listener {
   /** Whether connections are accepted. */
   readonly listening: boolean
-  /** Binds. Resolves with the real port. Rejects when the address cannot be had. */
+  /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
   listen(host: string, port: number): Promise<Address>
-  /** Listens on a socket that this process was given. Rejects when it cannot be used. */
-  listenOn(fd: number, path?: string): Promise<Address>
-  /** Uses another certificate for the connections to come. Throws TypeError for a server of plain HTTP. */
+  /**
+   * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
+   * @param pathOf the path of a Unix socket, as far as it is known
+   */
+  listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
+  /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
-  /** Accepts the connections that wait for it now. */
+  /** Accepts the connections that wait in the kernel now. */
   acceptWaiting(): Promise<void>
-  /** Accepts no more connections; those that are there stay. Resolves when the last of them is closed. */
+  /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
   stopAccepting(): Promise<void>
   /**
-   * Closes the connections on which no request is being served and none was at the last call, whatever has come on them
-   * so far. The first call closes none.
+   * Closes the connections that are idle and were idle at the last call, even when a part of a request has arrived. The
+   * first call closes none.
    */
   closeIdle(): void
   /** Open connections, and those refused since the start. */
   connections(): ConnectionCounts
-  /** Cuts every connection. Resolves when all are closed and their requests have heard of it. */
+  /** Cuts every connection. Resolves when all are closed and their requests have ended. */
   closeAll(): Promise<void>
 }
 
-/** How often time-outs are looked at, in milliseconds: they are kept within a second. */
+/** Where to listen; the type of Node lacks `fd`. */
+type Target = ListenOptions & { readonly fd?: number }
+
+/** How often time-outs are checked, in milliseconds, so that they are kept within a second. */
 const checkEveryMs = 500
 
 /**
  * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a
- * turn of the event loop, and whoever finds no place tries again a second later.
+ * turn of the event loop, and a client that finds no place retries a second later.
  */
 const backlog = 65_535
 
 /** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
   const server = makeServer(options)
-  // The section's size bounds them. Of more than a thousand Node 20 would leave out the last without a word.
+  // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
   server.maxHeadersCount = 0
   server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
   server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
@@ -101,7 +117,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     }
   }
 
-  async function listen(target: ListenOptions & { readonly fd?: number }, known?: string): Promise<Address> {
+  async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
+    const warnings = checkNode()
+    if (options.warnsOfNode !== false) for (const warning of warnings) options.log.warn(warning)
     await bind(server, target)
     const watch = setInterval(cutOverdue, checkEveryMs).unref()
     server.once('close', () => clearInterval(watch))
@@ -109,7 +127,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
-    const path = known ?? (target.fd === undefined ? undefined : socketPath(target.fd)) ?? ''
+    const path = pathOf() ?? ''
     return { host: path, port: 0, url: `unix:${path}` }
   }
 
@@ -119,9 +137,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     },
     listen: (host, port) =>
       listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
-    listenOn: async (fd, path) => {
+    listenOn: async (fd, pathOf) => {
       try {
-        return await listen({ fd }, path)
+        return await listen({ fd }, () => pathOf(fd))
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
@@ -154,9 +172,9 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
     requestTimeout: options.requestTimeoutMs,
     connectionsCheckingInterval: checkEveryMs,
     keepAliveTimeout: options.keepAliveTimeoutMs,
-    // Node would answer itself, without a reason and without an access line; see `host-guard.ts`.
+    // Node would answer by itself, without a reason and without an access line; see `createHostGuard`.
     requireHostHeader: false,
-    // Later versions wait this much longer than they promise; a second by default.
+    // Later versions of Node wait this much longer than `keepAliveTimeout`; a second by default.
     keepAliveTimeoutBuffer: checkEveryMs,
   }
   const { certificates, headerTimeoutMs: handshakeTimeout } = options
@@ -164,14 +182,12 @@ function makeServer(options: ListenerOptions): Server | TlsServer {
   return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
 }
 
-/** The open sockets. With TLS the one below while the handshake is pending, then the one above in its place. */
+/** The open sockets. With TLS, the TCP socket while the handshake is pending, then the TLS socket in its place. */
 function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
-  /**
-   * With TLS: the sockets below, by their peer. A Unix socket has none, so those end by the time-out of the handshake.
-   */
+  /** With TLS: TCP sockets by peer. Those of a Unix socket have none; the time-out of the handshake ends them. */
   const below = new Map<string, Socket>()
-  // One function for all of them: a closure each would be a part of what an idle connection takes.
+  // One function for all sockets: a closure for each would add to the memory of an idle connection.
   function forget(this: Socket): void {
     sockets.delete(this)
   }
@@ -217,8 +233,8 @@ function cannotListen(host: string, port: number, error: NodeJS.ErrnoException):
   return Object.assign(new Error(message, { cause: error }), { code: error.code })
 }
 
-/** Surprise: `backlog` among the options counts for a host and a port alone, as an argument for every target. */
-function bind(server: Server, target: ListenOptions): Promise<void> {
+/** Surprise: `backlog` in the options counts only for a host and a port; as an argument it counts for every target. */
+function bind(server: Server, target: Target): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(target, backlog, () => {
@@ -231,12 +247,4 @@ function bind(server: Server, target: ListenOptions): Promise<void> {
 function tcpAddress({ address, port, family }: AddressInfo, secure: boolean): Address {
   const host = family === 'IPv6' ? `[${address}]` : address
   return { host: address, port, url: `${secure ? 'https' : 'http'}://${host}:${port}` }
-}
-
-/**
- * Who connects by a Unix socket is on this machine, and has no address. It gets that of a local TCP connection, so that
- * limits, logs and `server.trusted_proxies` know it.
- */
-function nameLocalPeer(socket: Socket): void {
-  Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' })
 }

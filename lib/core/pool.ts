@@ -1,20 +1,20 @@
 /**
- * A pool of workers with a queue: how many items may be worked on at once, how many may wait, and what is refused.
- * A worker is no thread but a permission; whoever was started gives it back with `leave()`.
+ * A pool of workers with a queue: how many items run at once, how many may wait, and which are refused. A worker is a
+ * slot, not a thread; call `leave()` when an item that was started has ended.
  *
- * Surprise: `enter()` starts the item before it returns when a worker is free. An item that takes the processor's time
- * and not a worker's (it ends before `start` returns) would always find one free. With `turnMs` such items wait in the
- * queue too, once the event loop has been at it for that long in one turn: elsewhere nobody would count them, limit
- * them or notice that their clients have left.
+ * `enter()` starts the item before it returns when a worker is free. An item that ends before `start` returns uses
+ * processor time and no worker, so a worker would always be free for it. With `turnMs` such items wait in the queue
+ * too, once the event loop has run items for that long in one turn: in the queue they are counted and limited, and the
+ * pool learns when their clients disconnect.
  *
- * Several pools may share the places of one queue: then each has its own line, and what is bounded is their sum.
+ * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded.
  */
 import { performance } from 'node:perf_hooks'
 
-/** What became of an item that asked to enter. */
+/** The result of `enter`. */
 export type Entry = 'started' | 'queued' | 'refused'
 
-/** What can be asked of a pool at any time. */
+/** The state of a pool. */
 export interface PoolCounts {
   readonly workers: number
   readonly queueSize: number
@@ -23,28 +23,29 @@ export interface PoolCounts {
   readonly refused: number
 }
 
+/** The limits of a pool. */
 export interface PoolOptions<T> {
-  /** The most items started at once; with 0 none is ever started. */
+  /** The most items that run at once; with 0 none ever runs. */
   readonly workers: number
   /** The most items that wait, 0 and up; or places that are shared with other pools. */
   readonly queueSize: number | QueuePlaces
   /**
-   * How long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to twice
-   * as long where a turn before it was long. Unless given, as long as there are workers. While workers are free and the
-   * first that waits has waited no longer than this, the queue takes more than its size: a burst is no overload.
+   * For how long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to
+   * twice as long when the turn before was long. Unless given, as long as workers are free. While workers are free and
+   * the first item has waited no longer than this, the queue may grow beyond its size: a burst is no overload.
    */
   readonly turnMs?: number
-  /** Called when an item gets its worker: in `enter()`, in the `leave()` of another, or later. It must not throw. */
+  /** Called when an item gets its worker: in `enter()`, in the `leave()` of another item, or later. Must not throw. */
   readonly start: (item: T) => void
-  /** The share of busy workers, 1 to 100 percent, from which the pool is saturated. */
+  /** The percentage of busy workers, 1 to 100, from which the pool is saturated. */
   readonly alertPercent?: number
-  /** Told how long an item had waited in the queue, in milliseconds, when it gets its worker. */
+  /** Called when an item that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
-  /** Told when saturation begins and when it ends. */
+  /** Called when saturation begins and when it ends. */
   readonly onAlert?: (saturated: boolean) => void
 }
 
-/** Places in a queue. */
+/** The places of a queue. */
 export class QueuePlaces {
   readonly size: number
   /** How many are taken now. Only pools change it. */
@@ -57,12 +58,10 @@ export class QueuePlaces {
   }
 }
 
-/**
- * How long a turn works off what waited for it, in milliseconds: short, since Node accepts one connection in a turn.
- */
+/** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
 const pieceMs = 1
 
-/** Slots, queue and counters. Items are told apart by identity; one item enters once at a time. */
+/** Workers, queue and counters. Items are compared by identity; an item may be in the pool once. */
 export class Pool<T> implements PoolCounts {
   readonly workers: number
   readonly #places: QueuePlaces
@@ -71,11 +70,11 @@ export class Pool<T> implements PoolCounts {
   readonly #onAlert: ((saturated: boolean) => void) | undefined
   readonly #onWaited: ((waitedMs: number) => void) | undefined
   readonly #turnMs: number
-  readonly #onNextTurn = (): void => this.#workOff()
+  readonly #onNextTurn = (): void => this.#runQueue()
   #turnEndsAt: number
-  /** Whether the turn is not over in which `#turnEndsAt` was set. */
+  /** Whether the turn in which `#turnEndsAt` was set still runs. */
   #isInTurn = false
-  /** The items that wait, and since when. */
+  /** The waiting items, and since when they wait. */
   readonly #queue = new Map<T, number>()
   #busy = 0
   #refused = 0
@@ -98,7 +97,7 @@ export class Pool<T> implements PoolCounts {
     this.#onAlert = options.onAlert
   }
 
-  /** The most items that wait, in all pools that share the queue. */
+  /** The most items that may wait, in all pools that share the places. */
   get queueSize(): number {
     return this.#places.size
   }
@@ -125,7 +124,7 @@ export class Pool<T> implements PoolCounts {
 
   /**
    * Starts the item, or queues it, or refuses it when the queue is full.
-   * @param nowMs the time by `performance.now()`; whoever has just looked at the clock need not have it looked at again
+   * @param nowMs `performance.now()`; pass it when the caller already has the time
    */
   enter(item: T, nowMs = performance.now()): Entry {
     if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
@@ -147,7 +146,7 @@ export class Pool<T> implements PoolCounts {
     this.#start(item)
   }
 
-  /** Gives one worker back; the item that has waited longest gets it. */
+  /** Frees one worker; the item that has waited longest gets it. */
   leave(): void {
     this.#busy -= 1
     if (this.#queue.size > 0) this.#handOver()
@@ -155,7 +154,7 @@ export class Pool<T> implements PoolCounts {
   }
 
   #handOver(): void {
-    if (this.#handingOver) return // The loop below goes on with it: items that end at once must not fill the stack.
+    if (this.#handingOver) return // The loop below continues: items that end at once must not fill the stack.
     this.#handingOver = true
     try {
       for (const [next, since] of this.#queue) {
@@ -170,14 +169,14 @@ export class Pool<T> implements PoolCounts {
     }
   }
 
-  /** Whether what waits has only just come, and for the processor alone: it will soon be gone, however much it is. */
+  /** Whether the queue is a burst: workers are free, and its first item has only just come. It will soon be empty. */
   #isBurst(): boolean {
     if (this.#busy === this.workers || this.#turnMs === Infinity) return false
     const [since] = this.#queue.values()
     return since === undefined || performance.now() - since < this.#turnMs
   }
 
-  /** Whether items may still be started in this turn. That a new one has begun is looked at when the time is over. */
+  /** Whether items may still be started in this turn. It notices a new turn only when the time is over. */
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false
@@ -191,8 +190,8 @@ export class Pool<T> implements PoolCounts {
     setImmediate(this.#onNextTurn)
   }
 
-  /** The turn is over in which `#beginTurn` was called: what waits gets a piece of this one. */
-  #workOff(): void {
+  /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it. */
+  #runQueue(): void {
     this.#isInTurn = false
     if (this.#queue.size === 0 || this.#busy === this.workers) return
     this.#beginTurn(pieceMs)
@@ -200,7 +199,7 @@ export class Pool<T> implements PoolCounts {
     if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
   }
 
-  /** Takes a waiting item out of the queue. Returns false when it was not waiting. */
+  /** Removes a waiting item from the queue. Returns false when it was not there. */
   forget(item: T): boolean {
     if (!this.#queue.delete(item)) return false
     this.#places.taken -= 1

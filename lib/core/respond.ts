@@ -1,16 +1,18 @@
 /**
- * Writes a reply: the one place where header sections and bodies leave. Small bodies go out in one write.
+ * Writes replies: the only place that sends header sections and bodies. Small bodies leave in one write.
  *
- * Surprise: a body that the action did not read is a matter of the answer. A small rest is read and thrown away by
- * `node:http`, so that the connection can serve on; a large or unknown one ends the connection, politely
+ * The answer also decides about a request body that the action did not read. Node reads and discards a small rest, so
+ * that the connection can be reused; a large or unknown rest ends the connection with a lingering close
  * (`Connection.linger`).
  */
 import { Buffer } from 'node:buffer'
+import type { ServerResponse } from 'node:http'
 import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from '../http/compress.ts'
-import { connectionOf } from './connection.ts'
-import type { Context } from '../http/context.ts'
-import { endWithText } from '../http/one-write.ts'
+import type { CoreContext } from '../http/context.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from '../http/reply.ts'
+import { connectionOf } from './connection.ts'
+import { endWithText, HeaderSections } from './header-section.ts'
+import { emitClose } from './node-internals.ts'
 
 const noFields: readonly string[] = []
 
@@ -20,14 +22,14 @@ const noFields: readonly string[] = []
  * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before
  *   anything is written
  */
-export function respond(ctx: Context, reply: Reply, lastOnConnection: boolean): void {
+export function respond(ctx: CoreContext, reply: Reply, lastOnConnection: boolean): void {
   if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
   if (reply instanceof StreamReply) return respondStream(ctx, reply, lastOnConnection)
   throw new TypeError('A reply that waits or upgrades cannot be written: that is for the server to do')
 }
 
-/** As `respond`, for the reply that most requests have. */
-export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: boolean): void {
+/** Like `respond`, for the kind of reply that most requests have. */
+export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
   const fields = fieldsOf(ctx, status, lastOnConnection)
@@ -50,20 +52,38 @@ export function respondBody(ctx: Context, reply: BodyReply, lastOnConnection: bo
   }
 }
 
-function respondStream(ctx: Context, reply: StreamReply, lastOnConnection: boolean): void {
+function respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
   const headers = withFields(fieldsOf(ctx, status, lastOnConnection), reply.headers)
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
-  // A response that was closed while it waited behind another does not tell it to who comes late.
-  if (ctx.closed) ctx.response.emit('close')
+  // A response that was closed while it waited for its turn has emitted `close` before `send` could listen.
+  if (ctx.closed) emitClose(ctx.response)
 }
 
-/** A compressor that fails is no reason to fail the request: the body goes out as it is. */
+/**
+ * Whether the operating system has taken all of an answer, so that there is nothing to wait for. Node 20 and 22 say so
+ * in `writableFinished` at once, later versions later. A socket that is destroyed has taken nothing.
+ */
+export function isSent(response: ServerResponse): boolean {
+  return response.writableEnded && response.writableLength === 0 && response.socket?.destroyed !== true
+}
+
+/** Whether the connection was lost before the answer had left it. Node 20 calls such an answer finished. */
+export function isLost({ request, response }: CoreContext): boolean {
+  return request.socket.errored !== null || response.socket?.destroyed === true
+}
+
+/** Whether an answer that had begun was lost with its connection. */
+export function wasCut(ctx: CoreContext): boolean {
+  return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
+}
+
+/** When the compressor fails, the body is sent uncompressed. */
 function respondGzip(
-  ctx: Context,
+  ctx: CoreContext,
   reply: BodyReply,
   status: number,
   fields: readonly string[],
@@ -80,7 +100,7 @@ function respondGzip(
 }
 
 function write(
-  ctx: Context,
+  ctx: CoreContext,
   status: number,
   fields: readonly string[],
   type: string,
@@ -89,18 +109,19 @@ function write(
 ): void {
   if (isOver(ctx)) return
   const { response } = ctx
-  ctx.headerSections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
+  const sections = (ctx.services.headerSections ??= new HeaderSections())
+  sections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
   if (ctx.method === 'HEAD' || length === 0) {
     response.end()
     return
   }
   ctx.sentBytes = length
-  // as many bytes as characters: ASCII
+  // As many bytes as characters: ASCII.
   if (typeof body === 'string' && body.length === length) endWithText(response, body)
   else response.end(body)
 }
 
-/** The application's fields and those that a stream or a file must have, which take the place of the former. */
+/** The application's fields and those of a stream or a file, which replace the application's. */
 function withFields(fields: readonly string[], own: readonly string[]): string[] {
   if (fields.length === 0) return own.slice()
   const names = own.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
@@ -108,41 +129,40 @@ function withFields(fields: readonly string[], own: readonly string[]): string[]
   return [...kept, ...own]
 }
 
-/** Whether the client has left, or the connection was ended with an error meanwhile (see `connections.ts`). */
-function isOver(ctx: Context): boolean {
+/** Whether the client has disconnected, or the connection was ended with an error meanwhile (`connections.ts`). */
+function isOver(ctx: CoreContext): boolean {
   return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
 
-/** The header fields that a reply begins with: the application's own, then the server's. Name and value in turn. */
-function fieldsOf(ctx: Context, status: number, lastOnConnection: boolean): readonly string[] {
-  // Node closes where the client was not told to go on, and would do so without a note that nothing behind it may be
-  // served.
+/** The header fields of the application, then those of the server. Name and value in turn. */
+function fieldsOf(ctx: CoreContext, status: number, lastOnConnection: boolean): readonly string[] {
+  // Node closes the connection of a client that still expects `100 Continue`, and would not say so in the answer.
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     connectionOf(ctx.request.socket).markLast()
   } else if (ctx.response.shouldKeepAlive === false || ctx.outgoingIfAny?.get('Connection') !== undefined) {
     connectionOf(ctx.request.socket).linger()
   }
-  const id = status < 500 ? ctx.idToSend : ctx.id // Who was failed by the server can say which request it was.
+  const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
   return ctx.outgoingIfAny?.flat ?? noFields
 }
 
-/** Whether what is left of the request's body is too much to be read and thrown away. */
-function mustCut(ctx: Context): boolean {
+/** Whether the rest of the request's body is too large to be read and discarded. */
+function mustCut(ctx: CoreContext): boolean {
   if (ctx.request.complete || ctx.body.consumed) return false
   if (ctx.expectsContinue) return true
   const announced = ctx.header('content-length')
   return announced === undefined || Number(announced) > ctx.services.bodyLimitBytes
 }
 
-function mayCompress(ctx: Context, type: string): boolean {
+function mayCompress(ctx: CoreContext, type: string): boolean {
   if (ctx.neverCompressed) return false
   const outgoing = ctx.outgoingIfAny
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
 }
 
-/** A copy: a compressor may take longer than the action leaves its context alone. */
+/** Returns a copy, since the action may change the context while a compressor runs. */
 function vary(fields: readonly string[]): readonly string[] {
   const at = indexOfField(fields, 'vary')
   if (at < 0) return [...fields, 'Vary', 'Accept-Encoding']
@@ -151,7 +171,7 @@ function vary(fields: readonly string[]): readonly string[] {
   return fields.with(at + 1, isSaid ? value : `${value}, Accept-Encoding`)
 }
 
-/** Compressed bytes are other bytes: a strong ETag no longer holds (RFC 9110, section 8.8.1). */
+/** Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1). */
 function weakenEtag(fields: readonly string[]): readonly string[] {
   const at = indexOfField(fields, 'etag')
   if (at < 0) return fields

@@ -1,59 +1,60 @@
 /**
- * The REST pool: holds parked replies until they are answered, their time is over, their clients leave or the server
- * stops. Long polls and streams have workers of their own; those that find none wait in one queue.
+ * The REST pool: holds parked replies until they are answered, time out, their clients disconnect or the server stops.
+ * Long polls and streams have separate workers; replies that find none free wait in a common queue.
  *
- * Surprise: a reply waits for its event in the queue as well as with a worker, and is answered there. One function,
- * `#end`, ends a wait for every reason, so there is one place where a worker is given back.
+ * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
+ * ends a wait for every reason, so there is one place where a worker is freed.
  */
-import type { Context } from '../http/context.ts'
-import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import { Deadlines, systemClock, type Clock } from './deadlines.ts'
+import type { LogPort } from '../base/ports.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { EndReason, ParkedKind, ParkedReply, Parking } from '../http/parked.ts'
+import type { ReadyReply, StreamReply } from '../http/reply.ts'
+import { Deadlines, systemClock, type Clock } from './deadlines.ts'
 import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
 
-/** How much it holds. */
+/** The limits of the pool. */
 export interface RestPoolLimits {
-  /** The most streams that have a worker; with 0 every stream is refused. */
+  /** The most streams that have a worker at once; with 0 every stream is refused. */
   readonly workersSse: number
-  /** The most long polls that have a worker; with 0 every long poll is refused. */
+  /** The most long polls that have a worker at once; with 0 every long poll is refused. */
   readonly workersLongPoll: number
-  /** The most of both kinds that wait for a worker, 0 and up. */
+  /** The most replies of both kinds that wait for a worker, 0 and up. */
   readonly queueSize: number
-  /** The longest that a reply is held, in milliseconds; 0: for ever. */
+  /** The longest wait in milliseconds; 0: no limit. */
   readonly streamTimeoutMs: number
 }
 
+/** The limits, and what tests replace. */
 export interface RestPoolOptions extends RestPoolLimits {
-  /** Told how long one had waited for its worker, in milliseconds, when it gets it. */
+  /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
   readonly clock?: Clock
 }
 
-/** What the pool asks of the server. None of it throws, but for `begin`. */
+/** What the pool calls in the server. Only `begin` may throw. */
 export interface ParkingHost {
   /** Answers a request. */
-  settle(ctx: Context, reply: ReadyReply): void
-  /** Writes how a stream begins. */
-  begin(ctx: Context, stream: StreamReply): void
+  settle(ctx: CoreContext, reply: ReadyReply): void
+  /** Writes the beginning of a stream. */
+  begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
-  fail(ctx: Context, error: unknown): void
-  /** Answers that every worker is busy and the queue full. */
-  refuse(ctx: Context, kind: ParkedKind): void
+  fail(ctx: CoreContext, error: unknown): void
+  /** Answers that every worker is busy and the queue is full. */
+  refuse(ctx: CoreContext, kind: ParkedKind): void
   /** Answers that another request of its connection waits before it. */
-  refuseBehind(ctx: Context): void
-  /** Told of an error of a wait that is over. */
-  late(ctx: Context, error: unknown): void
-  /** How log lines name a request. */
-  label(ctx: Context): string
+  refuseBehind(ctx: CoreContext): void
+  /** Called with an error of a wait that is over. */
+  late(ctx: CoreContext, error: unknown): void
+  /** Names a request in log lines. */
+  label(ctx: CoreContext): string
   /** The log of module `worker_otros`. */
-  readonly log: ModuleLogger
+  readonly log: LogPort
 }
 
 /** How a wait ended. */
 type Ending = EndReason | 'answered' | 'failed'
 
-/** What the log says of it. */
+/** The word of each in the log. */
 const wordsOf: Readonly<Record<Ending, string>> = {
   answered: 'answered',
   failed: 'failed',
@@ -63,11 +64,9 @@ const wordsOf: Readonly<Record<Ending, string>> = {
   head: 'a HEAD, which does not wait: answered',
 }
 
-/**
- * How long an answer that may be there already is asked for, however short the wait for another would be; milliseconds.
- */
+/** The shortest time-out of `ready()`, in milliseconds, even when the wait itself would be shorter. */
 const leastAskMs = 10_000
-/** How long the client of a stream that the pool has ended may take to read the rest, in milliseconds. */
+/** How long a client may take to read the rest of a stream that the pool has ended, in milliseconds. */
 const lastBytesMs = 500
 
 /** Holds parked replies. */
@@ -78,7 +77,7 @@ export class RestPool implements Parking {
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
   readonly #deadlines: Deadlines<ParkedReply>
-  /** Of a connection the reply that began to wait last while the answer to a request before it was owed. */
+  /** By socket: the last reply that began to wait while the answer to an earlier request was owed. */
   readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
@@ -100,12 +99,12 @@ export class RestPool implements Parking {
     this.#deadlines = new Deadlines((parked) => this.#end(parked, this.#stopping ? 'stop' : 'deadline'), clock)
   }
 
-  /** The long polls with a worker and their queue. */
+  /** The pool of the long polls. */
   get longpoll(): PoolCounts {
     return this.#pools.longpoll
   }
 
-  /** The streams with a worker and their queue. */
+  /** The pool of the streams. */
   get sse(): PoolCounts {
     return this.#pools.sse
   }
@@ -121,10 +120,10 @@ export class RestPool implements Parking {
   }
 
   /**
-   * Takes a parked reply: answers it at once when its answer is there, else holds it.
+   * Takes a parked reply: answers it when its answer is ready, else holds it.
    * @throws Error for a reply of another request, or one that was parked before
    */
-  park(ctx: Context, parked: ParkedReply): void {
+  park(ctx: CoreContext, parked: ParkedReply): void {
     if (parked.ctx !== ctx || parked.state !== 'made') {
       throw new Error('A reply that waits is for the request that it was made for, and is returned once')
     }
@@ -156,12 +155,12 @@ export class RestPool implements Parking {
     else this.#end(parked, 'failed', error)
   }
 
-  /** To be told that a client has left, or that its answer has ended. */
+  /** Call when the client has disconnected or the answer has ended. */
   left(parked: ParkedReply): void {
     if (parked.state !== 'over') this.#end(parked, 'left')
   }
 
-  /** Ends everything that is held, within a few turns, and from now on whatever comes. */
+  /** Ends every wait within a few turns of the event loop, and from now on each new one. */
   stop(): void {
     this.#stopping = true
     this.#deadlines.runOutAll()
@@ -188,7 +187,7 @@ export class RestPool implements Parking {
   }
 
   /**
-   * Answers leave in the order of their requests, so what waits behind a wait gains nothing by it. One connection that
+   * Answers leave in the order of their requests, so a wait behind another wait is useless, and one connection that
    * sends many requests at once must not take every worker.
    */
   #mayWait(parked: ParkedReply): boolean {
@@ -200,7 +199,7 @@ export class RestPool implements Parking {
     return true
   }
 
-  /** From here on the deadline ends it, and so does the stop. */
+  /** Adds it to the deadlines: from now on its time-out ends it, and so does the stop. */
   #hold(parked: ParkedReply, timeoutMs: number): void {
     parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
     this.#deadlines.add(parked)
@@ -222,7 +221,7 @@ export class RestPool implements Parking {
     }
   }
 
-  /** Called by the pools: the reply has a worker. */
+  /** Called by the pools when the reply gets a worker. */
   #start(parked: ParkedReply): void {
     if (parked.state === 'queued') parked.state = 'working'
     else this.#wait(parked, 'working')
@@ -237,13 +236,13 @@ export class RestPool implements Parking {
 
   /**
    * Ends a wait.
-   * @param outcome the reply or the error, where the wait ended itself
+   * @param outcome the reply or the error of a wait that ended itself
    */
   #end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
     const { ctx, kind, state } = parked
     this.#forget(parked)
     if (how === 'failed') this.#host.fail(ctx, outcome)
-    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | undefined) // as `answer` was given it
+    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | undefined) // As passed to `answer`.
     else this.#endUnanswered(parked, how)
     if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this.#pools[kind].leave()
@@ -265,8 +264,8 @@ export class RestPool implements Parking {
     }
   }
 
-  /** Answers; what has no answer is a stream that has ended, or a client that has left. */
-  #settle(ctx: Context, reply: ReadyReply | undefined): void {
+  /** Answers. There is no reply for a stream that has ended, nor for a client that has disconnected. */
+  #settle(ctx: CoreContext, reply: ReadyReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
     if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())

@@ -3,73 +3,75 @@
  *
  *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
  *
- * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until somebody answers. A reply that
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
  * waits goes to the REST pool, which comes back through one of the two.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isAbortError } from '../http/abort-error.ts'
-import { connectionOf, type Connection } from './connection.ts'
-import { lastResponseOn, passOver } from './connections.ts'
-import { notFound, type Context } from '../http/context.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { AccessLogPort, MetricsPort, OpenLog } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { isAbortError } from '../base/reason.ts'
+import type { Chain } from '../chain/compose.ts'
+import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError } from '../http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
-import { checkFraming } from '../http/framing.ts'
-import { losesWhatFollows } from './incoming-request.ts'
-import { label } from '../http/label.ts'
-import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
-import { respond, respondBody } from './respond.ts'
-import { isLost, isSent, wasCut } from './sent.ts'
-import type { StaticFiles } from '../static/static.ts'
-import { toOriginForm } from '../http/target.ts'
-import type { AccessLog } from '../log/access-log.ts'
-import { withRequestId } from '../log/line.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
-import type { RequestRecord } from '../metrics/metrics.ts'
-import type { Chain } from '../chain/compose.ts'
-import { Refusals } from './overload.ts'
+import { checkFraming, toOriginForm } from '../http/framing.ts'
+import { label, withRequestId } from '../http/label.ts'
 import { ParkedReply } from '../http/parked.ts'
-import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
-import { RestPool, type RestPoolOptions } from './rest-pool.ts'
+import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
 import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
+import { connectionOf, type Connection } from './connection.ts'
+import { discardInput, lastResponseOn } from './connections.ts'
+import { losesWhatFollows } from './incoming-request.ts'
+import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
+import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
-/** What a server is made of. */
+/** Finds static files; `static/` implements it. */
+export interface StaticFilesPort {
+  /**
+   * @returns the reply to a GET or HEAD; undefined when the path is no file, or the method is another
+   * @throws HttpError as an action may
+   */
+  open(ctx: CoreContext): MaybePromise<StreamReply | undefined>
+}
+
+/** The parts of a server. */
 export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
-  readonly pool: Omit<PoolOptions<Context>, 'start'>
-  /** What holds long polls and streams. */
+  readonly pool: Omit<PoolOptions<CoreContext>, 'start'>
+  /** For long polls and streams. */
   readonly restPool: RestPoolOptions
-  /** Throws HttpError for a request whose Host header this server does not answer to. */
-  readonly checkHost: (ctx: Context) => void
-  readonly staticFiles: StaticFiles | undefined
-  readonly accessLog: AccessLog | undefined
-  /** Counts requests that have ended. `timed`: whether its duration says how fast the server is; a wait's does not. */
-  readonly metrics: { record(request: RequestRecord, timed: boolean, endedAtMs: number): void }
-  /** The log of a module. */
-  readonly log: (module: string) => ModuleLogger
+  /** Throws HttpError for a request with a Host field that this server does not serve. */
+  readonly checkHost: (ctx: CoreContext) => void
+  readonly staticFiles: StaticFilesPort | undefined
+  readonly accessLog: AccessLogPort | undefined
+  readonly metrics: MetricsPort
+  readonly log: OpenLog
   /** Whether a 500 shows its stack to the client. */
   readonly reveal: boolean
   /** The most requests of one connection that are served at a time, from 1. */
   readonly pipelineLimit: number
 }
 
-/** Nothing; a `100 Continue` before the body is sent; something that nobody knows. */
+/** What a request's Expect field asks for (RFC 9110, section 10.1.1): `continue` is `100 Continue` before the body. */
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
+/** Serves requests. */
 export interface RequestServer {
-  /** Serves one request. `expect`: what its Expect field asks for (RFC 9110, section 10.1.1). */
+  /** Serves one request. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
-  /** Serves a WebSocket handshake. `head`: what has arrived behind its header section. */
+  /** Serves a WebSocket handshake. `head`: the bytes that arrived after its header section. */
   readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
-  /** Makes every answer from now on the last on its connection, and ends what is parked. */
+  /** Makes every answer from now on the last on its connection, and ends parked replies. */
   drain(): void
   /** Resolves once no request is being served. */
   idle(): Promise<void>
-  /** Requests being served now, from the header section to the end of the answer and of the work on it. */
+  /** Requests being served now: neither their answers nor their actions have ended. */
   readonly active: number
   readonly pool: PoolCounts & { readonly alert: boolean }
   readonly restPool: RestPool
@@ -82,15 +84,22 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
   const cutAnswers = new RateLimited(responseLog.info, 1000)
-  const refusals = new Refusals(parts.log('pool'))
-  const pool = new Pool<Context>({ ...parts.pool, start: runAsWorker })
+  const refusals = new RateLimited(parts.log('pool').warn, 1000)
+  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const restPool = new RestPool(
     {
       settle: answerParked,
       begin: (ctx, stream) => respond(ctx, stream, draining),
       fail,
-      refuse: (ctx, kind) => fail(ctx, refusals.restFull(ctx, kind, restPool)),
-      refuseBehind: (ctx) => fail(ctx, refusals.behind(ctx)),
+      refuse: (ctx, kind) => {
+        const what = kind === 'sse' ? 'streams' : 'long polls'
+        refuse(ctx, overloaded, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
+      },
+      refuseBehind: (ctx) => {
+        ctx.lastOnConnection = true // Or more of them would pile up.
+        const error = unserved('Other requests of this connection wait before it')
+        refuse(ctx, error, 'others of its connection wait before it')
+      },
       late: (ctx, error) => {
         if (!isAbortError(error)) {
           errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
@@ -113,7 +122,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const isBehind = response.socket === null || request.socket.writableEnded
-    if (isBehind && connection.passOver()) return void request.resume()
+    if (isBehind && connection.ignores()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
@@ -125,10 +134,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 
-  /** A handshake goes the way of every request, and answers on a socket that Node has let go of. */
+  /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const connection = connectionOf(socket)
-    if (connection.passOver()) return passOver(socket)
+    if (connection.ignores()) return discardInput(socket)
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request)
     const ctx = new ContextClass(request, response)
@@ -140,7 +149,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     admit(ctx, targetIsPath, 'nothing')
   }
 
-  function admit(ctx: Context, targetIsPath: boolean, expect: Expect): void {
+  function admit(ctx: CoreContext, targetIsPath: boolean, expect: Expect): void {
     try {
       if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
       checkFraming(ctx)
@@ -150,14 +159,20 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
       if (match.route.system) return run(ctx)
-      // Not thrown: that would be a fifth of what a refusal takes, at a time when there is none to spare.
-      if (pool.enter(ctx, ctx.startedAt) === 'refused') fail(ctx, refusals.full(ctx, pool))
+      if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
+      refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
       fail(ctx, error)
     }
   }
 
-  function answerUnmatched(ctx: Context): void {
+  /** Answers 503; the log gets one line a second at most. Not thrown: that takes a fifth of the time of a refusal. */
+  function refuse(ctx: CoreContext, error: HttpError, state: string): void {
+    refusals.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
+    fail(ctx, error)
+  }
+
+  function answerUnmatched(ctx: CoreContext): void {
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')
@@ -174,17 +189,17 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     )
   }
 
-  function answerStatic(ctx: Context, reply: StreamReply | undefined): void {
+  function answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
     if (reply === undefined) fail(ctx, notFound(ctx.path))
     else settle(ctx, reply)
   }
 
-  function runAsWorker(ctx: Context): void {
+  function runAsWorker(ctx: CoreContext): void {
     ctx.holdsWorker = true
     run(ctx)
   }
 
-  function run(ctx: Context): void {
+  function run(ctx: CoreContext): void {
     ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)
@@ -198,7 +213,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  function settle(ctx: Context, reply: Reply): void {
+  function settle(ctx: CoreContext, reply: Reply): void {
     try {
       if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
       else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
@@ -212,10 +227,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   /**
-   * Its worker is free since it was parked, and its end is left to the `close` event: one event answers thousands, and
-   * the last of them should not wait for the metrics and access lines of those before it.
+   * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
+   * thousands, and the last of them should not wait for the metrics and access lines of the others.
    */
-  function answerParked(ctx: Context, reply: ReadyReply): void {
+  function answerParked(ctx: CoreContext, reply: ReadyReply): void {
     try {
       respond(ctx, reply, draining)
     } catch (error) {
@@ -223,7 +238,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  function fail(ctx: Context, thrown: unknown): void {
+  function fail(ctx: CoreContext, thrown: unknown): void {
     const { response } = ctx
     try {
       const error = toHttpError(thrown)
@@ -241,12 +256,12 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     finishIfSent(ctx)
   }
 
-  /** Most answers are with the operating system as soon as they are written: no need to wait to be told. */
-  function finishIfSent(ctx: Context): void {
+  /** The operating system takes most answers as soon as they are written: no event needs to be awaited. */
+  function finishIfSent(ctx: CoreContext): void {
     if (isSent(ctx.response)) finish(ctx, true)
   }
 
-  function release(ctx: Context): void {
+  function release(ctx: CoreContext): void {
     if (!ctx.running) return
     ctx.running = false
     if (ctx.holdsWorker) {
@@ -256,7 +271,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (ctx.closed) leave()
   }
 
-  function finish(ctx: Context, completed: boolean): void {
+  function finish(ctx: CoreContext, completed: boolean): void {
     if (ctx.closed) return
     if (pool.waiting > 0) pool.forget(ctx)
     ctx.close(completed)?.catch((error: unknown) => {
@@ -280,9 +295,9 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: Context, error: HttpError | Refusal): void {
+  function report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
-    const logged = error.status >= 500 && !toldElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
+    const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
     else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
   }
@@ -303,9 +318,16 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 }
 
-/** Codes of which the log has a line now and then, and not one for each request. */
-const toldElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+function unserved(message: string): HttpError {
+  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}
 
-function methodNotAllowed(ctx: Context, allow: string): Refusal {
+/** One for all requests: taking the stack of an error takes longer than the rest of a refusal. */
+const overloaded = unserved('Every worker is busy and the queue is full')
+
+/** Errors that are logged at most once a second by others, not for each request. */
+const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+
+function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
   return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
 }

@@ -1,42 +1,44 @@
 /**
- * The graceful stop: serve on while the load balancer takes note, then accept nothing new, answer what is there with
- * `Connection: close`, and let go. It takes no longer than `server.stop_timeout_s`; the last tenth of that is kept for
- * the background work, so that requests that hang leave it some time.
+ * The graceful stop: serve on while the load balancer notices, then accept nothing new, answer the requests that are
+ * there with `Connection: close`, and close. It takes `server.stop_timeout_s` at most; the last tenth of that is
+ * reserved for the background work, so that hanging requests leave it some time.
  *
- * Surprise: a connection that is idle when the stop begins is kept for a moment. Its client may just be sending, and a
- * connection cut under a request is a failed request; one that is answered with `Connection: close` is not. After that
- * moment only what is being served counts: a header section that has come in part waits no longer. So is it with one
- * that becomes idle later, since its answer had begun before the stop and could not say that it is the last.
+ * Surprise: a connection that is idle when the stop begins is kept for half a second. Its client may just be sending a
+ * request, which would fail if the connection were cut, but can be answered with `Connection: close`. After that, only
+ * requests that are being served keep a connection, not a header section that has come in part. A connection that
+ * becomes idle later is kept as long, since its answer had begun before the stop and could not say that it is the last.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { endsWithin } from '../base/deadline.ts'
+import type { LogPort } from '../base/ports.ts'
 import type { Listener } from './listener.ts'
-import type { ModuleLogger } from '../log/logger.ts'
 import type { RequestServer } from './server.ts'
 
+/** The parts of a server that stop, and the times of a stop. */
 export interface StopOptions {
-  readonly log: ModuleLogger
-  /** What the log says at the end. */
+  readonly log: LogPort
+  /** The last line of the log. */
   readonly lastLine: string
-  /** How long requests are still taken after the stop began; a server that does not listen does not wait. */
+  /** How long requests are served normally after the stop began; 0 for a server that does not listen. */
   readonly drainDelayMs: number
-  /** The longest that the whole stop may take. */
+  /** The longest that the whole stop may take, in milliseconds. */
   readonly timeoutMs: number
   readonly requests: RequestServer
   readonly listener: Listener
   /** Called when the stop begins. */
   readonly onBegin: () => void
-  /** Called when nothing new is served any more: ends what would go on by itself. */
+  /** Called when no new request is served any more: ends connections that would stay open by themselves. */
   readonly onDrain: () => void
-  /** What comes last, when no request runs any more. */
+  /** Called last, when no request runs any more. */
   readonly finish: () => Promise<void>
 }
 
+/** The stop of one server. */
 export interface Stop {
   /**
-   * Begins the stop, or joins the one that is under way. Resolves when it is done; never rejects.
-   * @param drains whether the drain delay is waited for; true unless given
+   * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
+   * @param drains whether to wait for the drain delay; true unless given
    */
   begin(drains?: boolean): Promise<void>
   /** Resolves when a stop is done. */
@@ -45,7 +47,7 @@ export interface Stop {
   readonly begun: boolean
 }
 
-/** How long connections are kept on which no request is being served, in milliseconds. */
+/** How long idle connections are kept, in milliseconds. */
 const retireAfterMs = 500
 
 /** Prepares the stop of one server. */
@@ -64,8 +66,8 @@ export function createStop(options: StopOptions): Stop {
     if (drains && listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     options.onDrain()
-    listener.closeIdle() // From now on each is given its time.
-    // What the kernel has got until then is read first: a connection on which a request has come is not idle.
+    listener.closeIdle() // The first call closes none: from now on each idle connection has its time.
+    // `setImmediate`: the input that the kernel has is read first, and a connection with a new request is not idle.
     const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
     const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))
     if (!(await endsWithin(cutAt - performance.now(), answered))) {

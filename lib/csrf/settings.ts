@@ -2,8 +2,7 @@
  * The settings of the CSRF middlewares: `setup.csrf`.
  */
 import { isToken } from '../base/token.ts'
-import { checkRedirect } from '../chain/redirect-target.ts'
-import { settingsTable, type SettingsOf } from '../chain/settings.ts'
+import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
 
 /** The rows of the group. */
 export const csrfTable = settingsTable({

@@ -4,7 +4,7 @@
  * Surprise: the answer goes out as it is, never compressed: one body serves all that wait, and to compress it for each
  * would cost more than it saves.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'

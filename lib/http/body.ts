@@ -11,7 +11,7 @@ import { charsetOf, decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { Form } from './form.ts'
 import { announcesBody } from './framing.ts'
-import { parseJson } from './json.ts'
+import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 import { readChunks, type Reading } from './read-chunks.ts'
@@ -25,6 +25,8 @@ export interface BodyOptions {
   readonly onStart?: () => void
   /** Where temporary folders for uploads are made; the system's by default. */
   readonly temporaryFolder?: string | undefined
+  /** Explains a body that is no JSON; see `parseJson`. */
+  readonly explainJson?: ExplainJson | undefined
 }
 
 /** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */
@@ -134,7 +136,7 @@ export class Body {
     const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
-    return parseJson(text)
+    return parseJson(text, this.#options.explainJson)
   }
 
   async #readForm(): Promise<Form> {

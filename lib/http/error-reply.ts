@@ -4,8 +4,8 @@
  * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
  */
 import { createHash } from 'node:crypto'
-import { isError, textOf } from '../log/stack.ts'
-import type { Context } from './context.ts'
+import { isError, textOf } from '../base/reason.ts'
+import type { CoreContext } from './context.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
@@ -16,7 +16,7 @@ import { BodyReply, htmlType, jsonReply } from './reply.ts'
  * Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own.
  * @param request gives its header fields by their lower-case names
  */
-export function wantsJson(request: Pick<Context, 'header'>): boolean {
+export function wantsJson(request: Pick<CoreContext, 'header'>): boolean {
   if (acceptsJson(request.header('accept') ?? '')) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
@@ -58,7 +58,7 @@ export function toHttpError(thrown: unknown): HttpError | Refusal {
  * work that failed, but for that of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
-export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boolean): BodyReply {
+export function errorReply(ctx: CoreContext, error: HttpError | Refusal, reveal: boolean): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status

@@ -8,7 +8,7 @@
  * The order of calls: `ready`, then `waiting` and `started` (the second at once, or when a worker is free), then either
  * the reply's own `answer` or `fail`, or the pool's `ended`. Once it is over nothing more is called.
  */
-import type { Context } from './context.ts'
+import type { CoreContext } from './context.ts'
 import type { ReadyReply, StreamReply } from './reply.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
@@ -35,7 +35,7 @@ export interface Parking {
 export abstract class ParkedReply {
   /** Whose workers it takes. Best a getter, so that it takes no memory. */
   abstract readonly kind: ParkedKind
-  readonly ctx: Context
+  readonly ctx: CoreContext
   /** Milliseconds from the moment it waits, 0 and up; Infinity: as long as the pool allows. */
   readonly timeoutMs: number
 
@@ -51,7 +51,7 @@ export abstract class ParkedReply {
   previous: ParkedReply | undefined = undefined
   next: ParkedReply | undefined = undefined
 
-  constructor(ctx: Context, timeoutMs: number) {
+  constructor(ctx: CoreContext, timeoutMs: number) {
     this.ctx = ctx
     this.timeoutMs = timeoutMs
   }

@@ -5,7 +5,7 @@
  * Surprise: every refusal is JSON, also for a browser: these are routes for programs. What it says of a token is one of
  * our own sentences and holds nothing of the token.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Middleware } from '../chain/compose.ts'

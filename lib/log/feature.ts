@@ -1,29 +1,30 @@
 /**
  * What the logs add to the context: `log` (module `app`), `logger(module)`, and the specification's short names.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { withRequestId } from './line.ts'
+import { withRequestId } from '../http/label.ts'
 import type { Logger, ModuleLogger } from './logger.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /** The log of module `app`: `log(message)` is INFO; `log.debug`, `.info`, `.warn`, `.error`, `.fatal`. */
-    readonly log: ModuleLogger
-    /** The log of a module. A name of the application's own always passes the trace filter. */
-    readonly logger: (module: string) => ModuleLogger
-    /** Level 1, DEBUG. */
-    readonly ld: (message: string) => void
-    /** Level 2, INFO. */
-    readonly l: (message: string) => void
-    /** Level 3, WARN. */
-    readonly lw: (message: string) => void
-    /** Level 4, ERROR. */
-    readonly le: (message: string, thrown?: unknown) => void
-    /** Level 5, FATAL. */
-    readonly lf: (message: string, thrown?: unknown) => void
-  }
+/** The members that the logs add to the context. */
+export interface LogMembers {
+  /** The log of module `app`: `log(message)` is INFO; `log.debug`, `.info`, `.warn`, `.error`, `.fatal`. */
+  readonly log: ModuleLogger
+  /** The log of a module. A name of the application's own always passes the trace filter. */
+  readonly logger: (module: string) => ModuleLogger
+  /** Level 1, DEBUG. */
+  readonly ld: (message: string) => void
+  /** Level 2, INFO. */
+  readonly l: (message: string) => void
+  /** Level 3, WARN. */
+  readonly lw: (message: string) => void
+  /** Level 4, ERROR. */
+  readonly le: (message: string, thrown?: unknown) => void
+  /** Level 5, FATAL. */
+  readonly lf: (message: string, thrown?: unknown) => void
 }
+
+type Context = CoreContext & LogMembers
 
 /** Makes the feature for a server's general log. */
 export function logFeature(logger: Logger): Feature {

@@ -14,14 +14,6 @@ const jsonControls = /[\x7f-\x9f\u2028\u2029]/
 const eachJsonControl = new RegExp(jsonControls, 'g')
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
-/**
- * A message that a request causes, with the request's id: every line from WARN up has it. Where the request has no id
- * yet it gets one, which is sent back.
- */
-export function withRequestId(message: string, { id }: { readonly id: string }): string {
-  return `${message} [${id}]`
-}
-
 /** The text with every control character (C0, DEL, C1, U+2028, U+2029) written as `\xNN` or `\uNNNN`. */
 export function escapeControls(text: string): string {
   return controls.test(text) ? text.replace(eachControl, escapeCharacter) : text

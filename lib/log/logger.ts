@@ -5,6 +5,7 @@
  * of them ever throws, whatever it is given.
  */
 import { resolve } from 'node:path'
+import { isError, textOf } from '../base/reason.ts'
 import { Appender } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
 import type { ConsolePort } from './console.ts'
@@ -13,7 +14,7 @@ import type { FileSystem } from './file-system.ts'
 import type { LogTarget } from './log-file.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './rotating-file.ts'
-import { isError, stackLines, textOf } from './stack.ts'
+import { stackLines } from './stack.ts'
 import { Trace } from './trace.ts'
 import type { WrittenLog } from './written-log.ts'
 

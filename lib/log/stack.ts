@@ -4,7 +4,7 @@
  * Surprise: anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. Whatever
  * it is, some lines come out and each begins with four spaces, by which it can be told from a line of the log.
  */
-import { inspect } from 'node:util'
+import { isError, textOf } from '../base/reason.ts'
 import { escapeControls } from './line.ts'
 
 const maxErrors = 16
@@ -18,25 +18,6 @@ export function stackLines(thrown: unknown): string[] {
   const lines: string[] = []
   addLines(lines, thrown, '', new Set())
   return lines
-}
-
-/** One value as text: an error's stack, else what `util.inspect` shows. Never empty. */
-export function textOf(value: unknown): string {
-  try {
-    if (isError(value) && typeof value.stack === 'string' && value.stack.trim() !== '') return value.stack
-    return inspect(value, { breakLength: Number.POSITIVE_INFINITY, customInspect: false })
-  } catch {
-    return '(a value that cannot be shown)'
-  }
-}
-
-/** Whether the value is an Error. A revoked proxy, which throws when asked, is none. */
-export function isError(value: unknown): value is Error {
-  try {
-    return value instanceof Error
-  } catch {
-    return false
-  }
 }
 
 function addLines(lines: string[], thrown: unknown, label: string, seen: Set<unknown>): void {

@@ -7,7 +7,7 @@
  * after; its values include its period; and it cannot tell of a delay when it happens.
  */
 import { performance, type EventLoopUtilization } from 'node:perf_hooks'
-import { RateLimited } from '../log/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import { DurationBuckets, type DurationTotals } from './duration-buckets.ts'
 import { percentileMs } from './duration-cells.ts'
 import { Histogram, toMicroseconds, type DurationCells } from './histogram.ts'

@@ -4,7 +4,7 @@
  * Surprise: filter and pages are the server's work. A page holds at most 200 routes, whatever the number of routes, and
  * all of it works without a script; the page's script only asks for the same address while one types.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Action } from '../chain/compose.ts'
@@ -43,7 +43,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
      * All routes, the application's first, with a button for those that take GET. With
      * `?open=<name>&in.<parameter>=<value>` it goes there.
      */
-    index(ctx: Context): Reply {
+    index(ctx: CoreContext): Reply {
       const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
       if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
@@ -66,7 +66,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
 }
 
 /** The page, or with `?part=` in the query its results alone, for the script of the page. */
-function fileFor(ctx: Context, listing: 'index' | 'list'): string {
+function fileFor(ctx: CoreContext, listing: 'index' | 'list'): string {
   return ctx.query.has('part') ? `listings/${listing}-results.html` : `${listing}.html`
 }
 
@@ -74,7 +74,7 @@ function applicationFirst(routes: readonly ListedRoute[]): readonly ListedRoute[
   return [...routes].sort((a, b) => Number(a.system) - Number(b.system))
 }
 
-function filterOf(ctx: Context): string {
+function filterOf(ctx: CoreContext): string {
   return (ctx.query.get('q') ?? '').trim().slice(0, maxFilterLength)
 }
 
@@ -89,7 +89,7 @@ function search(routes: readonly ListedRoute[], filter: string): readonly Listed
 }
 
 /** The part of the routes that the query's page shows, and the addresses of its neighbours; '' where there is none. */
-function cut(ctx: Context, found: readonly ListedRoute[], total: number) {
+function cut(ctx: CoreContext, found: readonly ListedRoute[], total: number) {
   const filter = filterOf(ctx)
   const last = Math.max(1, Math.ceil(found.length / pageSize))
   const asked = Number(ctx.query.get('page') ?? 1)

@@ -2,7 +2,7 @@
  * Health, metrics and the running of the server: ping, slow, ready, status, metrics, cache-clear, stop, bench.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { BodyReply, type Reply } from '../http/reply.ts'
 import { expositionType } from '../metrics/exposition.ts'
 import { serverName } from '../base/version.ts'
@@ -15,21 +15,21 @@ const slowMs = 3000
 export function createOperations(port: AdminPort) {
   const { control, log, metricsLog, monitorLog } = port
   return {
-    ping: (ctx: Context): Reply => ctx.json({ status: 'ok', server: serverName }),
+    ping: (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
 
-    async slow(ctx: Context): Promise<Reply> {
+    async slow(ctx: CoreContext): Promise<Reply> {
       // Who left gets no answer, and holds nothing.
       await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {})
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
 
-    ready(ctx: Context): Reply {
+    ready(ctx: CoreContext): Reply {
       const status = port.readiness()
       return ctx.json({ status }, status === 'ready' ? 200 : 503)
     },
 
     /** The status; with `?monitor=1` also what the monitor page draws. */
-    async status(ctx: Context): Promise<Reply> {
+    async status(ctx: CoreContext): Promise<Reply> {
       if (!ctx.query.has('monitor')) return ctx.json(await port.status())
       if (monitorLog.debugEnabled) monitorLog.debug(`read by ${ctx.ip}`)
       return ctx.json(await monitorDocument(port))
@@ -37,13 +37,13 @@ export function createOperations(port: AdminPort) {
 
     metrics: async (): Promise<Reply> => new BodyReply(expositionType, await port.prometheus()),
 
-    async cacheClear(ctx: Context): Promise<Reply> {
+    async cacheClear(ctx: CoreContext): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })
       log.info(`view cache cleared by ${ctx.ip}: ${deleted} files`)
       return ctx.json({ status: 'ok', deleted, path })
     },
 
-    async stop(ctx: Context): Promise<Reply> {
+    async stop(ctx: CoreContext): Promise<Reply> {
       log.info(`stop asked for by ${ctx.ip}`)
       ctx.lastOnConnection = true
       await control.apply({ type: 'stop' })
@@ -51,7 +51,7 @@ export function createOperations(port: AdminPort) {
     },
 
     /** This request is not counted: the window that it begins is empty. */
-    async benchStart(ctx: Context): Promise<Reply> {
+    async benchStart(ctx: CoreContext): Promise<Reply> {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })
       log.info(`bench window started by ${ctx.ip}`)
@@ -59,7 +59,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ bench: 'start' })
     },
 
-    async benchStop(ctx: Context): Promise<Reply> {
+    async benchStop(ctx: CoreContext): Promise<Reply> {
       log.info(`bench window read by ${ctx.ip}`)
       const metrics = await port.status()
       metricsLog.info(

@@ -2,10 +2,10 @@
  * Routes at run time: add, delete, reload, and the dry match.
  */
 import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../application/commands.ts'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
-import { withRequestId } from '../log/line.ts'
+import { withRequestId } from '../http/label.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 
@@ -21,14 +21,14 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     }
   }
 
-  function unsaved(ctx: Context, error: RoutesUnsavedError, name: string): Reply {
+  function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
     log.error(withRequestId(error.message, ctx))
     return refuse(ctx, 500, error.message, { name })
   }
 
   return {
     /** Registers the route of the body; `persist: true` also writes it to the route files. */
-    async add(ctx: Context): Promise<Reply> {
+    async add(ctx: CoreContext): Promise<Reply> {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { persist = false, ...record } = body.value
@@ -49,7 +49,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     },
 
     /** Removes the route that the body names. */
-    async remove(ctx: Context): Promise<Reply> {
+    async remove(ctx: CoreContext): Promise<Reply> {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { name } = body.value
@@ -70,7 +70,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     },
 
     /** Reads the route files anew. */
-    async reload(ctx: Context): Promise<Reply> {
+    async reload(ctx: CoreContext): Promise<Reply> {
       try {
         const result = await control.apply({ type: 'routes.reload' })
         const { totalDeleted, totalLoaded, added, removed, changed, warnings } = result
@@ -92,7 +92,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     },
 
     /** Says which route would answer `?method=&path=`, with its parameters, or why none. */
-    match(ctx: Context): Reply {
+    match(ctx: CoreContext): Reply {
       const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
       const path = ctx.query.get('path') ?? ''
       if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)

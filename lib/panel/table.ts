@@ -9,6 +9,7 @@ import { compose, type Action, type Chain, type ChainReports } from '../chain/co
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'
 import { createGuard, type Change } from '../admin/guard.ts'
+import type { AccessPort } from '../admin/port.ts'
 import { refuse } from './json-body.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
@@ -97,8 +98,13 @@ const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
 
 /** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
 export function createSystemRoutes(port: AdminPort): SystemRoutes {
-  const guard = createGuard(port)
-  const signIn = createSignIn(port, { changes: changesOnGet, throttle: port.loginThrottle })
+  const access: AccessPort = {
+    ...port,
+    setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
+    ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
+  }
+  const guard = createGuard(access)
+  const signIn = createSignIn(access, { changes: changesOnGet, throttle: port.loginThrottle })
   const handlers = createHandlers(port, signIn)
   const routes = systemRoutes
     .filter((row) => row.always || port.config['admin.enabled'])

@@ -1,7 +1,7 @@
 /**
  * The trace switches: reading them, and switching one or all for good or for a while.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
@@ -17,7 +17,12 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     return switches.size > 1 ? 'various' : onOff(switches.has(true))
   }
 
-  async function apply(ctx: Context, module: string, enabled: boolean, ttlSeconds: number | undefined): Promise<Reply> {
+  async function apply(
+    ctx: CoreContext,
+    module: string,
+    enabled: boolean,
+    ttlSeconds: number | undefined,
+  ): Promise<Reply> {
     const from = stateOf(module)
     const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
     const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
@@ -35,7 +40,7 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     }
   }
 
-  function setByQuery(ctx: Context): Reply | Promise<Reply> {
+  function setByQuery(ctx: CoreContext): Reply | Promise<Reply> {
     const module = ctx.query.get('mod') ?? ''
     const on = ctx.query.get('on') ?? '1'
     if (module === '') return refuse(ctx, 400, 'mod is missing: name a module, or all')
@@ -48,10 +53,12 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
 
   return {
     /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
-    get: (ctx: Context): Reply | Promise<Reply> => (ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())),
+    get: (ctx: CoreContext): Reply | Promise<Reply> => {
+      return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
+    },
 
     /** `{module, enabled, ttl?}`; without a body, a query as with GET. */
-    async set(ctx: Context): Promise<Reply> {
+    async set(ctx: CoreContext): Promise<Reply> {
       if (ctx.rawQuery.length > 1 && (await ctx.readBytes()).length === 0) return setByQuery(ctx)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal

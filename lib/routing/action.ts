@@ -1,16 +1,16 @@
 /**
- * What a route's `action` names: `notes/list.js` (the default export of a module), `notes.js@add` (a named one),
+ * Reads a route's `action`: `notes/list.js` (the default export of a module), `notes.js@add` (a named export),
  * `notes/list.html` (a view).
  */
 import { isAbsolute, posix, relative, resolve, sep } from 'node:path'
 
-/** What an action names. */
+/** The file and the export of an action. */
 export interface ActionReference {
-  /** Relative to `paths.root`, with `/`, without `.` and `..` but for a leading `..`. */
+  /** Relative to `paths.root`, with `/`, without `.`, and without `..` except at its beginning. */
   readonly file: string
-  /** `unknown`: no file that this server runs. */
+  /** `unknown`: a file that this server does not run. */
   readonly kind: 'view' | 'module' | 'unknown'
-  /** `default`, or what follows `@`. */
+  /** `default`, or the name after `@`. */
   readonly exportName: string
 }
 
@@ -18,14 +18,14 @@ const views = /\.html$/
 const modules = /\.[cm]?js$/
 const typeScriptModules = /\.[cm]?ts$/
 const withExport = /^(.*\.[cm]?[jt]s)@([$_\p{ID_Start}][$\p{ID_Continue}]*)$/u
-/** This file runs as TypeScript only where Node, or a loader such as tsx, runs TypeScript. */
+/** When this file itself runs as TypeScript, Node or a loader such as tsx runs TypeScript. */
 const runsTypeScript = import.meta.url.endsWith('.ts') || Boolean(Reflect.get(process.features, 'typescript'))
-/** Nothing in it to normalise, and nothing that leads out of a folder. */
+/** Needs no normalization, and does not leave a folder. */
 const plainFile = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 /** The endings of module files, for messages. */
 export const moduleEndings = `.js, .mjs, .cjs${runsTypeScript ? ', .ts, .mts, .cts' : ''}`
 
-/** Reads an action. Never throws: what names nothing that can be run has the kind `unknown`. */
+/** Reads an action. Never throws: an action that cannot be run has the kind `unknown`. */
 export function parseAction(action: string): ActionReference {
   const [, path = action, exportName = 'default'] = (action.includes('@') && withExport.exec(action)) || []
   const file = plainFile.test(path) ? path : posix.normalize(path)
@@ -56,7 +56,7 @@ export function actionPath(root: string, reference: ActionReference): string {
   return path
 }
 
-/** Whether a file has an ending of TypeScript modules. */
+/** Whether a file has the ending of a TypeScript module. */
 export function namesTypeScript(file: string): boolean {
   return typeScriptModules.test(file)
 }

@@ -1,6 +1,5 @@
 /**
- * How messages show a value that somebody sent: as JSON, so that no control character comes through, and cut when
- * long.
+ * How messages show a value from outside: as JSON, so that it has no control character, and shortened.
  */
 
 const longest = 120

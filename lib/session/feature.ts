@@ -1,18 +1,16 @@
 /**
- * What sessions add to the context: `session`, and the specification's name for it.
- *
- * Surprise: `session` is the session, `USession` a function that returns it.
+ * The context members of sessions: `session`, and the specification's `USession()`, which returns it.
  */
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { Session, type SessionServices } from './session.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /** The session of this request. What it is asked fails on a route without `SVC_MwSession`. */
-    readonly session: Session
-    /** Returns `session`. */
-    readonly USession: () => Session
-  }
+/** The members that sessions add to the context. */
+export interface SessionMembers {
+  /** The session of this request. Its methods throw on a route without `SVC_MwSession`. */
+  readonly session: Session
+  /** Returns `session`. */
+  readonly USession: () => Session
 }
 
 /** Makes the feature. */
@@ -21,7 +19,7 @@ export function sessionFeature(services: SessionServices): Feature {
     name: 'session',
     members: [
       { name: 'session', make: (ctx) => new Session(ctx, services) },
-      { name: 'USession', inViews: 'name', make: (ctx) => () => ctx.session },
+      { name: 'USession', inViews: 'name', make: (ctx: CoreContext & SessionMembers) => () => ctx.session },
     ],
   }
 }

@@ -2,20 +2,21 @@
  * `SVC_MwSession`: opens the session of the request, runs the rest of the chain, and saves what changed before the
  * headers leave. Synchronous as long as the store and the rest of the chain are.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { toHttpError } from '../http/error-reply.ts'
 import type { Next } from '../chain/compose.ts'
 import { after } from '../base/maybe-promise.ts'
+import type { SessionMembers } from './feature.ts'
 import type { Session } from './session.ts'
 
 /**
- * The middleware. The second one on a route does nothing.
+ * The middleware. A second one on the same route does nothing.
  *
- * When the chain throws, the session is saved if the error is an answer that the application meant (below 500), since
- * its cookies are sent. From 500 on what the request changed is dropped.
- * @throws what the store fails with, and what the chain throws
+ * When the chain throws, the session is saved if the error is below 500: the application meant that answer, and its
+ * cookies are sent. From 500 on the changes of the request are dropped.
+ * @throws the store's errors, and the chain's
  */
-export function runWithSession(ctx: Context, next: Next): void | Promise<void> {
+export function runWithSession(ctx: CoreContext & SessionMembers, next: Next): void | Promise<void> {
   const { session } = ctx
   if (session.isOpen) return next()
   return after(session.open(), () => runOpen(session, next))

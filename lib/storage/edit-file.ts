@@ -19,7 +19,7 @@ import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, resolve } from 'node:path'
-import { isUnchanged } from '../base/file-version.ts'
+import { isUnchanged } from './file-version.ts'
 
 /** The steps of a change that a test may want to fail. */
 export interface FileSteps {

@@ -14,10 +14,10 @@ import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { reasonOf } from '../base/reason.ts'
-import { applyChanges } from '../session/apply-changes.ts'
 import { FileExpiry } from './file-expiry.ts'
 import { fromFileText, toFileText } from './file-text.ts'
-import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
+import { applyChanges, type FieldChanges, type Fields } from '../session/store.ts'
+import type { SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
 
 /** What the store needs of a file system, with the meanings and errors of `node:fs/promises`. */
 export interface SessionFiles {

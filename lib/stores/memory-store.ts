@@ -6,8 +6,8 @@
  * grow with the number of sessions. What it leaves is not given any more, and falls to a later sweep.
  */
 import { performance } from 'node:perf_hooks'
-import { applyChanges } from '../session/apply-changes.ts'
-import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
+import { applyChanges, type FieldChanges, type Fields } from '../session/store.ts'
+import type { SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
 
 export interface MemoryStoreOptions {
   /** The most sessions, from 1. */

@@ -1,32 +1,31 @@
 /**
- * What resource ids add to the context: `resourceInput(id)` renders the token of an id, `resourceId()` reads it back.
+ * The context members of resource ids: `resourceInput(id)` renders the token of an id, `resourceId()` reads it back.
  *
- * Surprise: a field that is there decides. A wrong token in the form is not made good by a right one in the query.
+ * When the form has the field, the query is not read: a valid token there does not replace a wrong one in the form.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import type { Feature } from '../http/features.ts'
-import { readFormField } from '../http/form-field.ts'
+import { readFormField } from '../http/form.ts'
 import type { ResourceTokens } from './resource-id.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * The id that `_resource_id` carries: of the form body, urlencoded or multipart, or where that has none, of the
-     * query. '' when it is not there, is there twice, or was not signed by this application. It proves that the id is
-     * one that was rendered, not that the client may use it. Rejects with the HttpError of a form that cannot be read.
-     */
-    readonly resourceId: () => Promise<string>
-    /** The specification's name for `resourceId`. */
-    readonly UGetResource: () => Promise<string>
-    /**
-     * A hidden input `_resource_id` with the signed id; '' for the id ''. The client can read the id, not change it.
-     * @throws TypeError for what is no string, number or bigint
-     */
-    readonly resourceInput: (id: string | number | bigint) => string
-    /** The specification's name for `resourceInput`. */
-    readonly UResourceToHtml: (id: string | number | bigint) => string
-  }
+/** The members that resource ids add to the context. */
+export interface ResourceIdMembers {
+  /**
+   * The id in the field `_resource_id` of the form body, or of the query when the form has none. '' when it is missing,
+   * occurs twice, or was not signed by this application. It proves that the application rendered the id, not that the
+   * client may use it. Rejects with the HttpError of a form that cannot be read.
+   */
+  readonly resourceId: () => Promise<string>
+  /** The specification's name for `resourceId`. */
+  readonly UGetResource: () => Promise<string>
+  /**
+   * A hidden input `_resource_id` with the signed id; '' for the id ''. The client can read the id, but not change it.
+   * @throws TypeError when it is no string, number or bigint
+   */
+  readonly resourceInput: (id: string | number | bigint) => string
+  /** The specification's name for `resourceInput`. */
+  readonly UResourceToHtml: (id: string | number | bigint) => string
 }
 
 /** The name of the form field and of the query parameter. */
@@ -49,7 +48,7 @@ export function resourceIdFeature(tokens: ResourceTokens): Feature {
   }
 }
 
-async function readId(tokens: ResourceTokens, ctx: Context): Promise<string> {
+async function readId(tokens: ResourceTokens, ctx: CoreContext): Promise<string> {
   const inForm = (await readFormField(ctx, resourceField)) ?? []
   const sent = inForm.length > 0 ? inForm : ctx.query.getAll(resourceField)
   const [token] = sent

@@ -2,14 +2,14 @@
  * Resource-id tokens: `<payload>.<signature>`. The payload is the base64 (RFC 4648 section 4, padded) of the UTF-8 of
  * `<id>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text with `app_key` as it is.
  *
- * Surprise: a token proves that this server made it, and nothing else. Anybody can read the id in it, it does not
- * expire, and whether the client may touch what the id names is for the action to ask.
+ * Surprise: a token only proves that this application made it. Anybody can read the id in it, it does not expire, and
+ * the action must check whether the client may use what the id names.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createSecretKey } from 'node:crypto'
 import { createSigner, splitSigned } from './signature.ts'
 
-/** What tokens are made with. */
+/** How tokens are made. */
 export interface ResourceTokenOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
@@ -21,10 +21,10 @@ export interface ResourceTokenOptions {
 export interface ResourceTokens {
   /**
    * The token of an id.
-   * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot hold
+   * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot encode
    */
   make(id: string): string
-  /** The id in a token; '' when it was not made with one of the keys, or is encoded in any other way. Never throws. */
+  /** The id in a token; '' when none of the keys signed it, or its encoding is not canonical. Never throws. */
   read(token: string): string
 }
 
@@ -51,7 +51,7 @@ export function createResourceTokens({ keys, now }: ResourceTokenOptions): Resou
   }
 }
 
-/** The id in a payload. Its form is checked: the key is the application's, which may sign other texts with it. */
+/** The id in a payload. The form is checked, since the application may sign other texts with the same key. */
 function idIn(payload: string): string {
   const bytes = Buffer.from(payload, 'base64')
   if (bytes.toString('base64') !== payload || !isUtf8(bytes)) return ''

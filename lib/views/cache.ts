@@ -8,9 +8,9 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { isUnchanged, settledMs, type FileVersion } from '../base/file-version.ts'
+import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { isWithin } from '../storage/paths.ts'
-import { currentTurn } from '../base/turn.ts'
+import { currentTurn } from '../storage/turn.ts'
 import { compile } from './compile.ts'
 import { createDiskCache, sha256 } from './disk-cache.ts'
 import type { DiskCache, Entry } from './disk-cache.ts'

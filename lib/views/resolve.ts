@@ -7,7 +7,7 @@
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { FileVersion } from '../base/file-version.ts'
+import type { FileVersion } from '../storage/file-version.ts'
 import { isWithin, relativeTo } from '../storage/paths.ts'
 import { ViewError } from './errors.ts'
 

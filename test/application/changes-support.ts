@@ -36,7 +36,7 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
   const local = new LocalStateStore(join(folder, 'routes'))
   const store = options.store?.(local) ?? local
   const trace = new Trace()
-  const credentials = new CredentialStore({ config: loaded.config, file: undefined, appKey: 'a key' })
+  const credentials = new CredentialStore({ config: loaded.config, writer: undefined, appKey: 'a key' })
   const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs() })
   const reconciler = new Reconciler({ application, trace: switches, credentials })
   const handlers = options.handlers as MachineHandlers // A test gives those of its commands.

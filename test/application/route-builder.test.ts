@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import type { Middleware } from '../../lib/chain/compose.ts'
 import { createModules } from '../../lib/application/modules.ts'
@@ -34,14 +34,14 @@ function makeBuilder(files: Files) {
   return { root, batch, build, write: (more: Files) => writeFiles(root, more) }
 }
 
-function makeContext(): Context {
+function makeContext(): FullContext {
   const ctx = {
     reply: undefined as Reply | undefined,
     replyOf: (value: unknown) => (ctx.reply = value instanceof BodyReply ? value : new BodyReply('', String(value))),
     currentReply: () => ctx.reply,
     view: (file: string) => new BodyReply('', `view of ${file}`),
   }
-  return ctx as unknown as Context // a stand-in with the members that a route asks for
+  return ctx as unknown as FullContext // a stand-in with the members that a route asks for
 }
 
 function textOf(reply: Reply | undefined): string {
@@ -141,7 +141,7 @@ describe('building a route', () => {
   it('gives a handshake to what a module exports as websocket, behind the middleware, and plain requests to its function', async () => {
     const both = 'export const websocket = { open() {} }\nexport default () => "plain"\n'
     const { build, root } = makeBuilder({ 'both.mjs': both, 'plain.mjs': 'export default () => "plain"\n' })
-    const handshake = (): Context => Object.assign(makeContext(), { upgrading: { head: Buffer.alloc(0) } })
+    const handshake = (): FullContext => Object.assign(makeContext(), { upgrading: { head: Buffer.alloc(0) } })
     const { route } = await build('both.mjs', 'outer')
     assert.equal(textOf(await route.target(handshake())), 'outer(a WebSocket)')
     assert.equal(textOf(await route.target(makeContext())), 'outer(plain)')

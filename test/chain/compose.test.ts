@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import { compose, type Action, type Middleware } from '../../lib/chain/compose.ts'
 
 /** As much of a context as a chain touches. */
-function makeContext(): Context {
+function makeContext(): FullContext {
   const ctx = {
     path: '/',
     reply: undefined as Reply | undefined,
@@ -16,7 +16,7 @@ function makeContext(): Context {
       return ctx.reply
     },
   }
-  return ctx as unknown as Context // a stand-in with the members that compose.ts asks for
+  return ctx as unknown as FullContext // a stand-in with the members that compose.ts asks for
 }
 
 function chainOf(

@@ -7,7 +7,7 @@ import { createClusterSessionStore, hostSessions } from '../../lib/cluster/sessi
 import { parseConfig } from '../../lib/config/load.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import type { Action } from '../../lib/chain/compose.ts'
+import type { TestAction } from '../support/context.ts'
 import { visit, type Visitor } from '../session/session-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -54,7 +54,7 @@ describe('two applications with one primary', () => {
 
   it('have one another\'s sessions, and let them go with their settings', async (t) => {
     const { a, b, warnings } = twoApplications(t)
-    const actions: Readonly<Record<string, Action>> = {
+    const actions: Readonly<Record<string, TestAction>> = {
       write: ({ session }) => session.set('a', 'written'),
       read: ({ session }) => session.get('a', 'none'),
       leave: ({ session }) => session.destroy(),

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import type { Broker } from '../../lib/events/broker.ts'
 import type { Channel } from '../../lib/events/channel.ts'
 import type { EventStatus } from '../../lib/events/events.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { Seeded } from '../support/seeded.ts'
 import { eventServer, type EventServer } from './event-server.ts'
 import { PollClient } from './poll-client.ts'
@@ -197,7 +197,7 @@ class InTurn<T> {
 function startServers(
   t: Pick<TestContext, 'after'>,
   brokers: readonly (Broker | undefined)[] = [undefined],
-  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+  actions: Readonly<Record<string, (ctx: FullContext) => unknown>>,
 ): Promise<EventServer[]> {
   return Promise.all(brokers.map((broker) => eventServer(t, actions, { broker })))
 }

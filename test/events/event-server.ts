@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { createEvents, type Events, type EventsOptions } from '../../lib/events/events.ts'
 import { eventsFeature } from '../../lib/events/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createListener } from '../../lib/core/listener.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
@@ -31,7 +31,7 @@ export interface EventServerOptions extends Partial<EventsOptions> {
 /** Starts a server whose actions are given by path; it is closed when the test ends. */
 export async function eventServer(
   t: Pick<TestContext, 'after'>,
-  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+  actions: Readonly<Record<string, (ctx: FullContext) => unknown>>,
   options: EventServerOptions = {},
 ): Promise<EventServer> {
   const logged: string[] = []

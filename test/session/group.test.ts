@@ -6,9 +6,10 @@ import { describe, it } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import type { Action } from '../../lib/chain/compose.ts'
+import type { TestAction } from '../support/context.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
+import { isAtOrIn } from '../../lib/storage/paths.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
@@ -17,7 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { visit } from './session-server.ts'
 
-const actions: Readonly<Record<string, Action>> = {
+const actions: Readonly<Record<string, TestAction>> = {
   write: ({ session }) => session.set('a', 1),
   read: ({ session }) => session.get('a', 'none'),
   late: async (ctx) => {
@@ -180,7 +181,7 @@ describe('the store in use', () => {
 
   it('makes no request fail whose session file has a value that is no JSON', async (t) => {
     const { group, folder, lines } = make()
-    const flash: Action = ({ session }) => [session.get('_flash')]
+    const flash: TestAction = ({ session }) => [session.get('_flash')]
     const { visitor, failures } = await visit(t, { ...actions, flash }, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
     for (const field of [['key:a', '{'], ['flash:f', '"x"']]) {
@@ -270,7 +271,7 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
       debugEnabled: true,
     })
-  const publicFolder = join(folder, 'public')
-  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, publicFolder, log })
+  const isPublic = (path: string): boolean => isAtOrIn(join(folder, 'public'), path)
+  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, isPublic, log })
   return { group, folder, lines }
 }

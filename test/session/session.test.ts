@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Action } from '../../lib/chain/compose.ts'
+import type { TestAction } from '../support/context.ts'
 import { visit } from './session-server.ts'
 import { contents } from '../stores/store-values.ts'
 
@@ -149,7 +149,7 @@ describe('the key _flash', () => {
 })
 
 describe('a route without SVC_MwSession', () => {
-  const uses: Readonly<Record<string, Action>> = {
+  const uses: Readonly<Record<string, TestAction>> = {
     'get-bare': ({ session }) => session.get('a'),
     'set-bare': ({ session }) => session.set('a', 1),
     'has-bare': ({ session }) => session.has('a'),

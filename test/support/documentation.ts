@@ -7,11 +7,11 @@
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import type { BuiltInGroup } from '../../lib/chain/built-in.ts'
+import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
-import type { Row } from '../../lib/base/row.ts'
+import type { Row } from '../../lib/base/value.ts'
 import { configTable } from '../../lib/config/table.ts'
 import { allowedValues } from '../../lib/base/value.ts'
 
@@ -150,7 +150,7 @@ const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\
 function builtInGroups(): BuiltInGroup[] {
   const parts = { folder: '/', log: () => silentLogger, now: Date.now }
   return [
-    createSessionGroup({ ...parts, openStoreHere: openLocalStore }),
+    createSessionGroup({ ...parts, openStoreHere: openLocalStore, isPublic: () => false }),
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),

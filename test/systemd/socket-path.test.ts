@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { socketPath } from '../../lib/core/socket-path.ts'
+import { socketPath } from '../../lib/systemd/socket-path.ts'
 
 describe('the path of a Unix socket', () => {
   it('is not known where there is none', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
 import { serveForms, valueOf } from '../csrf/form-server.ts'
 import { multipart } from '../http/body-support.ts'
@@ -17,7 +17,7 @@ type Ask = (query: string, type?: string, body?: string | Uint8Array, method?: s
 
 /** Asks an action that answers with the id it reads. */
 async function readsId(t: TestContext): Promise<Ask> {
-  const action = async ({ resourceId }: Context): Promise<unknown> => ({ id: await resourceId() })
+  const action = async ({ resourceId }: FullContext): Promise<unknown> => ({ id: await resourceId() })
   const { url } = await serveForms(t, { routes: { '/': [[], action] } })
   return (query, type, body, method = body === undefined ? 'GET' : 'POST') =>
     request(`${url}/${query}`, {
@@ -88,7 +88,7 @@ describe('resourceId', () => {
 describe('resourceInput', () => {
   async function render(t: TestContext, id: unknown): Promise<Answer> {
     // JavaScript lets through what is no id.
-    const action = ({ UResourceToHtml }: Context): string => `(${UResourceToHtml(id as string)})`
+    const action = ({ UResourceToHtml }: FullContext): string => `(${UResourceToHtml(id as string)})`
     const { url } = await serveForms(t, { routes: { '/': [[], action] } })
     return request(url)
   }
@@ -121,7 +121,7 @@ describe('resourceInput', () => {
 
   it('is seen by views under the names of the specification', async (t) => {
     let seen: string[] = []
-    const action = (ctx: Context): string => {
+    const action = (ctx: FullContext): string => {
       const scope = viewScope(ctx)
       seen = ['UGetResource', 'UResourceToHtml', 'resourceId', 'resourceInput'].filter((name) => name in scope)
       return 'done'

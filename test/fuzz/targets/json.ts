@@ -5,6 +5,7 @@ import { assembleConfig } from '../../../lib/config/assemble.ts'
 import { editConfig } from '../../../lib/config/edit.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
 import { parseJson } from '../../../lib/http/json.ts'
+import { explainJson } from '../../../lib/json/explain.ts'
 import { JsonError, mapJson } from '../../../lib/json/json-map.ts'
 import { parsePattern } from '../../../lib/routing/pattern.ts'
 import { parseRecord } from '../../../lib/routing/record.ts'
@@ -26,7 +27,7 @@ export const bodies: Target = {
     const expected = read(text)
     let value: unknown
     try {
-      value = parseJson(text)
+      value = parseJson(text, explainJson)
       assert.ok(expected !== undefined, 'it was taken')
     } catch (error) {
       assert.ok(error instanceof HttpError && error.code === 'bad_json', String(error))

@@ -1,17 +1,17 @@
 /**
  * How many connections the limit of open files allows. Each takes a file descriptor.
  *
- * Surprise: at the limit itself nothing would be told of it. The library below Node accepts a connection, closes it and
- * reports nothing, and every file that is then opened fails. So connections end before the file descriptors do.
+ * Surprise: at the limit itself, libuv accepts a connection and closes it without any event, and opening a file fails.
+ * So connections are limited before the file descriptors run out.
  */
 import { readFileSync } from 'node:fs'
 
-/** Descriptors that are kept for files and for Node itself: a sixteenth of all, and so many at least. */
+/** The fewest descriptors that are reserved for files and for Node itself; else a sixteenth of all. */
 const minReserve = 64
 
 /**
- * The most connections that should be open at once, 1 and up; undefined where the system does not tell its limit.
- * @param limitsFile what Linux tells of a process
+ * The most connections that should be open at once, 1 and up; undefined when the system does not tell its limit.
+ * @param limitsFile the limits of a process as Linux shows them
  */
 export function maxConnections(limitsFile = '/proc/self/limits'): number | undefined {
   const limit = /^Max open files +(\d+)/m.exec(readIfThere(limitsFile))?.[1]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
-import { HeaderSections } from '../../lib/http/header-section.ts'
+import { HeaderSections } from '../../lib/core/header-section.ts'
 import { jsonType } from '../../lib/http/reply.ts'
 import { exchange } from '../support/raw.ts'
 import { checkSections, serve, small, writeWith } from './header-section-support.ts'

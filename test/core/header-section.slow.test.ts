@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { HeaderSections } from '../../lib/http/header-section.ts'
+import { HeaderSections } from '../../lib/core/header-section.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { serve, small, writeWith } from './header-section-support.ts'

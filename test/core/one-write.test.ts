@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import { it, type TestContext } from 'node:test'
-import { endWithText } from '../../lib/http/one-write.ts'
+import { endWithText } from '../../lib/core/header-section.ts'
 import { exchange } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 

@@ -1,6 +1,6 @@
 /**
- * For lines that a client can cause: the first is written at once, those that follow within the interval are only
- * counted, and the next one after it tells how many there were. So that no client can flood the log.
+ * A log line that a client can cause, at most once an interval: the first is written at once, those that follow within
+ * the interval are only counted, and the next line after it says how many there were. No client can flood the log.
  */
 import { performance } from 'node:perf_hooks'
 
@@ -12,7 +12,7 @@ export class RateLimited {
   #nextAt = -Infinity
   #held = 0
 
-  /** @param now a clock in milliseconds that does not jump */
+  /** @param now a monotonic clock in milliseconds */
   constructor(write: (message: string) => void, intervalMs: number, now: () => number = () => performance.now()) {
     this.#write = write
     this.#intervalMs = intervalMs

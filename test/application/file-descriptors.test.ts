@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { maxConnections } from '../../lib/core/file-descriptors.ts'
+import { maxConnections } from '../../lib/application/file-descriptors.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('a sixteenth of the file descriptors is kept for files, 64 at least', () => {

@@ -1,25 +1,22 @@
 /**
- * The header section of an answer, for most answers without having all of it made anew.
+ * The header section of an answer, made faster than by `writeHead` for most answers.
  *
- * `writeHead` looks at each name and value once more, and at each name whether it steers the connection, which is a
- * tenth of what a plain answer takes outside of the kernel. Here come fields that were looked at when they were set
- * (`header-list.ts`). What Node puts behind them, the date and how long the connection stays, is the same for all
- * answers of a second: it is cut out of the first one's section, which Node has made, and put behind the others.
- *
- * Surprise: where Node keeps a section is not documented. A version that keeps it elsewhere makes all of them itself.
+ * `writeHead` checks each name and value once more, and each name for whether it controls the connection: a tenth of
+ * what a plain answer costs outside of the kernel. The fields that come here were checked when they were set
+ * (`header-list.ts`). The fields that Node adds, the date and how long the connection stays, are the same for all
+ * answers of a second: they are cut out of the first section, which Node makes, and appended to the others.
  */
 import type { ServerResponse } from 'node:http'
-import { STATUS_CODES } from './node-http.ts'
-import { htmlType, jsonType, textType } from './reply.ts'
+import { STATUS_CODES } from '../http/node-http.ts'
+import { htmlType, jsonType, textType } from '../http/reply.ts'
+import { sectionOf, setSection } from './node-internals.ts'
 
-/** Where Node keeps the section that `writeHead` has made: the text as it is sent, in Latin-1. */
-export interface SectionHolder {
-  _header?: unknown
-}
+/** Longer texts are not worth copying behind a section. */
+const longestText = 16 * 1024
 
-/** The sections of one server: how long its connections stay is the same for all of them. */
+/** The sections of one server, whose connections all stay equally long. */
 export class HeaderSections {
-  /** What stands behind the digits of the length in this second's sections, to their end; '' until one is known. */
+  /** The text after the digits of the length in this second's sections; '' until one is known. */
   #end = ''
   #status = 0
   #statusMessage = ''
@@ -31,7 +28,7 @@ export class HeaderSections {
    * Gives a response its header section, as `writeHead` does with `fields`, the type and the length.
    * @param status 200 to 599, neither 204 nor 304
    * @param fields name and value in turn
-   * @param plain whether all of `fields` are checked, and none steers the connection
+   * @param plain whether all of `fields` are checked, and none controls the connection
    * @param type '' for none
    * @param length that of the body in bytes
    * @throws TypeError for a name or a value that no field may have
@@ -46,8 +43,7 @@ export class HeaderSections {
   ): void {
     const isOrdinary = plain && response.shouldKeepAlive && isChecked(type) && isUntouched(response)
     if (isOrdinary && this.#end !== '') {
-      const holder = response as SectionHolder
-      holder._header = this.#startOf(status, fields, type) + length + this.#end
+      setSection(response, this.#startOf(status, fields, type) + length + this.#end)
       response.statusCode = status
       response.statusMessage = this.#statusMessage
       return
@@ -59,7 +55,7 @@ export class HeaderSections {
     if (isOrdinary) this.#learn(response, `Content-Length: ${length}`)
   }
 
-  /** All up to the digits of the length. */
+  /** The section up to the digits of the length. */
   #startOf(status: number, fields: readonly string[], type: string): string {
     if (status !== this.#status) {
       this.#status = status
@@ -75,10 +71,10 @@ export class HeaderSections {
     return start + this.#typeAndLength
   }
 
-  /** Keeps the end of a section that Node has made, where its date is the present one, until this second is over. */
+  /** Keeps the end of a section that Node has made until this second is over. */
   #learn(response: ServerResponse, lengthField: string): void {
-    const { _header: section } = response as SectionHolder
-    if (typeof section !== 'string') return
+    const section = sectionOf(response)
+    if (section === undefined) return
     const now = new Date()
     const end = section.slice(section.lastIndexOf(lengthField) + lengthField.length)
     if (!end.startsWith(`\r\nDate: ${now.toUTCString()}\r\n`)) return
@@ -89,12 +85,32 @@ export class HeaderSections {
   }
 }
 
-/** Whether nobody has set fields or a reason of the response itself. */
+/**
+ * Ends a response with a short text in one write. Call it right after the header section was made; an answer to HEAD
+ * gets no text. `end(text)` would give the socket two pieces, the section with the text and an empty one that reports
+ * when they are gone, which costs a list, a cork and the slower system call for several pieces.
+ * @param text ASCII only, since the header section is sent in Latin-1
+ */
+export function endWithText(response: ServerResponse, text: string): void {
+  if (response.req.method === 'HEAD') {
+    response.end()
+    return
+  }
+  const section = text.length > longestText ? undefined : sectionOf(response)
+  if (section === undefined) {
+    response.end(text)
+    return
+  }
+  setSection(response, section + text)
+  response.end()
+}
+
+/** Whether neither fields nor a status message were set on the response itself. */
 function isUntouched(response: ServerResponse): boolean {
   return response.getHeaderNames().length === 0 && (response.statusMessage as string | undefined) === undefined
 }
 
-/** Whether a type needs no look at its characters. */
+/** Whether a type needs no check of its characters. */
 function isChecked(type: string): boolean {
   return type === jsonType || type === htmlType || type === textType || type === ''
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hasToken } from '../../lib/http/token-list.ts'
+import { hasToken } from '../../lib/base/token.ts'
 
 const rows: readonly (readonly [field: string | undefined, named: boolean])[] = [
   ['websocket', true],

@@ -1,23 +1,23 @@
 /**
- * The middleware of an application: the server's own with their settings, and the application's modules: loading them,
- * running their `setup(app)`, and renewing them at a reload.
+ * The middleware of an application: the server's own with their settings, and the application's modules, which are
+ * loaded, set up (`setup(app)`), and reloaded.
  *
- * A module's default export is registered under the file's base name, its named functions under theirs, but for
- * `setup`, which runs once the module is loaded and may return a teardown for the stop: the place for timers, feeds,
- * publishers.
+ * A module's default export is registered under the file's base name, its named functions under their own names. Only
+ * `setup` is none: it runs when the module has been loaded, to start timers, feeds and publishers, and may return a
+ * teardown for the stop.
  *
- * Surprise: a reload has steps. `prepare` loads aside, `setUp` runs what is new, `commit` takes the new set and tears
- * down what it replaced; `abandon` tears down what was new. A module that did not change keeps running untouched. For a
- * moment the old and the new work of a changed module run side by side, so that a `setup` that fails costs nothing.
+ * A reload has steps. `prepare` loads the modules, `setUp` sets up the new ones, `commit` takes the new set into use
+ * and tears down the modules that it replaced, `abandon` tears down the new ones. A module that did not change keeps
+ * running. The old and the new version of a changed module run side by side for a moment, so that a failing `setup`
+ * changes nothing.
  */
 import { basename, extname, join } from 'node:path'
 import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
-import type { ModuleNamespace, Modules } from '../application/modules.ts'
-import type { BuiltInGroup, PreparedSettings } from './built-in.ts'
-import type { Middleware } from './compose.ts'
-import { joinErrors, MiddlewareError, type MiddlewareConfig } from './config.ts'
-import { SettingsError } from './settings.ts'
+import { type BuiltInGroup, type PreparedSettings, SettingsError } from '../chain/settings.ts'
+import type { Middleware } from '../chain/compose.ts'
+import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { ModuleNamespace, Modules } from './modules.ts'
 
 /** Ends what a module's `setup` began. */
 export type Teardown = () => void | Promise<void>
@@ -28,9 +28,9 @@ export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown
 /** A set of middleware by name. */
 export interface MiddlewareSet {
   readonly byName: ReadonlyMap<string, Middleware>
-  /** Those that cannot work with the settings that there are, and why. */
+  /** Middleware that cannot work with the present settings, and why. */
   readonly unready: ReadonlyMap<string, string>
-  /** By the name of a middleware: the one that must stand before it on a route. */
+  /** By the name of a middleware: the one that must come before it on a route. */
   readonly requires: ReadonlyMap<string, string>
 }
 
@@ -40,35 +40,36 @@ interface LoadedModule {
   readonly teardown: Teardown | undefined
 }
 
-/** A set that has been loaded. In this order: `setUp`, then `commit`; or `abandon` at any time before that. */
+/** A set that has been loaded. Call `setUp`, then `commit`; or `abandon` at any time before that. */
 export interface PreparedMiddleware extends MiddlewareSet {
-  /** What is odd in the settings but does no harm. */
+  /** Mistakes in the settings that do no harm. */
   readonly warnings: readonly string[]
   /** Runs the `setup` of the modules that are new or have changed. Throws MiddlewareError that names the file. */
   setUp(): Promise<void>
-  /** Takes the set into use. Resolves when what it replaced is torn down; a failing teardown is told to `onProblem`. */
+  /** Takes the set into use. Resolves when the replaced modules are torn down; failures go to `onProblem`. */
   commit(): Promise<void>
-  /** Drops the set and tears down what was set up for it. */
+  /** Drops the set and tears down the modules that were set up for it. */
   abandon(): Promise<void>
 }
 
-/** A group of the server's own middleware, and its settings as they were read. */
+/** A group of the server's own middleware, and the settings that were read for it. */
 interface SettingsOfGroup {
   readonly group: BuiltInGroup
   readonly prepared: PreparedSettings
 }
 
+/** What the middleware of one server is made of. */
 export interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string
-  readonly modules: Modules
+  readonly modules: Pick<Modules, 'load'>
   /** The server's own middleware. */
   readonly builtIn: readonly BuiltInGroup[]
-  /** What each `setup` is given. */
+  /** The argument of each `setup`. */
   readonly app: App
-  /** How long one teardown is waited for, in milliseconds. */
+  /** The longest that one teardown may take, in milliseconds. */
   readonly teardownTimeoutMs: number
-  /** Told of a teardown that failed or took too long. */
+  /** Called with a teardown that failed or took too long. */
   readonly onProblem: (message: string, error: unknown) => void
 }
 
@@ -91,7 +92,7 @@ export class MiddlewareHost<App> {
   }
 
   /**
-   * Reads the settings and loads the modules aside. No `setup` runs yet.
+   * Reads the settings and loads the modules, without taking them into use. No `setup` runs yet.
    * @throws MiddlewareError that names every file that is wrong
    */
   async prepare(config: MiddlewareConfig): Promise<PreparedMiddleware> {
@@ -156,8 +157,8 @@ export class MiddlewareHost<App> {
   }
 
   /**
-   * Reads the settings of every group, so that all that is wrong is said at once.
-   * @param errors what is wrong besides
+   * Reads the settings of every group, so that all problems are reported at once.
+   * @param errors other problems to report with them
    */
   #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): SettingsOfGroup[] {
     const settings: SettingsOfGroup[] = []
@@ -207,7 +208,7 @@ export class MiddlewareHost<App> {
     for (const { file, teardown } of modules.toReversed()) {
       if (teardown === undefined) continue
       try {
-        // One that hangs must not keep the others, a reload or a stop from ending.
+        // One that hangs must not block the others, a reload or a stop.
         if (await endsWithin(teardownTimeoutMs, Promise.resolve(teardown()))) continue
         throw new Error(`It has not ended within ${teardownTimeoutMs / 1000} s, and is waited for no longer`)
       } catch (error) {
