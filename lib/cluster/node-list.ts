@@ -2,7 +2,6 @@
  * The list of all nodes: what each says of itself, and whether it is there by the clock of the shared engine.
  */
 import type { Summary } from '../metrics/summary.ts'
-import type { Redis, RedisScript } from '../redis/client.ts'
 import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 
 /** `behind`: it could not apply the latest state, and `problem` says why. */
@@ -59,7 +58,7 @@ const liveMs = 5000
 /** After so many milliseconds a node has missed two beats. */
 const missedMs = 2500
 /** How long one that is gone is listed, in milliseconds. */
-const listedMs = 3_600_000
+export const listedMs = 3_600_000
 
 /**
  * Says that a node is there. KEYS: the state, the nodes, when each was seen. ARGV: its id, what it says of itself,
@@ -69,7 +68,7 @@ const listedMs = 3_600_000
  * When nobody was seen for a while, the engine stood still, or its clock was set: that time counts for no node.
  * Gives the time, the stamp, the nodes in pairs, when each was seen, and who listens to its channel.
  */
-const beatScript = `
+export const beatScript = `
 local clock = redis.call('TIME')
 local time = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local seen = redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
@@ -95,7 +94,7 @@ return {
 }`
 
 /** KEYS: the nodes, when each was seen. ARGV: an id. */
-const leaveScript = `
+export const leaveScript = `
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 return 1`
@@ -125,40 +124,6 @@ export function nodeKeys(prefix: string, place: string): NodeKeys {
     seen: `${prefix}nodes:seen`,
     channel: `${place}nodes`,
     own: `${place}nodes:`,
-  }
-}
-
-/** What is published when a node has applied a state. */
-export const stateApplied = 'applied'
-
-/** The list in the engine, for one node. Every function rejects as the client does. */
-export class NodeList {
-  readonly #keys: NodeKeys
-  readonly #id: string
-  readonly #beat: RedisScript
-  readonly #leave: RedisScript
-
-  /** @param id of the node */
-  constructor(redis: Redis, keys: NodeKeys, id: string) {
-    this.#keys = keys
-    this.#id = id
-    this.#beat = redis.script(beatScript)
-    this.#leave = redis.script(leaveScript)
-  }
-
-  /**
-   * Says that the node is there.
-   * @param announces whether to tell the others that it has applied a state
-   */
-  async beat(entry: NodeEntry, announces: boolean): Promise<Beat> {
-    const { state, nodes, seen, own, channel } = this.#keys
-    const told = announces ? [channel, stateApplied] : []
-    return beatIn(await this.#beat.run([state, nodes, seen], this.#id, JSON.stringify(entry), listedMs, own, ...told), own)
-  }
-
-  /** Takes the node from the list. */
-  async leave(): Promise<void> {
-    await this.#leave.run([this.#keys.nodes, this.#keys.seen], this.#id)
   }
 }
 

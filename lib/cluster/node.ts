@@ -8,7 +8,6 @@
  * The newest state counts, wherever it lies: an engine that came back with an older one, or with none, is given that of
  * the node.
  */
-import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { judge, type AdminCredentials } from '../admin/credentials.ts'
 import { differences, initialState, nextState, type DesiredState, type Difference } from '../application/desired-state.ts'
@@ -23,21 +22,10 @@ import type { Summary } from '../metrics/summary.ts'
 import { answerFor, awayError } from '../redis/away.ts'
 import type { Redis } from '../redis/client.ts'
 import { isTemporary, RedisAwayError } from '../redis/errors.ts'
-import type { Unsubscribe } from '../redis/subscriber.ts'
-import {
-  isLive,
-  listed,
-  mayApply,
-  nodeKeys,
-  NodeList,
-  stateApplied,
-  type ListedNode,
-  type NodeEntry,
-  type NodeKeys,
-  type SeenNode,
-} from './node-list.ts'
+import { listRefused, Membership, newState } from './membership.ts'
+import { isLive, mayApply, nodeKeys, type ListedNode, type NodeEntry, type SeenNode } from './node-list.ts'
 import { Rate } from './rate.ts'
-import { ForgedStateError, newState, RedisState } from './redis-state.ts'
+import { ForgedStateError, RedisState } from './redis-state.ts'
 
 export interface NodeOptions {
   readonly redis: Redis
@@ -81,7 +69,6 @@ export interface NodesView {
   list(): Promise<readonly ListedNode[]>
 }
 
-const beatMs = 1000
 /** The most beats from a failure to the next attempt. */
 const longestPause = 10
 /** The credentials of the configuration are not the shared ones. */
@@ -94,15 +81,10 @@ const engineLost = 'the shared engine has lost what the nodes have in common'
 export class Node implements NodesView, StateStore {
   readonly isShared = true
   readonly #options: NodeOptions
-  readonly #id = randomUUID()
-  readonly #keys: NodeKeys
-  readonly #list: NodeList
+  readonly #membership: Membership
   readonly #shared: RedisState
   readonly #writing = new SerialQueue()
   readonly #rate = new Rate()
-  readonly #subscriptions: Unsubscribe[] = []
-  /** Called after the next beat. */
-  readonly #waiters: (() => void)[] = []
   #processes: NodeProcesses | undefined
   #own = initialState
   #ownCredentials: AdminCredentials
@@ -118,32 +100,38 @@ export class Node implements NodesView, StateStore {
   #pause = 0
   #toldOfCredentials = false
   #isGiving = false
-  /** Why the engine, which is there, does not take a beat. */
-  #refusal = ''
-  #nodes: readonly SeenNode[] = []
-  #engineTime: { readonly ms: number; readonly at: number } | undefined
-  #timer: NodeJS.Timeout | undefined
-  #beating: Promise<void> | undefined
-  #announces = false
   #aligning: Promise<void> | undefined
   /** Whether there was a reason to align since the last look at the state. */
   #isDue = false
-  #isOver = false
-  #stopListening = (): void => {}
 
   constructor(options: NodeOptions) {
-    const { redis, prefix, place, sharedName, appKeys } = options
+    const { redis, prefix, place, sharedName, appKeys, log } = options
     this.#options = options
     this.#ownCredentials = options.ownCredentials
-    this.#keys = nodeKeys(prefix, place)
-    this.#list = new NodeList(redis, this.#keys, this.#id)
-    const { state: key, channel } = this.#keys
-    this.#shared = new RedisState({ redis, key, channel, name: sharedName, appKeys })
+    const keys = nodeKeys(prefix, place)
+    const onCut = (): void => {
+      this.#isChecked = false
+      this.#processes?.onHealth?.()
+    }
+    this.#membership = new Membership({
+      redis,
+      keys,
+      log,
+      entry: () => this.#entry(),
+      onBeat: (stamp) => this.#look(stamp),
+      onNewState: () => {
+        if (this.#life !== 'starting') void this.#align()
+      },
+      onCut,
+      onRefused: () => this.#processes?.onHealth?.(),
+    })
+    const announcement = { channel: keys.channel, message: newState }
+    this.#shared = new RedisState({ redis, key: keys.state, name: sharedName, appKeys, announcement })
     this.#name = nameOf(options)
   }
 
   get isReady(): boolean {
-    return this.#life !== 'starting' && this.#isChecked && this.#problem === '' && this.#refusal === ''
+    return this.#life !== 'starting' && this.#isChecked && this.#problem === '' && this.#membership.refusal === ''
   }
 
   /** The state that the processes of this node are in, or load their files from. */
@@ -152,32 +140,26 @@ export class Node implements NodesView, StateStore {
   }
 
   nowMs(): number {
-    const known = this.#engineTime
-    return known === undefined ? Date.now() : known.ms + (performance.now() - known.at)
+    return this.#membership.nowMs()
   }
 
   warnings(): readonly string[] {
+    const { refusal } = this.#membership
     return [
       ...(this.#problem === '' ? [] : [notAsOthers(this.#problem)]),
-      ...(this.#refusal === '' ? [] : [listRefused(this.#refusal)]),
+      ...(refusal === '' ? [] : [listRefused(refusal)]),
       ...(this.#judge() === 'differ' ? [credentialsDiffer] : []),
     ]
   }
 
   list(): Promise<readonly ListedNode[]> {
-    return Promise.resolve(listed(this.#nodes, this.#id, this.#options.redis.state === 'ready'))
+    return Promise.resolve(this.#membership.list())
   }
 
   /** Begins to hear of the others; call it before the files are loaded. Never rejects. */
   async open(processes: NodeProcesses): Promise<void> {
-    const { redis } = this.#options
     this.#processes = processes
-    this.#timer = setInterval(() => void this.#beat(), beatMs).unref()
-    this.#stopListening = redis.onState((state) => {
-      if (state === 'ready') void this.#beat()
-      else this.#cut()
-    })
-    await this.#beat()
+    await this.#membership.open()
     // Where the last reload is not known, there is one more when the engine is there.
     const found = await this.#shared.read().catch(() => initialState)
     this.#own = { ...initialState, reload: found.reload }
@@ -187,30 +169,27 @@ export class Node implements NodesView, StateStore {
   async join(): Promise<void> {
     this.#life = 'ready'
     await this.#align()
-    if (this.#shared.isOfPreviousKey) await this.#shared.write(this.#own, this.#own.stamp).catch(() => {}) // It still counts.
-    await this.#beat()
+    if (this.#shared.isOfPreviousKey) {
+      await this.#shared.write(this.#own, this.#own.stamp).catch(() => {}) // The previous key still verifies it.
+    }
+    await this.#membership.beat()
   }
 
   /** @param port on which the server listens; 0: it is no port */
   listens(port: number): void {
     this.#name = nameOf({ ...this.#options, port })
-    void this.#beat()
+    void this.#membership.beat()
   }
 
   /** Call it when a stop begins. */
   stops(): void {
     this.#life = 'stopping'
-    void this.#beat()
+    void this.#membership.beat()
   }
 
   /** Leaves the others. Never rejects. */
   async leave(): Promise<void> {
-    this.#isOver = true
-    clearInterval(this.#timer)
-    this.#stopListening()
-    await this.#beating
-    for (const unsubscribe of this.#subscriptions) unsubscribe()
-    if (this.#options.redis.state === 'ready') await this.#list.leave().catch(() => {}) // It is listed as gone, then.
+    await this.#membership.leave()
   }
 
   async read(): Promise<DesiredState> {
@@ -240,22 +219,19 @@ export class Node implements NodesView, StateStore {
 
   async missing({ version: wanted }: DesiredState, withinMs: number): Promise<readonly string[]> {
     const deadline = performance.now() + withinMs
-    const others = (): SeenNode[] => this.#nodes.filter(({ id, entry }) => id !== this.#id && entry.state !== 'starting')
+    const { id: self } = this.#membership
+    const others = (): SeenNode[] =>
+      this.#membership.nodes.filter(({ id, entry }) => id !== self && entry.state !== 'starting')
     const pending = (): SeenNode[] => others().filter((node) => mayApply(node) && node.entry.tried < wanted)
-    await this.#beat()
+    await this.#membership.beat()
     while (pending().length > 0 && performance.now() < deadline) {
-      await endsWithin(deadline - performance.now(), this.#nextBeat())
+      await endsWithin(deadline - performance.now(), this.#membership.nextBeat())
     }
     const failed = others().filter((node) => isLive(node) && node.entry.tried >= wanted && node.entry.seq < wanted)
     return [
       ...failed.map(({ entry }) => `node ${entry.name}: ${entry.problem}`),
       ...pending().map(({ entry }) => `node ${entry.name}: it did not answer within ${withinMs / 1000} s`),
     ]
-  }
-
-  /** Resolves after the next beat. */
-  #nextBeat(): Promise<void> {
-    return new Promise((resolve) => this.#waiters.push(resolve))
   }
 
   #judge(): ReturnType<typeof judge> {
@@ -267,7 +243,8 @@ export class Node implements NodesView, StateStore {
     const own = this.#own
     try {
       const found = await this.#shared.read()
-      if (found.stamp === own.stamp || found.version > own.version) return found.stamp === own.stamp ? own : found
+      if (found.stamp === own.stamp) return own
+      if (found.version > own.version) return found
       if (found.version === own.version) return await this.#choose(found)
       await this.#putBack(found.stamp)
       this.#options.log.warn(`${engineLost}: put back as it was after change ${own.version}`)
@@ -297,7 +274,8 @@ export class Node implements NodesView, StateStore {
     const lost = differences(wins, loses).map(textOf).join('; ')
     const next = isKnown ? found : nextState({ ...own, stamp: found.stamp }, {})
     if (!isKnown && !(await this.#shared.write(next, found.stamp))) throw new PendingError(engineLost)
-    log.error(`two changes ${own.version} were made, since the shared engine had lost one: ${isKnown ? 'its' : 'this node\'s'} counts; lost: ${lost}`)
+    const whose = isKnown ? 'its' : "this node's"
+    log.error(`two changes ${own.version} were made, since the shared engine had lost one: ${whose} counts; lost: ${lost}`)
     return next
   }
 
@@ -338,15 +316,14 @@ export class Node implements NodesView, StateStore {
     if (silences) tell()
     await this.#processes?.apply(state)
     if (!silences) tell()
-    if (state.version > this.#own.version) this.#applied(state)
+    if (this.#own === from || state.version > this.#own.version) this.#applied(state)
   }
 
   /** The processes of this node are in a state. */
   #applied(state: DesiredState): void {
     this.#own = state
     this.#tried = Math.max(this.#tried, state.version)
-    this.#announces = true
-    void this.#beat()
+    this.#membership.announce()
   }
 
   /** Does what brings this node to the state of all, and says what came of it. */
@@ -367,57 +344,7 @@ export class Node implements NodesView, StateStore {
       this.#tried = Math.max(this.#tried, this.#trying)
       this.#failures += 1
       this.#pause = Math.min(this.#failures, longestPause)
-      this.#announces = true
-      void this.#beat()
-    }
-  }
-
-  /** Nothing is known of the others until the next beat. */
-  #cut(): void {
-    this.#isChecked = false
-    this.#processes?.onHealth?.()
-  }
-
-  /** Says that the node is there. One at a time: a call during one is joined to it. Never rejects. */
-  #beat(): Promise<void> {
-    this.#beating ??= this.#beatOnce().finally(() => {
-      this.#beating = undefined
-      if (this.#announces && !this.#isOver && this.#options.redis.state === 'ready') void this.#beat()
-    })
-    return this.#beating
-  }
-
-  async #beatOnce(): Promise<void> {
-    const processes = this.#processes
-    if (processes === undefined || this.#isOver || this.#options.redis.state !== 'ready') return
-    const announces = this.#announces
-    this.#announces = false
-    try {
-      await this.#subscribe()
-      const { nowMs, stamp, nodes } = await this.#list.beat(await this.#entry(processes), announces)
-      this.#engineTime = { ms: nowMs, at: performance.now() }
-      this.#refusal = ''
-      this.#tell(nodes)
-      this.#nodes = nodes
-      if (!this.#isOver) this.#look(stamp)
-    } catch (error) {
-      this.#refused(error)
-    }
-    for (const done of this.#waiters.splice(0)) done()
-  }
-
-  async #subscribe(): Promise<void> {
-    const { redis } = this.#options
-    const onReconnected = (): void => void this.#beat()
-    const onLost = (): void => this.#cut()
-    const onMessage = (text: string): void => {
-      if (text === newState && this.#life !== 'starting') void this.#align()
-      if (text === stateApplied && this.#waiters.length > 0) void this.#beat()
-    }
-    // The second channel shows to the others whether this node can still hear.
-    const channels = [[this.#keys.channel, onMessage], [this.#keys.own + this.#id, () => {}]] as const
-    for (const [channel, heard] of channels.slice(this.#subscriptions.length)) {
-      this.#subscriptions.push(await redis.subscribe(channel, { onMessage: heard, onLost, onReconnected }))
+      this.#membership.announce()
     }
   }
 
@@ -451,32 +378,8 @@ export class Node implements NodesView, StateStore {
     this.#isGiving = false
   }
 
-  /** That the engine is away shows in the state of its client. */
-  #refused(error: unknown): void {
-    if (error instanceof RedisAwayError) return
-    const reason = reasonOf(error)
-    if (reason === this.#refusal) return
-    this.#options.log.error(listRefused(reason))
-    this.#refusal = reason
-    this.#processes?.onHealth?.()
-  }
-
-  /** Says who came and who went. */
-  #tell(now: readonly SeenNode[]): void {
-    const { log } = this.#options
-    const before = new Map(this.#nodes.filter(({ id }) => id !== this.#id).map((node) => [node.id, node]))
-    for (const node of now) {
-      if (node.id === this.#id) continue
-      const known = before.get(node.id)
-      before.delete(node.id)
-      const wasLive = known !== undefined && isLive(known)
-      if (isLive(node) && !wasLive) log.info(`node ${node.entry.name} is there`)
-      if (!isLive(node) && wasLive) log.warn(`node ${node.entry.name} is gone: it was not heard of for 5 seconds`)
-    }
-    for (const node of before.values()) if (isLive(node)) log.info(`node ${node.entry.name} has stopped`)
-  }
-
-  async #entry(processes: NodeProcesses): Promise<NodeEntry> {
+  async #entry(): Promise<NodeEntry> {
+    const processes = this.#processes as NodeProcesses // The first beat comes when they are given.
     const summary = await processes.summary()
     return {
       name: this.#name,
@@ -511,12 +414,4 @@ function textOf({ type, about }: Difference): string {
  */
 export function notAsOthers(problem: string): string {
   return `this node is not as the others: ${problem}`
-}
-
-/**
- * The warning of an engine that does not take what a node says of itself.
- * @param reason what the engine says
- */
-export function listRefused(reason: string): string {
-  return `the shared engine refuses the list of nodes: ${reason}`
 }

@@ -33,8 +33,8 @@ export interface RedisStateOptions {
   readonly name: string
   /** The `app_key` in use, then the previous ones. */
   readonly appKeys: readonly string[]
-  /** Where a new state is announced. */
-  readonly channel: string
+  /** Published when a new state is written. */
+  readonly announcement: { readonly channel: string; readonly message: string }
 }
 
 /** What is derived from one `app_key`. */
@@ -45,9 +45,6 @@ interface StateKeys {
 
 /** The fields of the hash, in the order in which the HMAC has them. */
 const fields = ['version', 'stamp', 'previous', 'content'] as const
-
-/** What is published when there is a new state: a reason to look, and no more. */
-export const newState = 'state'
 
 /**
  * KEYS: the state. ARGV: the stamp that is expected there, the channel, the message, names and values of the fields.
@@ -101,14 +98,15 @@ export class RedisState {
    * @returns false when there is another one by now
    */
   async write({ version, stamp, previous, ...content }: DesiredState, expected: string): Promise<boolean> {
-    const { key, channel } = this.#options
+    const { key, announcement } = this.#options
     const [current] = this.#keys as readonly [StateKeys] // The key in use is always there.
     const { credentials, ...open } = content
     const sealed = credentials && this.#seal(credentials, current.seal)
     const values = [String(version), stamp, previous, JSON.stringify({ ...open, credentials: sealed })]
     const pairs = fields.flatMap((field, at) => [field, values[at] as string]) // As many as there are fields.
     const mac = this.#macOf(values, current.mac)
-    return integerIn(await this.#script.run([key], expected, channel, newState, ...pairs, 'mac', mac)) === 1
+    const told = [announcement.channel, announcement.message]
+    return integerIn(await this.#script.run([key], expected, ...told, ...pairs, 'mac', mac)) === 1
   }
 
   #macOf(values: readonly string[], key: KeyObject): string {

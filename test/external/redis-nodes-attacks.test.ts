@@ -115,6 +115,8 @@ describe('two changes of one number', () => {
     assert.match(three.lines().join('\n'), /two changes 2 were made, since the shared engine had lost one: its counts; lost: .*routes\.add \{"name":"b"/)
     await until(async () => (await answersOf([three], '/lost')).join() === 'same')
     assert.deepEqual(await answersOf([three], '/b'), ['404'])
+    assert.equal((await post(three.url, '/svc-routes/add', route('c'))).status, 200)
+    assert.equal(three.lines().filter((line) => line.includes('two changes')).length, 1)
   })
 
   it('that follow others: that of the node counts, as a new one', async (t) => {
@@ -136,6 +138,7 @@ describe('two changes of one number', () => {
     assert.deepEqual(await answersOf([three], '/mine'), ['same'])
     assert.match(three.lines().join('\n'), /two changes 2 were made, since the shared engine had lost one: this node's counts; lost: .*"b".*"c"/)
     assert.equal((await post(three.url, '/svc-routes/add', route('d'))).status, 200)
+    assert.equal(three.lines().filter((line) => line.includes('two changes')).length, 1)
   })
 })
 
