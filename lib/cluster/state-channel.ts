@@ -106,19 +106,21 @@ export interface StateHost {
   apply(state: DesiredState): Promise<void>
 }
 
-/** What is loading applies a state when it has loaded, which may take long: as good as for ever. */
-const bootMs = 2 ** 31 - 1
+/** How long a worker may take that is loading, or makes a change of its own: as good as for ever. */
+const longestMs = 2 ** 31 - 1
 
 /** Makes the primary's part. */
 export function createStateHost(options: StateHostOptions): StateHost {
   const { store, log, trace, patienceMs = 10_000 } = options
   /** What each worker was sent last: resolves with a line where it has not applied it. */
   const members = new Map<Member, Promise<string | undefined>>()
+  /** Those that may be in the middle of a change of their own: they apply states after it, however long it takes. */
+  const changing = new Set<Member>()
 
   /** Asks a worker. Rejects with what it says, or that it is gone or does not answer. */
   async function ask(member: Member, name: string, taken: unknown): Promise<void> {
-    const withinMs = member.serving ? patienceMs : bootMs
-    if (await endsWithin(withinMs, member.peer.call(name, taken))) return
+    const withinMs = member.serving && !changing.has(member) ? patienceMs : longestMs
+    if (await endsWithin(withinMs, member.peer.call(name, taken))) return void changing.delete(member)
     throw new Error(`it did not answer within ${withinMs / 1000} s`)
   }
 
@@ -193,13 +195,22 @@ export function createStateHost(options: StateHostOptions): StateHost {
     join: (member) => {
       const { peer } = member
       members.set(member, Promise.resolve(undefined))
-      void peer.closed.then(() => members.delete(member))
-      peer.on('state.read', () => outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() })))
+      void peer.closed.then(() => {
+        members.delete(member)
+        changing.delete(member)
+      })
+      peer.on('state.read', () => {
+        changing.add(member)
+        return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+      })
       peer.on('state.write', (taken) =>
         outcomeOf(async () => {
           const { next, file } = taken as Write
           const isWritten = await store.write(next, file)
-          if (isWritten) sendAll(next, new Set([member]))
+          if (isWritten) {
+            changing.delete(member)
+            sendAll(next, new Set([member]))
+          }
           return isWritten
         }),
       )

@@ -140,6 +140,20 @@ describe('the state of several processes', () => {
     assert.deepEqual(made.diverged, [2])
   })
 
+  it('waits for a worker that makes a change of its own, and does not replace it', async () => {
+    const made = makeHost({ patienceMs: 10 })
+    let free: () => void = () => {}
+    const held = new Promise<void>((resolve) => (free = resolve))
+    const [one, two] = [made.join(1), made.join(2, () => held)]
+    await two.state.read()
+    const next = withA(await one.state.read())
+    await one.state.write(next)
+    assert.deepEqual(await one.state.missing(next, 30), ['process 2: it did not answer within 0.03 s'])
+    free()
+    assert.deepEqual(await one.state.missing(next, 5000), [])
+    assert.deepEqual([two.applied, made.diverged], [[1], []])
+  })
+
   it('does not wait for a worker that ends: the one that takes its place begins with the state', async () => {
     const { join, diverged } = makeHost()
     const one = join(1)
