@@ -50,7 +50,7 @@ export function makePort(
   const levels = { debug: log('DEBUG'), info: log('INFO'), warn: log('WARN'), error: log('ERROR'), fatal: log('FATAL') }
   const moduleLog: ModuleLogger = Object.assign(log('INFO'), levels, { debugEnabled: true })
   const pages = createViews({
-    root: fileURLToPath(new URL('../../lib/admin/pages', import.meta.url)),
+    root: fileURLToPath(new URL('../../lib/panel/pages', import.meta.url)),
     cacheFolder: '/nowhere',
     ram: true,
     disk: false,
