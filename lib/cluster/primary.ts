@@ -17,7 +17,7 @@ import { socketPath } from '../core/socket-path.ts'
 import { hostAddressLimit } from './address-limit.ts'
 import { hostBroker } from './broker-host.ts'
 import { createControlHost, type Member } from './control-host.ts'
-import { createFiguresHost } from './figures-host.ts'
+import { createReadingsHost } from './readings-host.ts'
 import type { Joining } from './joining.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
@@ -79,7 +79,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const nodes = shared?.openNodes({
     config,
     takeUp: (change) => control.takeUp(change),
-    summary: () => figures.summary(serving),
+    summary: () => readings.summary(serving),
     onHealth: () => nodesHost?.look(),
   })
   const nodesHost = nodes && hostNodes(nodes)
@@ -90,7 +90,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     log,
     trace,
     onChange: ({ command }, from) => {
-      if (command.type === 'bench.start') figures.resetWindow(from?.peer)
+      if (command.type === 'bench.start') readings.beginWindow(from?.peer)
     },
     ask,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -112,7 +112,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     () => logs.recent.list(),
   )
-  const figures = createFiguresHost({ own, report: (message, error) => log.error(message, error) })
+  const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   let address: Address | undefined
   let someServes: () => void
@@ -125,7 +125,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     const { peer } = worker
     const member = { number, peer, serving: false }
     for (const host of [events, sessions, throttle, addressLimit]) host.attach(peer)
-    const canBeAsked = figures.attach(peer, { id: String(number), pid: worker.pid })
+    const canBeAsked = readings.attach(peer, { id: String(number), pid: worker.pid })
     watch.attach({ number, peer, kill: worker.kill })
     peer.on('process.join', async () => {
       await opened
@@ -212,7 +212,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then(async (status) => {
-      for (const part of [trace, events, sessions, figures, watch, eventLoop]) part.close()
+      for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
       await nodes?.leave()
       await shared?.close()
       return status

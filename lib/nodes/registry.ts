@@ -1,7 +1,7 @@
 /**
  * The list of all nodes: what each tells of itself, and whether it is still there by the clock of the shared engine.
  */
-import type { Summary } from '../metrics/summary.ts'
+import type { Summary } from '../metrics/processes.ts'
 import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 import { positionIn, type Position } from './position.ts'
 

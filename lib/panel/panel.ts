@@ -1,5 +1,5 @@
 /**
- * The admin panel of one server, put together: its credentials, its figures, the commands that it carries out, and its
+ * The admin panel of one server, put together: its credentials, its metrics, the commands that it carries out, and its
  * routes.
  */
 import { fileURLToPath } from 'node:url'
@@ -9,12 +9,9 @@ import type { AdminState, Change, CommandFollowers } from '../control/relay.ts'
 import type { Logger } from '../log/logger.ts'
 import type { RecentLines } from '../log/recent-lines.ts'
 import { TimedTrace } from '../log/timed-trace.ts'
-import { createOwnProcess, createSingleProcess } from '../metrics/own-process.ts'
-import type { JoinProcesses } from '../metrics/processes.ts'
+import { createOwnProcess, createSingleProcess, type JoinProcesses, type Summary } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
-import type { StatusSources } from '../metrics/sources.ts'
-import type { Summary } from '../metrics/summary.ts'
-import { totalsOf } from '../metrics/totals.ts'
+import type { MetricSources } from '../metrics/table.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { NodesView } from '../nodes/contract.ts'
 import type { Registry } from '../routing/registry.ts'
@@ -36,7 +33,7 @@ export interface PanelOptions {
   readonly appKey: string
   readonly registry: Registry<Chain>
   /** The numbers of its `sessions` may begin anew: a reload can exchange the store. */
-  readonly sources: StatusSources
+  readonly sources: MetricSources
   /** Joins this process with the others of the server; it is the only one unless given. */
   readonly processes?: JoinProcesses | undefined
   readonly logger: Logger
@@ -110,12 +107,12 @@ export function createPanel(options: PanelOptions): Panel {
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
     status: async () => {
-      const [figures, nodes] = await Promise.all([processes.figures('window'), options.nodes()?.list()])
-      return statusOf(config['app.env'], figures, nodes)
+      const [server, nodes] = await Promise.all([processes.read('window'), options.nodes()?.list()])
+      return statusOf(config['app.env'], server, nodes)
     },
     prometheus: async () => {
-      const [figures, nodes] = await Promise.all([processes.figures('totals'), options.nodes()?.list()])
-      return renderPrometheus(totalsOf(figures, nodes))
+      const [server, nodes] = await Promise.all([processes.read('start'), options.nodes()?.list()])
+      return renderPrometheus(server, nodes)
     },
     history: () => processes.history(),
     recentRequests: () => processes.requests(),
@@ -143,13 +140,13 @@ export function createPanel(options: PanelOptions): Panel {
   return {
     handlers: {
       'trace.set': ({ module, enabled, ttlSeconds }) => trace.set(module, enabled, ttlSeconds),
-      'bench.start': () => processes.resetWindow(),
+      'bench.start': () => processes.beginWindow(),
       'admin.setup': async ({ user, password }) => ({ done: await store.setUp(user, password) }),
       'admin.secret': () => store.ensureSecret(),
     },
     followers: {
       'trace.set': ({ command: { module, enabled } }) => trace.set(module, enabled),
-      'bench.start': () => processes.resetWindow(),
+      'bench.start': () => processes.beginWindow(),
       'admin.setup': followAdmin,
       'admin.secret': followAdmin,
     },
