@@ -34,10 +34,9 @@ import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
-import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
-import { createOwnProcess, createSingleProcess } from './metrics/own-process.ts'
-import type { StatusSources } from './metrics/sources.ts'
+import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
+import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/panel.ts'
 import { createSessionTotals } from './panel/session-totals.ts'
 import type { ProcessPart } from './process-part.ts'
@@ -169,7 +168,7 @@ export function createApp(options: AppOptions = {}): App {
   const handlers = {
     'cache.clear': () => views.clear(),
     'certificates.reload': renewCertificates,
-    'bench.start': () => processes.resetWindow(),
+    'bench.start': () => processes.beginWindow(),
     'logs.reopen': () => logs.reopen(),
     stop: () => void stop.begin(),
   }
@@ -326,7 +325,7 @@ interface SourceParts {
 }
 
 /** What the parts of a server count. */
-function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): StatusSources {
+function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): MetricSources {
   const { webSockets, events, sessions, views } = built
   const { metrics, requests, listener, queueWaits, restQueueWaits } = http
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })

@@ -1,17 +1,20 @@
 /**
- * What the primary knows of a worker: the figures that it told last, and what happened since the last sample of the
- * history. When the worker has ended, or does not answer, this is what counts for it.
+ * The readings that the primary has of its workers: the last one of each, and the sum of the workers that ended. They
+ * stay in the totals of the server if a worker hangs or ends, so that no counter decreases.
  *
- * Surprise: a worker tells its routes in parts, those that changed. What is known of the others stays.
+ * A worker sends only the routes that changed; the primary keeps the others as they were.
  */
-import { noFigures, withoutWindow, type Figures, type Gauges, type Interval, type ProcessFigures } from '../metrics/figures.ts'
-import type { RouteFigures } from '../metrics/route-metrics.ts'
-import type { Changes, LastFigures } from './figures.ts'
+import { keptLines } from '../log/recent-lines.ts'
+import type { RouteReading } from '../metrics/metrics.ts'
+import type { Since } from '../metrics/processes.ts'
+import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
+import { keptRequests } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
+import { inOrder, type LastReading } from './readings.ts'
 
-/** Which worker it is. */
+/** Identifies a worker. */
 export interface WorkerIdentity {
-  /** What it is called in the status, the metrics and the monitor. */
+  /** Its name in the status, the metrics and the monitor. */
   readonly id: string
   readonly pid: number
 }
@@ -20,86 +23,87 @@ export interface WorkerIdentity {
 export class KnownProcess {
   /** This side of its channel. */
   readonly peer: Peer
-  /** Whether it cannot be asked yet. */
+  readonly identity: WorkerIdentity
+  /** Whether it is still loading the application, and cannot be asked. */
   starting = true
-  readonly #identity: WorkerIdentity
-  readonly #routes = new Map<string, RouteFigures>()
-  #figures: Figures = noFigures
-  #intervals: Interval[] = []
-  #lines: LastFigures['lines'] = []
-  #requests: LastFigures['requests'] = []
-  /** Whether what it tells is of a bench window that is over. */
-  #isInOldWindow = false
+  /** The last lines and requests, sent at the end of the worker. */
+  last: Pick<LastReading, 'lines' | 'requests'> = { lines: [], requests: [] }
+  readonly #routes = new Map<string, RouteReading>()
+  #latest: Reading | undefined
+  /** The counters when the bench window began; undefined if the worker started in it. */
+  #windowStart: Reading | undefined
+  /** Whether the worker has not begun the bench window yet: until then it counts nothing in the window. */
+  #isBehind = false
 
   constructor(peer: Peer, identity: WorkerIdentity) {
     this.peer = peer
-    this.#identity = identity
+    this.identity = identity
   }
 
-  /** Takes what the worker has told, whether with all of its routes or with those that changed. */
-  take(told: Figures): void {
-    const figures = this.#isInOldWindow ? withoutWindow(told) : told
-    this.#figures = figures
-    for (const route of figures.requests.routes) this.#routes.set(route.name, route)
+  /** Takes a reading with the routes that changed. */
+  take(changes: Reading): void {
+    this.#latest = changes
+    for (const route of changes.routes) this.#routes.set(route.name, route)
+    if (this.#isBehind) this.#windowStart = this.read('start')
   }
 
-  /** What happened since this was last called, so far as it was told: nothing, or more than one interval. */
-  giveIntervals(): Interval[] {
-    const intervals = this.#intervals
-    this.#intervals = []
-    return intervals
+  /** Takes the last reading, with the last lines and requests. */
+  takeLast({ changes, ...last }: LastReading): void {
+    this.take(changes)
+    this.last = last
   }
 
-  /** Takes what the worker tells for the history. */
-  takeChanges({ figures, interval }: Changes): void {
-    this.take(figures)
-    this.#intervals.push(interval)
+  /** Begins a bench window that the worker has not begun yet. */
+  awaitWindow(): void {
+    this.#isBehind = true
+    this.#windowStart = this.read('start')
   }
 
-  /** Takes all that the worker tells when it ends. */
-  takeLast(told: LastFigures): void {
-    this.takeChanges(told)
-    this.#lines = told.lines
-    this.#requests = told.requests
+  /** Begins a bench window that the worker has begun, with its changes up to then. */
+  beginWindow(changes: Reading): void {
+    this.take(changes)
+    this.#isBehind = false
+    this.#windowStart = this.read('start')
   }
 
-  /** The last lines and requests, where the worker told them at its end. */
-  get last(): Pick<LastFigures, 'lines' | 'requests'> {
-    return { lines: this.#lines, requests: this.#requests }
+  /** The last reading; undefined before the first answer. */
+  read(since: Since): Reading | undefined {
+    if (this.#latest === undefined) return undefined
+    const reading = { ...this.#latest, routes: [...this.#routes.values()] }
+    return since === 'start' ? reading : difference(reading, this.#windowStart)
+  }
+}
+
+/** The sum of the workers that ended. Requests that a worker had not reported before are lost. */
+export class EndedProcesses {
+  count = 0
+  last: KnownProcess['last'] = { lines: [], requests: [] }
+  readonly #readings: Partial<Record<Since, Reading>> = {}
+
+  /** Adds a worker. */
+  add(worker: KnownProcess): void {
+    this.count += 1
+    for (const since of ['start', 'window'] as const) {
+      const reading = worker.read(since)
+      if (reading === undefined) continue
+      const earlier = this.#readings[since]
+      const ended = withoutGauges(reading)
+      this.#readings[since] = boundRoutes(earlier === undefined ? ended : sumOf([earlier, ended]))
+    }
+    const { lines, requests } = worker.last
+    this.last = {
+      lines: inOrder([this.last.lines, lines], keptLines),
+      requests: inOrder([this.last.requests, requests], keptRequests),
+    }
   }
 
-  /** Forgets the bench window. What the worker tells is of the old one until it has begun a new one itself. */
-  endWindow(): void {
-    this.#isInOldWindow = true
-    this.take(this.figures)
-  }
-
-  /** From now on the worker tells of the new window. */
+  /** Begins a bench window. */
   beginWindow(): void {
-    this.#isInOldWindow = false
+    delete this.#readings.window
   }
 
-  get id(): string {
-    return this.#identity.id
-  }
-
-  /** What it is called in a log line. */
-  get name(): string {
-    return `worker ${this.#identity.id} (process ${this.#identity.pid})`
-  }
-
-  /** What it told of the moment when it was asked last. */
-  get gauges(): Gauges {
-    return this.#figures.now
-  }
-
-  /** All that is known. */
-  get figures(): Figures {
-    return { ...this.#figures, requests: { ...this.#figures.requests, routes: [...this.#routes.values()] } }
-  }
-
-  /** The same, and which worker it is. */
-  figuresOf(responding: boolean): ProcessFigures {
-    return { ...this.figures, ...this.#identity, role: 'worker', responding, starting: this.starting }
+  /** The sum of their last readings; undefined if there is none. */
+  read(since: Since): Reading | undefined {
+    return this.#readings[since]
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The list of all nodes: what each says of itself, and whether it is there by the clock of the shared engine.
  */
-import type { Summary } from '../metrics/summary.ts'
+import type { Summary } from '../metrics/processes.ts'
 import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 
 /** `behind`: it could not apply the latest state, and `problem` says why. */

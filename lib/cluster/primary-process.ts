@@ -5,12 +5,11 @@
 import type { LogLine } from '../log/recent-lines.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { createOwnProcess } from '../metrics/own-process.ts'
-import type { OwnProcess } from '../metrics/processes.ts'
-import type { StatusSources } from '../metrics/sources.ts'
+import { createOwnProcess, type OwnProcess } from '../metrics/processes.ts'
+import type { MetricSources } from '../metrics/table.ts'
 
 /** The parts that a primary has. What it counts here the workers must not count as well: the sums are of both. */
-export type PrimaryParts = Pick<StatusSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
+export type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 
@@ -19,14 +18,14 @@ const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
  * @param lines gives the last lines that it logged itself, the oldest first
  */
 export function createPrimaryProcess(parts: PrimaryParts, lines: () => readonly LogLine[]): OwnProcess {
-  const sources: StatusSources = {
+  const sources: MetricSources = {
     ...parts,
     config: { 'pool_rest.queue_size': 0 },
     metrics: new Metrics(),
     activeRequests: () => 0,
     httpPool: { ...noPool, alert: false },
     queueWaits: new Histogram(),
-    restPool: { longpoll: noPool, sse: noPool, queue: 0, refused: 0 },
+    restPool: { longpoll: noPool, sse: noPool },
     restQueueWaits: new Histogram(),
     webSockets: { pool: noPool, slow: 0 },
     connections: () => ({ open: 0, refused: 0 }),

@@ -17,7 +17,7 @@ import type { OpenShared } from '../shared.ts'
 import { socketPath } from '../systemd/socket-path.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
-import { createFiguresHost } from './figures-host.ts'
+import { createReadingsHost } from './readings-host.ts'
 import type { Joining } from './joining.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { createPrimaryProcess } from './primary-process.ts'
@@ -86,7 +86,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     log,
     trace,
     onCommand: ({ type }, from) => {
-      if (type === 'bench.start') figures.resetWindow(from.peer)
+      if (type === 'bench.start') readings.beginWindow(from.peer)
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -106,14 +106,14 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     () => logs.recent.list(),
   )
-  const figures = createFiguresHost({ own, report: (message, error) => log.error(message, error) })
+  const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // What keeps the server from starting is found by each worker too, which ends with its status.
   const opened = shared?.opened().then(
     () =>
       node?.open({
         apply: (state) => states.apply(state),
-        summary: () => figures.summary(serving),
+        summary: () => readings.summary(serving),
         onHealth: () => nodesHost?.look(),
       }),
     () => {},
@@ -130,7 +130,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     const { peer } = worker
     const member = { number, peer, serving: false }
     for (const host of [events, sessions, limits]) host.attach(peer)
-    const canBeAsked = figures.attach(peer, { id: String(number), pid: worker.pid })
+    const canBeAsked = readings.attach(peer, { id: String(number), pid: worker.pid })
     watch.attach({ number, peer, kill: worker.kill })
     peer.on('process.join', async () => {
       await opened
@@ -214,7 +214,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then(async (status) => {
-      for (const part of [trace, events, sessions, figures, watch, eventLoop]) part.close()
+      for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
       await node?.leave()
       await shared?.close()
       return status

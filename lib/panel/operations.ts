@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CoreContext } from '../http/context.ts'
 import { BodyReply, type Reply } from '../http/reply.ts'
-import { expositionType } from '../metrics/exposition.ts'
+import { prometheusType } from '../metrics/prometheus.ts'
 import { serverName } from '../base/version.ts'
 import { monitorDocument } from './monitor.ts'
 import type { AdminPort } from './port.ts'
@@ -35,7 +35,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json(await monitorDocument(port))
     },
 
-    metrics: async (): Promise<Reply> => new BodyReply(expositionType, await port.prometheus()),
+    metrics: async (): Promise<Reply> => new BodyReply(prometheusType, await port.prometheus()),
 
     async cacheClear(ctx: CoreContext): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })

@@ -13,7 +13,6 @@ import type { Config } from '../config/table.ts'
 import type { Logger } from '../log/logger.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
-import { totalsOf } from '../metrics/totals.ts'
 import type { Registry } from '../routing/registry.ts'
 import { createViews } from '../views/cache.ts'
 import type { AdminPort, DryMatch } from './port.ts'
@@ -65,12 +64,12 @@ export function createPanel(options: PanelOptions): Panel {
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
     status: async () => {
-      const [figures, list] = await Promise.all([processes.figures('window'), nodes?.list()])
-      return statusOf(config['app.env'], figures, list)
+      const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
+      return statusOf(config['app.env'], server, list)
     },
     prometheus: async () => {
-      const [figures, list] = await Promise.all([processes.figures('totals'), nodes?.list()])
-      return renderPrometheus(totalsOf(figures, list))
+      const [server, list] = await Promise.all([processes.read('start'), nodes?.list()])
+      return renderPrometheus(server, list)
     },
     history: () => processes.history(),
     recentRequests: () => processes.requests(),

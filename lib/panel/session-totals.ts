@@ -1,16 +1,15 @@
 /**
- * What the session stores of a server counted since its start, one after the other.
+ * Counters of the session stores of a server since its start, where a reload can exchange the store.
  *
- * Surprise: a store that takes the place of another is known by a number that has fallen. What the old one counted
- * after the last reading is not in the sum.
+ * A new store is recognized by a number that has decreased. Events of the old store after the last reading are lost.
  */
 import type { StoreCounts } from '../session/store.ts'
 
 const none: StoreCounts = { evicted: 0, damaged: 0 }
 
 /**
- * Makes a reading of which no number goes back.
- * @param read what the store in use counted
+ * Makes a function that reads the counters; they never decrease.
+ * @param read returns the counters of the present store
  */
 export function createSessionTotals(read: () => StoreCounts): () => StoreCounts {
   let earlier = none

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { createWatch } from '../../lib/cluster/watch.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
-import { turns } from './figures-cluster.ts'
+import { turns } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** A watch whose beats a test gives, and a worker that answers when it is let. */

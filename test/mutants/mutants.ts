@@ -293,12 +293,18 @@ export const mutants: readonly Mutant[] = [
   // Metrics
   {
     file: 'metrics/histogram.ts',
-    find: 'const rank = Math.ceil((percent / 100) * this.#count)',
-    replace: 'const rank = Math.floor((percent / 100) * this.#count)',
+    find: 'const rank = Math.ceil((percent / 100) * countOf(durations))',
+    replace: 'const rank = Math.floor((percent / 100) * countOf(durations))',
     breaks: 'a percentile is that of the nearest rank',
   },
   {
-    file: 'metrics/exposition.ts',
+    file: 'cluster/readings-host.ts',
+    find: 'queueMicrotask(() => worker.beginWindow(changes as Reading))',
+    replace: 'worker.beginWindow(changes as Reading)',
+    breaks: 'the readings of a worker are taken in the order in which it sent them',
+  },
+  {
+    file: 'metrics/prometheus.ts',
     find: `.replaceAll('"', '\\\\"')`,
     replace: '',
     breaks: 'a quote in a route name is escaped for Prometheus',

@@ -40,7 +40,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
       limit: 7893,
       budget: 4500,
     },
-    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 2058, budget: 1300 },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1270, budget: 1300 },
   ]
   if (loaded === undefined) return measures
   return [

@@ -3,16 +3,15 @@ import { describe, it, type TestContext } from 'node:test'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
-import { totalsOf } from '../../lib/metrics/totals.ts'
-import { primaryLine, startCluster, turns, type Worker } from './figures-cluster.ts'
+import { primaryLine, startCluster, turns, type Worker } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 async function statusBy(worker: Worker): Promise<Status> {
-  return statusOf('prod', await worker.processes.figures())
+  return statusOf('prod', await worker.processes.read('window'))
 }
 
 async function sampleBy(worker: Worker, name: string): Promise<number> {
-  const text = renderPrometheus(totalsOf(await worker.processes.figures()))
+  const text = renderPrometheus(await worker.processes.read('start'))
   const line = text.split('\n').find((each) => each.startsWith(`${name} `))
   assert.ok(line, `there is no ${name}`)
   return Number(line.slice(name.length + 1))
@@ -34,7 +33,7 @@ async function takeSample(t: TestContext): Promise<void> {
 
 const requestsOfA = 'svc_http_requests_total{route="a",code="2xx"}'
 
-describe('the figures of several processes', () => {
+describe('the readings of several processes', () => {
   it('are the same whichever worker is asked: the sum, and each process for itself', async (t) => {
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
@@ -118,16 +117,16 @@ describe('the figures of several processes', () => {
     const { workers } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
     second.hang()
-    const figures = t.mock.method(second.metrics, 'figures')
-    for (let turn = 0; turn < 10; turn += 1) await whileHanging(t, () => first.processes.figures())
+    const taken = t.mock.method(second.metrics, 'takeChangedRoutes')
+    for (let turn = 0; turn < 10; turn += 1) await whileHanging(t, () => first.processes.read('window'))
     second.resume()
     await turns()
-    assert.equal(figures.mock.callCount(), 1)
-    await first.processes.figures()
-    assert.equal(figures.mock.callCount(), 2)
+    assert.equal(taken.mock.callCount(), 1)
+    await first.processes.read('window')
+    assert.equal(taken.mock.callCount(), 2)
   })
 
-  it('a worker that has never answered is there, with no figures', async (t) => {
+  it('a worker that has never answered is there, with no reading', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
     const { workers } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
@@ -189,8 +188,8 @@ describe('the figures of several processes', () => {
     await fourth.end()
     assert.equal((await statusBy(first)).requests.total, 40)
     third.hang()
-    host.resetWindow()
-    for (const worker of [first, second]) worker.processes.resetWindow()
+    host.beginWindow()
+    for (const worker of [first, second]) worker.processes.beginWindow()
     second.serve(3)
     const { requests, routes, processes_ended: ended, latency_ms: latency } = await whileHanging(t, () => statusBy(first))
     assert.deepEqual([requests.total, latency.max, ended], [3, 2, { count: 1, requests: { total: 0, errors: 0 } }])
@@ -201,6 +200,40 @@ describe('the figures of several processes', () => {
     await turns()
     assert.equal((await statusBy(first)).requests.total, 3)
     assert.equal(await sampleBy(first, requestsOfA), 43)
+  })
+
+  it('an answer and the begin of a window, or the end, in one message are taken in their order', async (t) => {
+    const { workers } = startCluster(t, 3)
+    const [first, second, third] = workers as [Worker, Worker, Worker]
+    for (const worker of [second, third]) {
+      worker.serve(5, { durationMs: 300 })
+      worker.serve(2, { routeName: 'b' })
+    }
+    const read = second.metrics.takeChangedRoutes.bind(second.metrics)
+    t.mock.method(second.metrics, 'takeChangedRoutes', () => {
+      queueMicrotask(() => {
+        second.serve(1)
+        second.processes.beginWindow()
+      })
+      return read()
+    }, { times: 1 })
+    const readLast = third.metrics.takeChangedRoutes.bind(third.metrics)
+    t.mock.method(third.metrics, 'takeChangedRoutes', () => {
+      queueMicrotask(() => {
+        third.serve(1)
+        third.processes.close()
+      })
+      return readLast()
+    }, { times: 1 })
+    await first.processes.read('start')
+    third.crash()
+    await turns()
+    const { routes, requests } = await statusBy(first)
+    assert.deepEqual(routes.map(({ name, count }) => [name, count]), [['a', 6], ['b', 2]], 'those of the third')
+    assert.equal(requests.total, 8)
+    second.serve(1, { durationMs: 7 })
+    assert.equal(await sampleBy(first, requestsOfA), 13)
+    assert.equal((await statusBy(first)).requests.total, 9)
   })
 
   it('the history has a sample of all processes, and what came too late in the next one', async (t) => {
@@ -272,10 +305,10 @@ describe('the figures of several processes', () => {
     assert.deepEqual(problems, [])
   })
 
-  it('a worker whose figures cannot be read is reported, and counts as one that does not answer', async (t) => {
+  it('a worker whose metrics cannot be read is reported, and counts as one that does not answer', async (t) => {
     const { workers, problems } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]
-    t.mock.method(second.metrics, 'figures', () => {
+    t.mock.method(second.metrics, 'takeChangedRoutes', () => {
       throw new Error('out of order')
     })
     const { processes = [] } = await statusBy(first)
@@ -286,7 +319,7 @@ describe('the figures of several processes', () => {
   it('questions to a primary that is gone are refused', async (t) => {
     const { workers } = startCluster(t, 1)
     const [first] = workers as [Worker]
-    const asked = assert.rejects(first.processes.figures(), { name: 'DisconnectedError' })
+    const asked = assert.rejects(first.processes.read('window'), { name: 'DisconnectedError' })
     first.crash()
     await asked
     await assert.rejects(first.processes.history(), { name: 'DisconnectedError' })

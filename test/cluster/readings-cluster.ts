@@ -1,16 +1,14 @@
-/** A primary and workers that tell figures, in one process: the channels between them are in memory. */
+/** A primary and workers that tell readings, in one process: the channels between them are in memory. */
 import type { TestContext } from 'node:test'
-import { createClusterProcesses } from '../../lib/cluster/figures.ts'
-import { createFiguresHost, type FiguresHost } from '../../lib/cluster/figures-host.ts'
 import { createPeer, type PeerPort } from '../../lib/cluster/peer.ts'
 import { createPrimaryProcess, type PrimaryParts } from '../../lib/cluster/primary-process.ts'
+import { createClusterProcesses } from '../../lib/cluster/readings.ts'
+import { createReadingsHost, type ReadingsHost } from '../../lib/cluster/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
-import type { LineCounts } from '../../lib/metrics/figures.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics, type RequestRecord } from '../../lib/metrics/metrics.ts'
-import { createOwnProcess } from '../../lib/metrics/own-process.ts'
-import type { OwnProcess, Processes } from '../../lib/metrics/processes.ts'
-import type { StatusSources } from '../../lib/metrics/sources.ts'
+import { createOwnProcess, type OwnProcess, type Processes } from '../../lib/metrics/processes.ts'
+import type { LineCounts, MetricSources } from '../../lib/metrics/table.ts'
 import type { LogLine } from '../../lib/log/recent-lines.ts'
 import { memoryPorts, type MemoryPort } from './memory-ports.ts'
 
@@ -42,7 +40,7 @@ interface WorkerParts {
 }
 
 export interface Cluster {
-  readonly host: FiguresHost
+  readonly host: ReadingsHost
   readonly workers: readonly Worker[]
   /** What the host had to report. */
   readonly problems: string[]
@@ -62,7 +60,7 @@ export async function turns(count = 30): Promise<void> {
 export function startCluster(t: Pick<TestContext, 'after'>, count: number): Cluster {
   const problems: string[] = []
   const report = (message: string, error: unknown): void => void problems.push(`${message}: ${String(error)}`)
-  const host = createFiguresHost({ own: makePrimaryProcess(t), report })
+  const host = createReadingsHost({ own: makePrimaryProcess(t), report })
   t.after(() => host.close())
   const start = (id: string): Worker => startWorker(t, host, id)
   return { host, problems, start, workers: Array.from({ length: count }, (_, at) => start(String(at + 1))) }
@@ -81,7 +79,7 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
   return createPrimaryProcess(parts, () => [primaryLine])
 }
 
-function startWorker(t: Pick<TestContext, 'after'>, host: FiguresHost, id: string): Worker {
+function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: string): Worker {
   const [here, there] = memoryPorts()
   const gated = gate(there)
   const metrics = new Metrics()
@@ -144,7 +142,7 @@ function makeSources(
   metrics: Metrics,
   queueWaits: Histogram,
   eventLoop: EventLoopWatch,
-): StatusSources {
+): MetricSources {
   const pool = { workers: 10, queueSize: 20, busy: 0, waiting: 1, refused: 2 }
   return {
     config: { 'pool_rest.queue_size': 88 },
@@ -156,7 +154,7 @@ function makeSources(
     },
     queueWaits,
     restQueueWaits: new Histogram(),
-    restPool: { longpoll: { ...pool, busy: 3 }, sse: { ...pool, busy: 4 }, queue: 2, refused: 4 },
+    restPool: { longpoll: { ...pool, busy: 3 }, sse: { ...pool, busy: 4 } },
     webSockets: { pool: { ...pool, busy: 5 }, slow: 6 },
     events: () => ({ published: 1, delivered: 2, dropped: 0, slow: 3 }),
     sessions: () => ({ evicted: 0, damaged: 0 }),
