@@ -15,7 +15,7 @@ import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
 import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
-import type { Node } from './cluster/node.ts'
+import type { Node } from './group/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { withGroups } from './config/groups.ts'
@@ -39,10 +39,10 @@ import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
 import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/panel.ts'
 import { createSessionTotals } from './panel/session-totals.ts'
-import type { ProcessPart } from './process-part.ts'
+import type { ProcessPart } from './group/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
 import type { SharedStoreOptions } from './session/group.ts'
-import type { OpenShared, SharedEngine } from './shared.ts'
+import type { OpenShared, SharedEngine } from './group/shared.ts'
 import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
@@ -109,7 +109,7 @@ export interface App extends SetupApp {
 
 /** Loads what only some configurations ask for: a server without a shared engine does not have its code in memory. */
 export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared'>> {
-  return config['shared.url'] === '' ? {} : { openShared: (await import('./shared.ts')).openShared }
+  return config['shared.url'] === '' ? {} : { openShared: (await import('./group/shared.ts')).openShared }
 }
 
 /**

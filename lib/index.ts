@@ -13,7 +13,7 @@
  * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
-import { openShared } from './shared.ts'
+import { openShared } from './group/shared.ts'
 
 /**
  * Builds a server from a configuration. It loads all of the server, also what this configuration does not ask for,

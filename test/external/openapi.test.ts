@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { statusOf } from '../../lib/panel/status.ts'
 import { endpoints } from '../admin/support.ts'
-import { startCluster } from '../cluster/readings-cluster.ts'
+import { startCluster } from '../group/readings-cluster.ts'
 import { startApplication } from '../support/application.ts'
 import {
   document,

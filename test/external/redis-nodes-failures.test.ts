@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
-import { startSeveral, type Several } from '../cluster/several.ts'
+import { startSeveral, type Several } from '../group/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'

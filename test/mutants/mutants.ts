@@ -298,7 +298,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a percentile is that of the nearest rank',
   },
   {
-    file: 'cluster/readings-host.ts',
+    file: 'group/readings-host.ts',
     find: 'queueMicrotask(() => worker.beginWindow(changes as Reading))',
     replace: 'worker.beginWindow(changes as Reading)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
@@ -356,7 +356,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Several processes and machines
   {
-    file: 'cluster/peer.ts',
+    file: 'group/peer.ts',
     find: '    for (const { reject } of this.#waiting.values()) reject(disconnected())\n',
     replace: '',
     breaks: 'a call whose other side has ended is rejected',

@@ -14,9 +14,7 @@ export interface Measure {
   readonly budget?: number
 }
 
-/** Files of `lib/` that stand in no room and belong to several processes and machines. */
-const besideTheRooms = ['shared.ts', 'process-part.ts']
-const distribution = /^(?:cluster|nodes|redis|control|group)\//
+const distribution = /^(?:group|redis)\//
 
 /**
  * Measures the sources of a checkout.
@@ -36,7 +34,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 157, budget: 100 },
     {
       what: 'lines for several processes and machines',
-      value: linesOf(sources.filter(({ path }) => distribution.test(path) || besideTheRooms.includes(path))),
+      value: linesOf(sources.filter(({ path }) => distribution.test(path))),
       limit: 7893,
       budget: 4500,
     },

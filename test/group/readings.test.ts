@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
-import { createPeer } from '../../lib/cluster/peer.ts'
+import { createPeer } from '../../lib/group/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { primaryLine, startCluster, turns, type Worker } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'

@@ -1,7 +1,7 @@
 /** A primary for the workers of a test: the process that made it has them all. */
-import { hostBroker } from '../../lib/cluster/events.ts'
-import { createPeer, workerPort } from '../../lib/cluster/peer.ts'
-import { hostSessions } from '../../lib/cluster/sessions.ts'
+import { hostBroker } from '../../lib/group/events.ts'
+import { createPeer, workerPort } from '../../lib/group/peer.ts'
+import { hostSessions } from '../../lib/group/sessions.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { splitPort } from './split-port.ts'
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPeer, workerPort } from '../../lib/cluster/peer.ts'
+import { createPeer, workerPort } from '../../lib/group/peer.ts'
 
 const peer = createPeer(workerPort())
 const notes: unknown[] = []

@@ -2,16 +2,16 @@
  * What an app is given when it is one of several processes of a server: what they share comes from outside then, where
  * it otherwise is the app's own.
  */
-import type { LoginThrottle } from './admin/throttle.ts'
-import type { AppKey } from './config/app-key.ts'
-import type { ProcessPlace, Seams } from './application/build.ts'
-import type { Machine } from './application/changes.ts'
-import type { DesiredState } from './application/desired-state.ts'
-import type { StateStore } from './application/state-store.ts'
-import type { AddressLimit } from './core/address-limit.ts'
-import type { Logs } from './log/logs.ts'
-import type { JoinProcesses } from './metrics/processes.ts'
-import type { NodesView } from './cluster/node.ts'
+import type { LoginThrottle } from '../admin/throttle.ts'
+import type { AppKey } from '../config/app-key.ts'
+import type { ProcessPlace, Seams } from '../application/build.ts'
+import type { Machine } from '../application/changes.ts'
+import type { DesiredState } from '../application/desired-state.ts'
+import type { StateStore } from '../application/state-store.ts'
+import type { AddressLimit } from '../core/address-limit.ts'
+import type { Logs } from '../log/logs.ts'
+import type { JoinProcesses } from '../metrics/processes.ts'
+import type { NodesView } from './node.ts'
 
 export interface ProcessPart extends ProcessPlace {
   /** The same in all of them, also where it is a random one. */

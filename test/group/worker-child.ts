@@ -1,7 +1,7 @@
 /** A worker process with brokers and session stores that a test calls by remote control: see `worker-process.ts`. */
-import { createClusterBroker } from '../../lib/cluster/events.ts'
-import { createPeer, workerPort, type Peer } from '../../lib/cluster/peer.ts'
-import { createClusterSessionStore } from '../../lib/cluster/sessions.ts'
+import { createClusterBroker } from '../../lib/group/events.ts'
+import { createPeer, workerPort, type Peer } from '../../lib/group/peer.ts'
+import { createClusterSessionStore } from '../../lib/group/sessions.ts'
 import type { Unsubscribe } from '../../lib/events/broker.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { pack, unpack } from './packed.ts'

@@ -4,7 +4,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createPeer, portOf, DisconnectedError, type Peer } from '../../lib/cluster/peer.ts'
+import { createPeer, portOf, DisconnectedError, type Peer } from '../../lib/group/peer.ts'
 import { request } from '../support/request.ts'
 
 const childFile = fileURLToPath(new URL('./peer-child.ts', import.meta.url))

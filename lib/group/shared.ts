@@ -6,19 +6,19 @@
  * that need a session or events get 503, and everything else is served.
  */
 import { hostname } from 'node:os'
-import { errorOfValues, type LoadedConfig } from './config/load.ts'
-import { deriveKey } from './tokens/signature.ts'
-import type { Broker } from './events/broker.ts'
-import type { ModuleLogger } from './log/logger.ts'
-import { RateLimited } from './base/rate-limited.ts'
-import { Node } from './cluster/node.ts'
-import { createRedisBroker } from './redis/broker.ts'
-import { createRedis, type Redis } from './redis/client.ts'
-import { RedisForeignError } from './redis/errors.ts'
-import { createRedisSessionStore } from './redis/session-store.ts'
-import { parseRedisUrl } from './redis/url.ts'
-import type { SharedStoreOptions } from './session/group.ts'
-import type { SessionStore } from './session/store.ts'
+import { errorOfValues, type LoadedConfig } from '../config/load.ts'
+import { deriveKey } from '../tokens/signature.ts'
+import type { Broker } from '../events/broker.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { Node } from './node.ts'
+import { createRedisBroker } from '../redis/broker.ts'
+import { createRedis, type Redis } from '../redis/client.ts'
+import { RedisForeignError } from '../redis/errors.ts'
+import { createRedisSessionStore } from '../redis/session-store.ts'
+import { parseRedisUrl } from '../redis/url.ts'
+import type { SharedStoreOptions } from '../session/group.ts'
+import type { SessionStore } from '../session/store.ts'
 
 /** The engine of one server. */
 export interface SharedEngine {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createPeer, workerPort, DisconnectedError, RemoteError } from '../../lib/cluster/peer.ts'
+import { createPeer, workerPort, DisconnectedError, RemoteError } from '../../lib/group/peer.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two peers in this process, and the ports below them. */

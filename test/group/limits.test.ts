@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createClusterAddressLimit, hostLimits } from '../../lib/cluster/limits.ts'
-import { createPeer } from '../../lib/cluster/peer.ts'
+import { createClusterAddressLimit, hostLimits } from '../../lib/group/limits.ts'
+import { createPeer } from '../../lib/group/peer.ts'
 import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
 import { memoryPorts } from './memory-ports.ts'
 

@@ -1,4 +1,4 @@
-import type { PeerPort } from '../../lib/cluster/peer.ts'
+import type { PeerPort } from '../../lib/group/peer.ts'
 
 /**
  * Splits a port, of which a process has one, into any number of ports by name. Both sides split theirs.

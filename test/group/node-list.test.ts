@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { beatIn, listed, type NodeEntry, type SeenNode } from '../../lib/cluster/node-list.ts'
+import { beatIn, listed, type NodeEntry, type SeenNode } from '../../lib/group/node-list.ts'
 
 const bytes = (value: string): Buffer => Buffer.from(value)
 

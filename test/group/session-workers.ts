@@ -1,8 +1,8 @@
 // Workers that have their sessions in a primary in this process, for tests of the store that is shared by channels.
 import assert from 'node:assert/strict'
-import { createPeer, type Peer } from '../../lib/cluster/peer.ts'
-import type { SessionHost } from '../../lib/cluster/sessions.ts'
-import { createClusterSessionStore } from '../../lib/cluster/sessions.ts'
+import { createPeer, type Peer } from '../../lib/group/peer.ts'
+import type { SessionHost } from '../../lib/group/sessions.ts'
+import { createClusterSessionStore } from '../../lib/group/sessions.ts'
 import type { StorePlace, StoreReports } from '../../lib/session/store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'

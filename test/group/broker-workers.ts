@@ -1,5 +1,5 @@
 // The brokers of several workers as one, for tests of the contract that every broker keeps.
-import type { BrokerHost } from '../../lib/cluster/events.ts'
+import type { BrokerHost } from '../../lib/group/events.ts'
 import type { Broker } from '../../lib/events/broker.ts'
 import { inTurn } from './in-turn.ts'
 

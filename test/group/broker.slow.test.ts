@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
-import { hostBroker } from '../../lib/cluster/events.ts'
+import { hostBroker } from '../../lib/group/events.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prepareWorkers, startWorker } from '../../lib/cluster/worker-process.ts'
+import { prepareWorkers, startWorker } from '../../lib/group/worker-process.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { openLogs } from '../../lib/log/logs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'

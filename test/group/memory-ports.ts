@@ -1,4 +1,4 @@
-import type { PeerPort } from '../../lib/cluster/peer.ts'
+import type { PeerPort } from '../../lib/group/peer.ts'
 
 /** One end of a channel in memory. */
 export interface MemoryPort extends PeerPort {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { hostSessions } from '../../lib/cluster/sessions.ts'
+import { hostSessions } from '../../lib/group/sessions.ts'
 import { testSessionStore } from '../stores/store-conformance.ts'
 import { changes, contents, fields, id } from '../stores/store-values.ts'
 import { until } from '../support/until.ts'

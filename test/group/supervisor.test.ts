@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createPeer } from '../../lib/cluster/peer.ts'
-import { createSupervisor } from '../../lib/cluster/supervisor.ts'
-import type { Ending, WorkerProcess } from '../../lib/cluster/worker-process.ts'
+import { createPeer } from '../../lib/group/peer.ts'
+import { createSupervisor } from '../../lib/group/supervisor.ts'
+import type { Ending, WorkerProcess } from '../../lib/group/worker-process.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
 import { memoryPorts } from './memory-ports.ts'
 

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { createPeer, portOf, type Peer } from '../../lib/cluster/peer.ts'
+import { createPeer, portOf, type Peer } from '../../lib/group/peer.ts'
 import type { Broker, ChannelEvent, Unsubscribe } from '../../lib/events/broker.ts'
 import type { SessionStore, StoreCounts } from '../../lib/session/store.ts'
 import { pack, unpack } from './packed.ts'
