@@ -60,6 +60,21 @@ export interface BuiltInGroup {
   prepare(given: unknown): PreparedSettings
 }
 
+/**
+ * Reads a group whose settings can always be used.
+ * @param use takes the settings into use
+ * @throws SettingsError as `readSettings` does
+ */
+export function prepareSettings<Table extends SettingsTable>(
+  group: string,
+  table: Table,
+  given: unknown,
+  use: (settings: SettingsOf<Table>) => void,
+): PreparedSettings {
+  const { settings, warnings } = readSettings(group, table, given)
+  return { warnings, unready: undefined, commit: () => use(settings), abandon: () => {} }
+}
+
 /** Returns the table, with its values inferred as constants. */
 export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
   return table
