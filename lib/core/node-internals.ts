@@ -64,7 +64,7 @@ export function attachSocket(response: ServerResponse, socket: Socket): void {
 }
 
 /** Takes the socket back from a response that has ended, for the WebSocket or for the close. */
-export function detachSocket(response: ServerResponse, socket: Socket): void {
+export function releaseSocket(response: ServerResponse, socket: Socket): void {
   if (typeof response.detachSocket === 'function') response.detachSocket(socket)
 }
 

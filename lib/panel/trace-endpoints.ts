@@ -17,7 +17,7 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     return switches.size > 1 ? 'various' : onOff(switches.has(true))
   }
 
-  async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds: number | undefined): Promise<Reply> {
+  async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
     const from = stateOf(module)
     const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
     const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
@@ -48,7 +48,9 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
 
   return {
     /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
-    get: (ctx: CoreContext): Reply | Promise<Reply> => (ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())),
+    get: (ctx: CoreContext): Reply | Promise<Reply> => {
+      return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
+    },
 
     /** `{module, enabled, ttl?}`; without a body, a query as with GET. */
     async set(ctx: CoreContext): Promise<Reply> {
