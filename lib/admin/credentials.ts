@@ -37,7 +37,7 @@ export function checkSetup({ user, password, password2 }: SetupInput): string | 
 }
 
 /** What a secret is made of. */
-export interface SecretSource {
+interface SecretSource {
   readonly user: string
   /** The password; its hash where only that is known. */
   readonly password: string

@@ -15,7 +15,7 @@ const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
 const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
 
 /** The keys of a group. */
-export type SettingsTable = Readonly<Record<string, Row>>
+type SettingsTable = Readonly<Record<string, Row>>
 
 /** The values of a group; every key has one. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }

@@ -28,7 +28,7 @@ export interface RestPoolOptions {
 }
 
 /** What the pool calls in the server. Only `begin` may throw. */
-export interface ParkingHost {
+interface ParkingHost {
   /** Answers a request. */
   settle(ctx: CoreContext, reply: ReadyReply): void
   /** Writes the beginning of a stream. */

@@ -18,7 +18,7 @@ import { createSessionTokens } from './session-token.ts'
 import { createCsrfTokens } from './token.ts'
 
 /** What the group is made of. */
-export interface CsrfGroupOptions {
+interface CsrfGroupOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** `server.trusted_origins`. */

@@ -31,7 +31,7 @@ export interface CookieAttributes {
 }
 
 /** Defaults of a cookie's attributes. */
-export interface CookieDefaults {
+interface CookieDefaults {
   /** Whether the request came over TLS. */
   readonly secure: boolean
 }

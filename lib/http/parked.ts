@@ -19,7 +19,7 @@ export type ParkedKind = 'longpoll' | 'sse'
 export type EndReason = 'deadline' | 'left' | 'stop' | 'head'
 
 /** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
-export type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
+type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 
 /** The holder of parked replies: the REST pool. */
 export interface Parking {

@@ -37,7 +37,7 @@ export interface SessionServices {
 }
 
 /** A form id's flash messages. */
-export type SessionBag = Readonly<Record<string, unknown>>
+type SessionBag = Readonly<Record<string, unknown>>
 
 const dayMs = 86_400_000
 /** A request renews a session that has less than this part of its time to live left. */

@@ -8,7 +8,7 @@ import { Buffer } from 'node:buffer'
 import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto'
 
 /** Signs texts and verifies signatures. */
-export interface Signer {
+interface Signer {
   /** The signature of a text: 64 lower-case hex digits. */
   sign(text: string): string
   /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
