@@ -9,7 +9,7 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { judge, makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
 
 /** The configuration keys of the credentials. */
-export interface CredentialSettings {
+interface CredentialSettings {
   readonly 'admin.user': string
   readonly 'admin.password': string
   readonly 'admin.secret': string
@@ -25,7 +25,7 @@ export interface CredentialWriter {
 }
 
 /** The first credentials, and where changes are written. */
-export interface CredentialStoreOptions {
+interface CredentialStoreOptions {
   readonly config: CredentialSettings & { readonly 'app.env': string; readonly 'admin.hardened': boolean }
   /** Undefined: an embedded server without a file, whose credentials last as long as it runs. */
   readonly writer: CredentialWriter | undefined

@@ -54,9 +54,7 @@ export interface SetupInput {
 /** The length of the shortest password, in characters (Unicode code points). */
 const minPasswordLength = 6
 
-/**
- * The first rule that the input breaks, in words for a person; undefined: none. The specification has words and order.
- */
+/** The first rule that the input breaks, in the words of the specification; undefined when it breaks none. */
 export function checkSetup({ user, password, password2 }: SetupInput): string | undefined {
   if (user.trim() === '') return 'Username cannot be empty'
   if ([...password].length < minPasswordLength) return `Password must be at least ${minPasswordLength} characters`
@@ -65,7 +63,7 @@ export function checkSetup({ user, password, password2 }: SetupInput): string | 
 }
 
 /** What a secret is made of. */
-export interface SecretSource {
+interface SecretSource {
   readonly user: string
   /** The password; its hash where only that is known. */
   readonly password: string

@@ -26,7 +26,7 @@ import type { AccessPort } from './port.ts'
 export type Change = 'never' | 'always' | 'with-query'
 
 /** A system route, as far as the guard uses it. */
-export interface GuardedRow {
+interface GuardedRow {
   /** Whether the admin check applies. */
   readonly auth: boolean
   readonly change: Change
@@ -36,7 +36,7 @@ export interface GuardedRow {
 }
 
 /** What the guard needs of the server. */
-export type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
+type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
 
 /**
  * Makes the guard: a function that makes the middleware of a row.

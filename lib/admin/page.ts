@@ -10,14 +10,14 @@ import type { Reply } from '../http/reply.ts'
 import type { AccessPort } from './port.ts'
 
 /** The data that every page of the layout needs; the rest is the page's own. `nonce`, `path` and `dev` are added. */
-export interface PageData extends Readonly<Record<string, unknown>> {
+interface PageData extends Readonly<Record<string, unknown>> {
   readonly title: string
   /** Whether the page is behind the admin check, and so shows the navigation. */
   readonly signedIn: boolean
 }
 
 /** What a page needs of the server. */
-export interface PagePort extends Pick<AccessPort, 'pages'> {
+interface PagePort extends Pick<AccessPort, 'pages'> {
   readonly config: Pick<AccessPort['config'], 'app.env'>
 }
 

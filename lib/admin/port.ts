@@ -6,7 +6,7 @@ import type { RouteRecord } from '../routing/route.ts'
 import type { AdminCredentials } from './credentials.ts'
 
 /** The configuration keys that decide who may use the panel. */
-export interface AdminSettings {
+interface AdminSettings {
   /** In `dev` the panel asks for no sign-in. */
   readonly 'app.env': string
   readonly 'admin.enabled': boolean
@@ -21,7 +21,7 @@ export interface AdminSettings {
 }
 
 /** Renders the pages of the panel; `views/` implements it. */
-export interface PageRenderer {
+interface PageRenderer {
   /**
    * @param file relative to `lib/panel/pages`
    * @param data the values of the names in the page

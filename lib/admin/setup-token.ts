@@ -15,7 +15,7 @@ import { equalTexts } from './password.ts'
 import type { AccessPort } from './port.ts'
 
 /** Asks for the token. */
-export interface SetupToken {
+interface SetupToken {
   /** Whether a setup by this request needs the token. If so, the token is written to the log, once. */
   requiredFor(ctx: CoreContext): boolean
   /** Whether a text is the token. In constant time. */

@@ -20,7 +20,7 @@ import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
 /** What signing in needs of the server. */
-export type SignInPort = Omit<AccessPort, 'routes'>
+type SignInPort = Omit<AccessPort, 'routes'>
 
 /** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {

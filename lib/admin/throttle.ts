@@ -37,7 +37,7 @@ export interface LoginThrottle {
 }
 
 /** A throttle of this process. */
-export interface LocalThrottle extends LoginThrottle {
+interface LocalThrottle extends LoginThrottle {
   begin(address: string, isKnown?: boolean): number
 }
 

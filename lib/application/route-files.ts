@@ -10,7 +10,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { parseJson } from '../json/json-map.ts'
-import { quote } from '../routing/quote.ts'
+import { quote } from '../routing/pattern.ts'
 import { parseRecord } from '../routing/record.ts'
 import type { GoodRecord, RecordRules } from '../routing/record.ts'
 

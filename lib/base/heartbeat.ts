@@ -1,16 +1,17 @@
 /**
- * A heartbeat: one interval for all that need one, which runs as long as there are any. It keeps no process alive.
+ * A heartbeat: one interval for many members, which runs as long as it has any. It keeps no process alive.
  *
- * Surprise: time is counted in beats, not read from a clock. A process that stood still, or a machine that slept,
- * counts one beat for all of it, so that nobody is cut for bytes that only this process had no time to read.
+ * Time is counted in beats, not read from a clock: a process that was stopped, or a machine that slept, counts one beat
+ * for all of that time, so that no connection is cut for bytes that only this process had no time to read.
  */
 
-/** What a heartbeat looks after. */
+/** A member of a heartbeat. */
 export interface Beating {
   /** Called at every beat, with the number of beats so far. It may remove itself. */
   beat(now: number): void
 }
 
+/** An interval with its members. */
 export class Heartbeat<One extends Beating = Beating> {
   readonly #intervalMs: number
   readonly #all = new Set<One>()
@@ -27,7 +28,7 @@ export class Heartbeat<One extends Beating = Beating> {
     return this.#now
   }
 
-  /** How many it looks after. */
+  /** The number of members. */
   get size(): number {
     return this.#all.size
   }
@@ -37,13 +38,13 @@ export class Heartbeat<One extends Beating = Beating> {
     return this.#timer !== undefined
   }
 
-  /** Looks after one more; one that is there already stays once. */
+  /** Adds a member; adding it again changes nothing. */
   add(one: One): void {
     this.#all.add(one)
     this.#timer ??= setInterval(() => this.beat(), this.#intervalMs).unref()
   }
 
-  /** Lets go of one; does nothing where it is not there. */
+  /** Removes a member, if it is one. */
   remove(one: One): void {
     this.#all.delete(one)
     if (this.#all.size > 0) return
@@ -51,12 +52,12 @@ export class Heartbeat<One extends Beating = Beating> {
     this.#timer = undefined
   }
 
-  /** Calls `tell` with each that it looks after. */
+  /** Calls `tell` with each member. */
   forEach(tell: (one: One) => void): void {
     for (const one of this.#all) tell(one)
   }
 
-  /** One beat: what the interval does. */
+  /** One beat, as the interval makes it. */
   beat(): void {
     this.#now += 1
     for (const one of this.#all) one.beat(this.#now)

@@ -1,10 +1,11 @@
 /**
- * Values that may be there at once: a store in memory answers without a promise.
+ * Values that need no promise when they are available at once, as from a store in memory.
  */
 
+/** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Goes on with a value: at once when it is there. */
+/** Calls `next` with a value: at once when it is no promise. */
 export function after<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
 }

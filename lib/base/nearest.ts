@@ -1,10 +1,9 @@
 /**
- * Finds what somebody meant who mistyped a name: `did you mean log.level?`
- *
- * Surprise: two neighbouring letters that changed places count as one mistake (the optimal string alignment distance).
+ * Finds the name that a misspelled one probably means: `did you mean log.level?` It uses the optimal string alignment
+ * distance, in which two swapped neighbouring letters are one mistake.
  */
 
-/** The candidate that is nearest to a word, the first of equals; undefined when none is near enough to be meant. */
+/** The candidate that is nearest to a word, the first of equals; undefined when none is near enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > 100) return undefined
   let best: string | undefined
@@ -20,7 +19,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** How many letters must be added, removed, replaced or swapped with their neighbour to make one text the other. */
+/** How many letters must be added, removed, replaced or swapped with a neighbour to turn one text into the other. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)
@@ -40,5 +39,5 @@ export function editDistance(from: string, to: string): number {
 }
 
 function at(distances: readonly number[], column: number): number {
-  return distances[column] as number // the loops stay within the row
+  return distances[column] as number // The loops stay within the row.
 }

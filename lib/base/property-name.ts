@@ -1,11 +1,7 @@
 /**
- * Names of properties that are cut out of a longer text or made of another.
- */
-
-/**
- * The same text as V8 keeps the names of properties. One that was cut out of another text, or put in lower case, is
- * looked up among all of those each time that an object gets it: half a microsecond.
+ * Returns the same text as V8 stores names of properties. A text that was cut out of another one, or put in lower case,
+ * is looked up among all of those whenever it is used as a name: half a microsecond.
  */
 export function asPropertyName(text: string): string {
-  return Object.keys({ [text]: true })[0] as string // It has that one.
+  return Object.keys({ [text]: true })[0] as string // There is one.
 }

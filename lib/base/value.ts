@@ -12,13 +12,10 @@ interface Common {
   readonly secret?: true
 }
 
-/**
- * Looks at a value that has the right type. Returns what it must be (`must be ...`), undefined when it is that
- * already.
- */
+/** Checks a value of the right type. Returns what it must be, `must be ...`; undefined when it is right. */
 export type Check<T> = (value: T) => string | undefined
 
-/** A row of the table: the kind of its values, their limits, their default and what the key is for. */
+/** A row of the table: the kind of its values, their limits, their default and the meaning of the key. */
 export type Row = Common &
   (
     | { readonly kind: 'boolean'; readonly default: boolean }
@@ -51,17 +48,17 @@ export type ValueOf<R extends Row> = R extends { kind: 'boolean' }
             ? Readonly<Record<Name, boolean>>
             : string
 
-/** A value that may stand, or what is wrong with it: a text that follows the key, `must be 0 to 65535: it is -1`. */
+/** A value, or what is wrong with it: a text to follow the key, `must be 0 to 65535: it is -1`. */
 export type Reading = { readonly value: unknown } | { readonly problem: string }
 
-/** Reads the value of a row. For the kind `switches`: of one switch. A list that is returned is a frozen copy. */
+/** Reads a value by its row; of the kind `switches`, one switch. A list is returned as a frozen copy. */
 export function readValue(row: Row, value: unknown): Reading {
   if (row.kind === 'list') return readList(row, value)
   const wrong = problemOf(row, value)
   return wrong === undefined ? { value } : { problem: `${wrong}: it is ${shown(row, value)}${advice(row, value)}` }
 }
 
-/** What a row takes, for people: `0 to 65535`, `` `prod` or `dev` ``. */
+/** The values that a row allows, for people: `0 to 65535`, `` `prod` or `dev` ``. */
 export function allowedValues(row: Row): string {
   switch (row.kind) {
     case 'boolean':
@@ -115,7 +112,7 @@ function readList(row: Row & { kind: 'list' }, value: unknown): Reading {
     if (wrong !== undefined) {
       return { problem: `has a wrong entry ${index + 1}: it ${wrong}, and is ${shown(row, entry)}` }
     }
-    list.push(entry as string) // `wrong` is set for everything that is no string
+    list.push(entry as string) // `wrong` is set for everything else.
   }
   return { value: Object.freeze(list) }
 }
@@ -130,7 +127,7 @@ function shown(row: Row, value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}...` : text
 }
 
-/** What to write instead of a text that says a right value, and of null. */
+/** Advice for a text that spells a right value, and for null. */
 function advice(row: Row, value: unknown): string {
   if (value === null) return ' (leave the key out for the default)'
   if (typeof value !== 'string' || row.secret) return ''

@@ -27,7 +27,7 @@ interface Functions {
 export type Middleware = Functions['middleware']
 
 /** A middleware with the name under which a route asks for it. */
-export interface NamedMiddleware {
+interface NamedMiddleware {
   readonly name: string
   readonly run: Middleware
 }

@@ -15,7 +15,7 @@ const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
 const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
 
 /** The keys of a group. */
-export type SettingsTable = Readonly<Record<string, Row>>
+type SettingsTable = Readonly<Record<string, Row>>
 
 /** The values of a group; every key has one. */
 export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
@@ -58,6 +58,21 @@ export interface BuiltInGroup {
    * @throws SettingsError with every problem
    */
   prepare(given: unknown): PreparedSettings
+}
+
+/**
+ * Reads a group whose settings can always be used.
+ * @param use takes the settings into use
+ * @throws SettingsError as `readSettings` does
+ */
+export function prepareSettings<Table extends SettingsTable>(
+  group: string,
+  table: Table,
+  given: unknown,
+  use: (settings: SettingsOf<Table>) => void,
+): PreparedSettings {
+  const { settings, warnings } = readSettings(group, table, given)
+  return { warnings, unready: undefined, commit: () => use(settings), abandon: () => {} }
 }
 
 /** Returns the table, with its values inferred as constants. */

@@ -10,9 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { emitClose, replaceClose } from './node-internals.ts'
 
-/**
- * This many requests after the last answer are ignored; then the connection is cut, so that a flood takes no memory.
- */
+/** After so many ignored requests behind the last answer the connection is cut, so that a flood takes no memory. */
 const maxIgnored = 100
 
 /** How long a lingering close discards input, in milliseconds: enough for some megabytes of a slow upload. */
@@ -125,10 +123,7 @@ export class Connection {
     this.#waiting.push(serve)
   }
 
-  /**
-   * Adds a request that is being served and was not answered at once. When the connection closes its response closes
-   * too, even before its turn.
-   */
+  /** Adds a request that was not answered at once. Its response closes with the connection, even before its turn. */
   began(response: ServerResponse): void {
     this.#served.push(response)
     this.#idle = undefined

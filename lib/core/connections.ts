@@ -17,7 +17,7 @@ import { ServerResponse, STATUS_CODES } from '../http/node-http.ts'
 import { htmlType, jsonType } from '../http/reply.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { connectionOf } from './connection.ts'
-import { attachSocket, closeListening, detachSocket, emitClose } from './node-internals.ts'
+import { attachSocket, closeListening, emitClose, releaseSocket } from './node-internals.ts'
 
 /** The limits of connections, and who hears of refused ones. */
 export interface ConnectionOptions {
@@ -132,7 +132,7 @@ export function lastResponseOn(socket: Socket, request: IncomingMessage): Respon
   response.on('finish', () => {
     emitClose(response) // As Node's server does for its own responses.
     if (response.socket === null) return connectionOf(socket).upgraded()
-    detachSocket(response, socket)
+    releaseSocket(response, socket)
     connectionOf(socket).linger()
     socket.resume().destroySoon()
   })

@@ -8,7 +8,7 @@ import { Writable } from 'node:stream'
 import { IncomingMessage, ServerResponse } from '../http/node-http.ts'
 import { jsonType } from '../http/reply.ts'
 import { endWithText, HeaderSections } from './header-section.ts'
-import { attachSocket, detachSocket, leaveSectionsToNode } from './node-internals.ts'
+import { attachSocket, leaveSectionsToNode, releaseSocket } from './node-internals.ts'
 
 const fields: readonly string[] = ['X-Request-Id', 'check', 'Vary', 'Accept']
 const body = '{"a":1}'
@@ -64,7 +64,7 @@ function sentBy(answer: (response: Response) => void): string {
   try {
     attachSocket(response, socket)
     answer(response)
-    detachSocket(response, socket)
+    releaseSocket(response, socket)
   } catch {
     return ''
   }

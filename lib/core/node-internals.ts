@@ -64,7 +64,7 @@ export function attachSocket(response: ServerResponse, socket: Socket): void {
 }
 
 /** Takes the socket back from a response that has ended, for the WebSocket or for the close. */
-export function detachSocket(response: ServerResponse, socket: Socket): void {
+export function releaseSocket(response: ServerResponse, socket: Socket): void {
   if (typeof response.detachSocket === 'function') response.detachSocket(socket)
 }
 
@@ -104,7 +104,7 @@ export interface UpgradableRequest extends Incoming {
  * nothing. Node's own option, `optimizeEmptyRequests`, came with 24.12 and makes a request look destroyed before its
  * body is read.
  */
-export function createRequestClass(isUpgrade: (request: Incoming) => boolean) {
+export function createRequestClass(isUpgrade: (request: Incoming) => boolean): typeof IncomingMessage {
   const dump = (IncomingMessage.prototype as DumpingMessage)._dump
   return class extends IncomingMessage implements UpgradableRequest {
     /** Whether the parser took this for an upgrade. */

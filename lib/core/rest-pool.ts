@@ -12,8 +12,8 @@ import type { ReadyReply, StreamReply } from '../http/reply.ts'
 import { Deadlines, systemClock, type Clock } from './deadlines.ts'
 import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
 
-/** The limits of the pool. */
-export interface RestPoolLimits {
+/** The limits of the pool, and its clock, which tests replace. */
+export interface RestPoolOptions {
   /** The most streams that have a worker at once; with 0 every stream is refused. */
   readonly workersSse: number
   /** The most long polls that have a worker at once; with 0 every long poll is refused. */
@@ -22,17 +22,13 @@ export interface RestPoolLimits {
   readonly queueSize: number
   /** The longest wait in milliseconds; 0: no limit. */
   readonly streamTimeoutMs: number
-}
-
-/** The limits, and what tests replace. */
-export interface RestPoolOptions extends RestPoolLimits {
   /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
   readonly clock?: Clock
 }
 
 /** What the pool calls in the server. Only `begin` may throw. */
-export interface ParkingHost {
+interface ParkingHost {
   /** Answers a request. */
   settle(ctx: CoreContext, reply: ReadyReply): void
   /** Writes the beginning of a stream. */

@@ -31,7 +31,7 @@ import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
 /** Finds static files; `static/` implements it. */
-export interface StaticFilesPort {
+interface StaticFilesPort {
   /**
    * @returns the reply to a GET or HEAD; undefined when the path is no file, or the method is another
    * @throws HttpError as an action may

@@ -16,7 +16,7 @@ import type { Listener } from './listener.ts'
 import type { RequestServer } from './server.ts'
 
 /** The parts of a server that stop, and the times of a stop. */
-export interface StopOptions {
+interface StopOptions {
   readonly log: LogPort
   /** The last line of the log. */
   readonly lastLine: string
@@ -35,7 +35,7 @@ export interface StopOptions {
 }
 
 /** The stop of one server. */
-export interface Stop {
+interface Stop {
   /**
    * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
    * @param drains whether to wait for the drain delay; true unless given

@@ -7,9 +7,34 @@
  *
  * So a body is read for its token only when nothing before has decided, and only when it is a form.
  */
+import { isToken } from '../base/token.ts'
+import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { readFormField } from '../http/form.ts'
 import { createOriginCheck } from '../http/origin.ts'
+
+/** The settings of both middlewares: `setup.csrf`. */
+export const csrfTable = settingsTable({
+  redirect: {
+    kind: 'string', default: '', check: (text) => (text === '' ? undefined : checkRedirect(text)),
+    meaning: 'Where a refused request is sent. Empty: it is answered 403 with JSON.',
+  },
+  header: {
+    kind: 'string', default: 'x-csrf-token', check: checkHeaderName,
+    meaning: 'The request header that carries the token, in upper or lower case.',
+  },
+  field: {
+    kind: 'string', default: '_csrf', check: (text) => (text === '' ? 'must not be empty' : undefined),
+    meaning: 'The form field that carries the token, read where the header is not sent.',
+  },
+  lapse: {
+    kind: 'integer', min: 0, max: 31_536_000, default: 0,
+    meaning: 'Seconds for which a signed token counts; 0: no end. 3600 limits its reuse.',
+  },
+})
+
+/** The values of the settings. */
+export type CsrfSettings = SettingsOf<typeof csrfTable>
 
 /** Every reason to refuse, with the sentence of the flash message. */
 export const csrfReasons = {
@@ -27,21 +52,13 @@ export type CsrfReason = keyof typeof csrfReasons
 /** The result of a check: a reason to refuse, or `ok`. */
 export type CsrfOutcome = 'ok' | CsrfReason
 
-/** Where the token is. */
-export interface TokenPlaces {
-  /** The name of the header field, in any case. */
-  readonly header: string
-  /** The name of the form field. */
-  readonly field: string
-}
-
 /** Checks one token; signed tokens and those of a session differ in it. */
 export type CheckToken = (token: string) => CsrfOutcome
 
 /** The check. It returns a promise only when it reads a body, which rejects with the HttpError of `readForm`. */
 export type CsrfCheck = (
   ctx: CoreContext,
-  places: TokenPlaces,
+  places: Pick<CsrfSettings, 'header' | 'field'>,
   checkToken: CheckToken,
 ) => CsrfOutcome | Promise<CsrfOutcome>
 
@@ -69,4 +86,8 @@ function checkOne(values: readonly string[], checkToken: CheckToken): CsrfOutcom
   const [token] = values
   if (values.length > 1) return 'malformed'
   return token === undefined || token === '' ? 'missing' : checkToken(token)
+}
+
+function checkHeaderName(text: string): string | undefined {
+  return isToken(text) ? undefined : 'must be the name of a header field (a token of RFC 9110)'
 }

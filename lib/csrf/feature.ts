@@ -9,8 +9,8 @@ import { escapeHtml } from '../http/escape-html.ts'
 import type { Feature } from '../http/features.ts'
 import { keepPrivate } from '../session/cookie.ts'
 import type { SessionMembers } from '../session/feature.ts'
+import type { CsrfSettings } from './check.ts'
 import type { SessionTokens } from './session-token.ts'
-import type { CsrfSettings } from './settings.ts'
 import type { CsrfTokens } from './token.ts'
 
 /** The members that CSRF adds to the context. */

@@ -5,21 +5,20 @@
  * A refusal is a reply and no error: programs and browsers get the same JSON.
  */
 import type { LogPort, OpenLog } from '../base/ports.ts'
-import { type BuiltInGroup, readSettings } from '../chain/settings.ts'
+import { prepareSettings, readSettings, type BuiltInGroup } from '../chain/settings.ts'
 import type { Middleware, Next } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { SessionMembers } from '../session/feature.ts'
-import { createCsrfCheck, csrfReasons } from './check.ts'
+import { createCsrfCheck, csrfReasons, csrfTable } from './check.ts'
 import type { CheckToken, CsrfCheck, CsrfOutcome, CsrfReason } from './check.ts'
 import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
 import { createSessionTokens } from './session-token.ts'
-import { csrfTable } from './settings.ts'
 import { createCsrfTokens } from './token.ts'
 
 /** What the group is made of. */
-export interface CsrfGroupOptions {
+interface CsrfGroupOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** `server.trusted_origins`. */
@@ -34,7 +33,7 @@ export interface CsrfGroup extends BuiltInGroup {
   readonly feature: Feature
 }
 
-/** The context, with the flash messages that a refusal is told by; `flash/` implements them. */
+/** The context with flash messages, one of which has the reason of a refusal; `flash/` implements them. */
 type CsrfContext = CoreContext &
   SessionMembers & { readonly flash: (id: string) => { set(key: string, value: unknown): void } }
 
@@ -69,15 +68,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
     ]),
     requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
-    prepare(given) {
-      const { settings, warnings } = readSettings(name, csrfTable, given)
-      return {
-        warnings,
-        unready: undefined,
-        commit: () => void (current = settings),
-        abandon: () => {},
-      }
-    },
+    prepare: (given) => prepareSettings(name, csrfTable, given, (settings) => (current = settings)),
   }
 }
 

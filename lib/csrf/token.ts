@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto'
 import { createSigner, deriveKey, splitSigned } from '../tokens/signature.ts'
 
 /** How tokens are made. */
-export interface CsrfTokenOptions {
+interface CsrfTokenOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** Milliseconds since 1970. */

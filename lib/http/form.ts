@@ -38,10 +38,7 @@ export class Form {
     this.files = files
   }
 
-  /**
-   * The first value of this name; `undefined` when it was not sent. Browsers send an empty input as '', and an
-   * unchecked checkbox not at all.
-   */
+  /** The first value of this name; `undefined` when none was sent, as for an unchecked checkbox. */
   get(name: string): string | undefined {
     return this.#fields.get(name)?.[0]
   }

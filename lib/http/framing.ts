@@ -27,7 +27,7 @@ export function toOriginForm(request: IncomingMessage): boolean {
   request.headers.host = parts[1] as string
   return true
 }
-/** Whether these two fields of a request announce a body (RFC 9112, section 6.3). */
+/** Whether these two header fields announce a body (RFC 9112, section 6.3). */
 export function announcesBody(contentLength: string | undefined, transferEncoding: string | undefined): boolean {
   return transferEncoding !== undefined || Number(contentLength ?? 0) > 0
 }

@@ -8,7 +8,7 @@ import { HttpError } from './errors.ts'
 import { isLoopback, normalizeIp } from './ip-address.ts'
 
 /** A host and its port. */
-export interface Authority {
+interface Authority {
   /** Lower case, no last dot; an IPv6 address normalized and without brackets. */
   readonly name: string
   /** 0 to 65535; undefined when there is none. */

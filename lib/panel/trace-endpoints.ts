@@ -17,12 +17,7 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     return switches.size > 1 ? 'various' : onOff(switches.has(true))
   }
 
-  async function apply(
-    ctx: CoreContext,
-    module: string,
-    enabled: boolean,
-    ttlSeconds: number | undefined,
-  ): Promise<Reply> {
+  async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
     const from = stateOf(module)
     const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
     const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`

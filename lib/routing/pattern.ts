@@ -6,7 +6,6 @@
  */
 
 import { asPropertyName } from '../base/property-name.ts'
-import { quote } from './quote.ts'
 
 /** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */
 export type Segment =
@@ -40,6 +39,8 @@ const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 const unreserved = /^[A-Za-z0-9._~-]*$/
 /** The same decoded and encoded. */
 const plainLiteral = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/
+/** The most characters of a value in a message. */
+const longestQuote = 120
 const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
 
 /**
@@ -209,4 +210,11 @@ function encodeValue(pattern: Pattern, name: string, value: string): string {
 
 function refuseValue(pattern: Pattern, name: string, reason: string): never {
   throw new TypeError(`Cannot build the path of ${pattern.text}: parameter "${name}": ${reason}`)
+}
+
+/** Shows a value from outside in a message: as JSON, so that it has no control character, of about 120 characters. */
+export function quote(value: unknown): string {
+  const text = typeof value === 'string' && value.length > longestQuote ? `${value.slice(0, longestQuote)}...` : value
+  const json = String(JSON.stringify(text))
+  return json.length > 2 * longestQuote ? `${json.slice(0, longestQuote)}...` : json
 }

@@ -9,12 +9,8 @@ import { isToken } from '../base/token.ts'
 import { METHODS } from '../http/node-http.ts'
 import { nearest } from '../base/nearest.ts'
 import { actionPath, parseAction } from './action.ts'
-import { parsePattern, PatternError } from './pattern.ts'
-import type { Pattern } from './pattern.ts'
-import { quote } from './quote.ts'
+import { parsePattern, PatternError, quote, type Pattern } from './pattern.ts'
 import type { RouteRecord } from './route.ts'
-
-export type { RouteRecord } from './route.ts'
 
 /** The rules that depend on the application. */
 export interface RecordRules {
@@ -176,7 +172,6 @@ function readText(fields: Readonly<Record<string, unknown>>, field: string, prob
   problems.push(`${field} must be a text: it is ${kindOf(value)}`)
   return undefined
 }
-
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'an array'

@@ -9,8 +9,7 @@
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
 import { candidate, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
-import { canonicalLiteral, canonicalPath, decodeText, maxSegments, type Pattern } from './pattern.ts'
-import { quote } from './quote.ts'
+import { canonicalLiteral, canonicalPath, decodeText, maxSegments, quote, type Pattern } from './pattern.ts'
 import type { Match, Route } from './route.ts'
 
 const slashCode = 47

@@ -14,9 +14,8 @@ import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settin
 import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
 import { label } from '../http/label.ts'
-import { sessionFeature } from './feature.ts'
 import { problemOfFields } from './fields.ts'
-import { runWithSession } from './middleware.ts'
+import { runWithSession, sessionFeature } from './feature.ts'
 import type { SessionServices } from './session.ts'
 import type { Fields, SessionStore, StoreCounts, StorePlace, StoreReports } from './store.ts'
 
@@ -55,43 +54,28 @@ const adminCookieName = 'svc_admin'
 
 const table = settingsTable({
   cookie: {
-    kind: 'string',
-    default: 'SVCSID',
-    check: checkCookie,
+    kind: 'string', default: 'SVCSID', check: checkCookie,
     meaning: 'The name of the session cookie.',
   },
   ttl_s: {
-    kind: 'integer',
-    min: 0,
-    max: 31_536_000,
-    default: 3600,
+    kind: 'integer', min: 0, max: 31_536_000, default: 3600,
     meaning: 'Seconds that a session lives unused. 0: its cookie ends with the browser, and it lives a day unused.',
   },
   sweep_every: {
-    kind: 'integer',
-    min: 1,
-    max: 1_000_000,
-    default: 60,
+    kind: 'integer', min: 1, max: 1_000_000, default: 60,
     meaning: 'After so many saves the store is swept of sessions that have expired.',
   },
   max: {
-    kind: 'integer',
-    min: 1,
-    max: 10_000_000,
-    default: 100_000,
+    kind: 'integer', min: 1, max: 10_000_000, default: 100_000,
     meaning: 'The most sessions in the store `memory`. At that number the one that was not used for longest goes.',
   },
   store: {
-    kind: 'choice',
-    choices: ['auto', 'memory', 'file'],
-    default: 'auto',
-    meaning:
-      'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in the '
-      + 'shared engine where `shared.url` names one, else in `memory`.',
+    kind: 'choice', choices: ['auto', 'memory', 'file'], default: 'auto',
+    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in '
+      + 'the shared engine where `shared.url` names one, else in `memory`.',
   },
   path: {
-    kind: 'string',
-    default: '',
+    kind: 'string', default: '',
     check: (text) => (/[\u0000-\u001f\u007f]/.test(text) ? 'must be a path without control characters' : undefined),
     meaning: 'The folder of the store `file`, which is of this server alone; relative to the folder of `svc.json`.',
   },

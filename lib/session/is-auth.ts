@@ -8,7 +8,8 @@ import type { OpenLog } from '../base/ports.ts'
 import type { CoreContext } from '../http/context.ts'
 import { wantsJson } from '../http/error-reply.ts'
 import { HttpError } from '../http/errors.ts'
-import { type BuiltInGroup, checkRedirect, readSettings, type SettingsOf, settingsTable } from '../chain/settings.ts'
+import { checkRedirect, prepareSettings, readSettings, settingsTable } from '../chain/settings.ts'
+import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
 import type { Next } from '../chain/compose.ts'
 import type { SessionMembers } from './feature.ts'
 import { csrfTokenKey, flashKey } from './fields.ts'
@@ -47,17 +48,7 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): BuiltInGrou
     table,
     middleware: new Map([['SVC_MwIsAuth', isAuth]]),
     requires: new Map([['SVC_MwIsAuth', 'SVC_MwSession']]),
-    prepare(given) {
-      const { settings: prepared, warnings } = readSettings('auth', table, given)
-      return {
-        warnings,
-        unready: undefined,
-        commit() {
-          settings = prepared
-        },
-        abandon() {},
-      }
-    },
+    prepare: (given) => prepareSettings('auth', table, given, (prepared) => (settings = prepared)),
   }
 }
 

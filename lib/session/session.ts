@@ -37,7 +37,7 @@ export interface SessionServices {
 }
 
 /** A form id's flash messages. */
-export type SessionBag = Readonly<Record<string, unknown>>
+type SessionBag = Readonly<Record<string, unknown>>
 
 const dayMs = 86_400_000
 /** A request renews a session that has less than this part of its time to live left. */
@@ -140,9 +140,7 @@ export class Session {
 
   // ---- for the server's own parts ----
 
-  /**
-   * The id that stays after this request, if there is one. Static, so that the secret is no member of `ctx.session`.
-   */
+  /** The id that stays after this request, if any. Static, so that the secret is no member of `ctx.session`. */
   static lastingId(session: Session): string | undefined {
     return session.#destroys || session.#regenerates ? undefined : session.#id
   }
@@ -168,9 +166,7 @@ export class Session {
     this.#data().change(flashFieldOf(formId), bag === undefined ? undefined : textOfBag(formId, bag))
   }
 
-  /**
-   * Reads the session that the cookie names; without a cookie the store is not read. No `after`: it takes a closure.
-   */
+  /** Reads the session that the cookie names, if any. Without `after`, which would take a closure a request. */
   open(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = readSessionCookie(this.#ctx, cookie)

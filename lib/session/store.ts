@@ -61,9 +61,7 @@ export interface SessionStore {
   read(id: string): MaybePromise<StoredSession | undefined>
   /** Creates a session under an id that was never used. */
   create(id: string, fields: Fields, ttlMs: number): MaybePromise<void>
-  /**
-   * Changes fields, if any, and sets the session's time to live anew. False when there is no such session.
-   */
+  /** Changes fields, if any, and renews the session's time to live. False when there is no such session. */
   merge(id: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
   /** Moves a session to an id that was never used and changes fields, as one step. False as above. */
   rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>

@@ -10,7 +10,7 @@ import { createSecretKey } from 'node:crypto'
 import { createSigner, splitSigned } from './signature.ts'
 
 /** How tokens are made. */
-export interface ResourceTokenOptions {
+interface ResourceTokenOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** Milliseconds since 1970. */

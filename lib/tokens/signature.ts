@@ -8,7 +8,7 @@ import { Buffer } from 'node:buffer'
 import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto'
 
 /** Signs texts and verifies signatures. */
-export interface Signer {
+interface Signer {
   /** The signature of a text: 64 lower-case hex digits. */
   sign(text: string): string
   /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
@@ -43,10 +43,7 @@ export function deriveKey(key: string, use: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', use, 32)))
 }
 
-/**
- * Splits `text.signature`, where the text has no dot; undefined when it has another form. It does not verify the
- * signature.
- */
+/** Splits `text.signature`, where the text has no dot; undefined for another form. The signature is not verified. */
 export function splitSigned(token: string): { readonly text: string; readonly signature: string } | undefined {
   const dot = token.length - signatureLength - 1
   if (dot < 1 || token.indexOf('.') !== dot) return undefined

@@ -11,7 +11,7 @@ import { UpgradeReply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
-import { detachSocket, emitClose } from '../core/node-internals.ts'
+import { emitClose, releaseSocket } from '../core/node-internals.ts'
 import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
@@ -117,7 +117,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     ctx.outgoing.set('Sec-WebSocket-Accept', accept)
     if (ctx.idToSend !== undefined) ctx.outgoing.set('X-Request-Id', ctx.idToSend)
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
-    detachSocket(ctx.response, upgrading.socket)
+    releaseSocket(ctx.response, upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers)
     open.add(ws)
     contexts.set(ws, ctx)

@@ -13,10 +13,9 @@ import { createContextClass } from '../../lib/http/features.ts'
 import { silentLogger } from '../../lib/log/silent.ts'
 import type { Middleware } from '../../lib/chain/compose.ts'
 import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
-import { sessionFeature } from '../../lib/session/feature.ts'
+import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import { fieldOf } from '../../lib/session/fields.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
 import { median } from './support/statistics.ts'
 
 interface Row {

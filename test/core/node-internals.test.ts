@@ -10,7 +10,7 @@ import { connect as connectTls } from 'node:tls'
 import { endWithText, HeaderSections } from '../../lib/core/header-section.ts'
 import { IncomingRequest } from '../../lib/core/incoming-request.ts'
 import { checkNode, makesSameAnswers } from '../../lib/core/node-check.ts'
-import { attachSocket, currentPiece, detachSocket, emitClose, isAnswering } from '../../lib/core/node-internals.ts'
+import { attachSocket, currentPiece, emitClose, isAnswering, releaseSocket } from '../../lib/core/node-internals.ts'
 import { nameLocalPeer, replaceClose, sectionOf, setSection } from '../../lib/core/node-internals.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { requestText } from '../support/connection.ts'
@@ -100,7 +100,7 @@ for (const tls of [false, true]) {
             attachSocket(response, socket)
             response.on('close', () => seen.push('closed'))
             response.writeHead(101, upgrade.flatMap((field) => field.split(': '))).end()
-            detachSocket(response, socket)
+            releaseSocket(response, socket)
             emitClose(response)
             socket.end('frames')
           },

@@ -36,8 +36,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'admin/throttle.ts',
-    find: '.length <= freeFailures) return 0',
-    replace: '.length < freeFailures) return 0',
+    find: '.length <= freeFailures &&',
+    replace: '.length < freeFailures &&',
     breaks: 'the first ten failed sign-ins of a minute are answered at once',
   },
   {
@@ -154,7 +154,7 @@ export const mutants: readonly Mutant[] = [
     tests: ['test/core/connections', 'test/stop'],
   },
   {
-    file: 'http/respond.ts',
+    file: 'core/respond.ts',
     find: 'write(ctx, status, varied, type, body, length)',
     replace: 'write(ctx, status, fields, type, body, length)',
     breaks: 'an answer that could have been compressed says Vary: Accept-Encoding',
@@ -349,7 +349,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'JSON may be nested a hundred deep',
   },
   {
-    file: 'config/value.ts',
+    file: 'base/value.ts',
     find: 'return value < row.min || value > row.max ?',
     replace: 'return value <= row.min || value > row.max ?',
     breaks: 'a key takes its smallest value',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { FullContext } from '../support/context.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
+import { runWithSession } from '../../lib/session/feature.ts'
 import { Session } from '../../lib/session/session.ts'
 import { fields, id } from '../stores/store-values.ts'
 
