@@ -8,7 +8,7 @@ import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import { maxConnections } from '../core/file-descriptors.ts'
 import { createHostGuard } from '../http/host-guard.ts'
 import { createListener, type Listener } from '../core/listener.ts'
-import { StateLine } from '../log/state-line.ts'
+import { StateLine } from '../log/rate-limited.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { createRequestServer, type RequestServer, type ServerParts } from '../core/server.ts'
 

@@ -12,7 +12,7 @@ import { buildApplication } from '../application/build.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { warningsTogether } from '../config/together.ts'
 import { describeAll } from '../control/commands.ts'
-import { silentLogger } from '../log/silent.ts'
+import { silentLogger } from '../log/logger.ts'
 import { openNamedFiles } from '../application/named-files.ts'
 import { ViewError } from '../views/errors.ts'
 

@@ -5,7 +5,7 @@ import { chooseAppKey } from '../config/app-key.ts'
 import { buildApplication } from '../application/build.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { describe } from '../control/commands.ts'
-import { silentLogger } from '../log/silent.ts'
+import { silentLogger } from '../log/logger.ts'
 import { isFileError, textOfFileError } from './failure.ts'
 
 const columns = ['name', 'method', 'url', 'middleware', 'action'] as const

@@ -1,8 +1,8 @@
 /**
- * What a thrown value looks like below its log line: its head, its frames, and those of what caused it.
+ * Renders a thrown value below its log line: its message, its stack frames, and those of its causes.
  *
- * Surprise: anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. Whatever
- * it is, some lines come out and each begins with four spaces, by which it can be told from a line of the log.
+ * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There are always some
+ * lines, and each begins with four spaces, which tells it from a line of the log.
  */
 import { inspect } from 'node:util'
 import { escapeControls } from './line.ts'
@@ -12,7 +12,7 @@ const indent = '    '
 
 /**
  * The lines for a thrown value, without line ends. Each begins with four spaces and has no control character.
- * `cause` and the `errors` of an AggregateError follow, 16 errors in all; one that comes again is not repeated.
+ * `cause` and the `errors` of an AggregateError follow, 16 errors in all; none is repeated.
  */
 export function stackLines(thrown: unknown): string[] {
   const lines: string[] = []
@@ -20,7 +20,7 @@ export function stackLines(thrown: unknown): string[] {
   return lines
 }
 
-/** One value as text: an error's stack, else what `util.inspect` shows. Never empty. */
+/** One value as text: an error's stack, else the result of `util.inspect`. Never empty. */
 export function textOf(value: unknown): string {
   try {
     if (isError(value) && typeof value.stack === 'string' && value.stack.trim() !== '') return value.stack
@@ -30,7 +30,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** Whether the value is an Error. A revoked proxy, which throws when asked, is none. */
+/** Whether the value is an Error. False for a revoked proxy, where `instanceof` throws. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof Error
@@ -56,6 +56,6 @@ function membersOf(thrown: unknown): { label: string; value: unknown }[] {
     const found = members.map((value: unknown) => ({ label: 'one of: ', value }))
     return thrown.cause === undefined ? found : [{ label: 'caused by: ', value: thrown.cause }, ...found]
   } catch {
-    return [] // a getter or an iterator of the error's own threw; the error itself is already shown
+    return [] // a getter or an iterator of the error threw; the error itself is already shown
   }
 }

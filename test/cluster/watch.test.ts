@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createPeer } from '../../lib/cluster/peer.ts'
 import { createWatch } from '../../lib/cluster/watch.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { turns } from './figures-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
 

@@ -267,9 +267,9 @@ export const mutants: readonly Mutant[] = [
   },
   // Logs
   {
-    file: 'log/rotating-file.ts',
-    find: '.slice(0, -maxFiles))',
-    replace: '.slice(0, -maxFiles - 1))',
+    file: 'log/log-file.ts',
+    find: '.slice(0, -this.#maxFiles))',
+    replace: '.slice(0, -this.#maxFiles - 1))',
     breaks: 'no more rotated files stay than max_files',
   },
   {

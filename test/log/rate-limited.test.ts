@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { StateLine } from '../../lib/log/state-line.ts'
+import { StateLine } from '../../lib/log/rate-limited.ts'
 
 describe('a line about a state', () => {
   it('tells a change at once, and at the end of the interval what has become of it', (t) => {
