@@ -370,7 +370,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Start and stop
   {
-    file: 'systemd/listen-fds.ts',
+    file: 'systemd/service.ts',
     find: 'if (forPid !== String(pid)) {',
     replace: 'if (forPid === undefined) {',
     breaks: 'a socket that was passed to another process is not used',

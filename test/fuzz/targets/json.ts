@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { assembleConfig } from '../../../lib/config/assemble.ts'
-import { editConfig } from '../../../lib/config/edit.ts'
+import { editConfig } from '../../../lib/config/save.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
 import { parseJson } from '../../../lib/http/json.ts'
 import { JsonError, mapJson } from '../../../lib/json/json-map.ts'
