@@ -5,7 +5,7 @@
 import { resolve } from 'node:path'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
-import { withGroups, type GroupedConfig } from '../config/groups.ts'
+import { withGroups, type GroupedConfig } from '../config/assemble.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'

@@ -1,5 +1,5 @@
 /**
- * What the logs add to the context: `log` (module `app`), `logger(module)`, and the specification's short names.
+ * The logs in the context: `log` (module `app`), `logger(module)`, and the short names of the specification.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -41,7 +41,7 @@ export function logFeature(logger: Logger): Feature {
   return { name: 'log', members: Object.entries(members).map(([name, make]) => ({ name, make })) }
 }
 
-/** The log of a module whose lines from WARN up have the request's id. */
+/** The log of a module, with the request's id in its lines from WARN up. */
 function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
   const own = Object.assign((message: string) => log.info(message), {
     debug: log.debug,
@@ -50,5 +50,6 @@ function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
     error: (message: string, thrown?: unknown) => log.error(withRequestId(message, ctx), thrown),
     fatal: (message: string, thrown?: unknown) => log.fatal(withRequestId(message, ctx), thrown),
   })
-  return Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled }) as ModuleLogger // It is whole now.
+  const complete: unknown = Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled })
+  return complete as ModuleLogger // It has every member now.
 }

@@ -1,11 +1,11 @@
 /**
- * The texts that log lines are made of: times, and messages without control characters.
+ * The parts of log lines: times, and messages without control characters.
  *
- * Surprise: a clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
+ * A clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
  */
 
-/** Gives the text of a moment, in milliseconds since 1970. Moments may go back. */
-export type Clock = (nowMs: number) => string
+/** Returns the text of a time in milliseconds since 1970. Times may go back. */
+type Clock = (nowMs: number) => string
 
 const controls = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
 const eachControl = new RegExp(controls, 'g')

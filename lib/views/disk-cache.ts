@@ -8,10 +8,11 @@
  * this user alone.
  */
 
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync } from 'node:fs'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { replaceFileSync } from '../storage/replace-file.ts'
 import type { Program } from './compile.ts'
 
 /** A program, and the SHA-256 (hex) of each of its files, in their order. */
@@ -161,16 +162,8 @@ function openExisting(path: string): number | undefined {
   }
 }
 
-/** Writes beside the file and renames, so that nobody reads half of it, also when two processes write at once. */
 function writeWhole(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 })
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
+  replaceFileSync(path, (temporary) => writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 }))
 }
 
 function readableSource({ source, files, names, places }: Program): string {

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { buildApplication } from '../../lib/application/build.ts'
 import { parseConfig } from '../../lib/config/load.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

@@ -10,7 +10,7 @@ import { LocalStateStore, type StateStore } from '../../lib/application/state-st
 import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'

@@ -19,7 +19,7 @@ import { createClusterSessionStore, hostSessions } from '../../lib/group/session
 import type { Broker } from '../../lib/events/broker.ts'
 import { createEvents } from '../../lib/events/events.ts'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { median, medianRatio, percentile } from './support/statistics.ts'

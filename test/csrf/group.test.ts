@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 
 const options = { keys: ['test'], trustedOrigins: [], log: () => silentLogger, now: Date.now }

@@ -89,7 +89,7 @@ describe('a log pipe', () => {
     const file = join(temporaryFolder(), 'pipe')
     const fd = openSync(file, 'a')
     const target = new PipeTarget(fd, 'svc.log')
-    const appender = new Appender({ target, report: () => {}, alert: assert.fail, now: () => 0 })
+    const appender = new Appender(target, { report: () => {}, alert: assert.fail, now: () => 0 })
     const lines = Array.from({ length: 2000 }, (_, at) => `line ${at} ${'y'.repeat(100)}\n`)
     for (const line of lines) appender.append(line)
     appender.close()

@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createPeer } from '../../lib/group/peer.ts'
 import { createSupervisor } from '../../lib/group/supervisor.ts'
 import type { Ending, WorkerProcess } from '../../lib/group/worker-process.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 interface FakeWorker extends WorkerProcess {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createPeer } from '../../lib/group/peer.ts'
 import { createWatch } from '../../lib/group/watch.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { turns } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
 

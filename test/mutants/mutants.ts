@@ -81,8 +81,8 @@ export const mutants: readonly Mutant[] = [
   // Sessions and flash
   {
     file: 'stores/memory-store.ts',
-    find: 'if (entry === undefined) return undefined\n    this.#moveToEnd(entry)',
-    replace: 'if (entry === undefined) return undefined',
+    find: 'const entry = this.#take(id, now)\n    if (entry === undefined) return undefined\n    this.#entries.set(id, entry)',
+    replace: 'const entry = this.#entries.get(id)\n    if (entry === undefined) return undefined',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
   },
   {
@@ -267,9 +267,9 @@ export const mutants: readonly Mutant[] = [
   },
   // Logs
   {
-    file: 'log/rotating-file.ts',
-    find: '.slice(0, -maxFiles))',
-    replace: '.slice(0, -maxFiles - 1))',
+    file: 'log/log-file.ts',
+    find: '.slice(0, -this.#maxFiles))',
+    replace: '.slice(0, -this.#maxFiles - 1))',
     breaks: 'no more rotated files stay than max_files',
   },
   {
@@ -376,7 +376,7 @@ export const mutants: readonly Mutant[] = [
   },
   // Start and stop
   {
-    file: 'systemd/listen-fds.ts',
+    file: 'systemd/service.ts',
     find: 'if (forPid !== String(pid)) {',
     replace: 'if (forPid === undefined) {',
     breaks: 'a socket that was passed to another process is not used',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { Seeded } from '../support/seeded.ts'
 import { testSessionStore } from './store-conformance.ts'
 import { changes, contents, fields, id } from './store-values.ts'
 
@@ -49,6 +50,31 @@ describe('the bound of the memory store', () => {
     store.create(id(1), fields({}), minute)
     assert.equal(store.rename(id(1), id(2), changes({}), minute), true)
     assert.equal(store.counts.evicted, 0)
+  })
+
+  it('drops what a list in the order of use says, whatever is done in between', () => {
+    const random = new Seeded(3)
+    const { store } = make(20)
+    let model: number[] = [] // the ids, from the least to the most recently used
+    let last = 0
+    for (let step = 0; step < 5000; step++) {
+      const used = random.integer(3) === 0 ? undefined : random.pick(model.length === 0 ? [0] : model)
+      const known = model.filter((number) => number !== used)
+      if (used === undefined || used === 0) {
+        store.create(id((last += 1)), fields({}), minute)
+        model = [...model, last].slice(-20)
+      } else if (step % 100 === 0) {
+        store.destroy(id(used))
+        model = known
+      } else {
+        if (step % 2 === 0) store.read(id(used))
+        else store.merge(id(used), changes({}), minute)
+        model = [...known, used]
+      }
+      const gone = last - 20 > 0 ? random.integer(last) + 1 : 0
+      if (gone > 0 && !model.includes(gone)) assert.equal(store.read(id(gone)), undefined)
+    }
+    for (const number of model) assert.notEqual(store.read(id(number)), undefined)
   })
 
   it('sweeps all that has expired, over several goes', () => {

@@ -6,7 +6,7 @@
  */
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
