@@ -14,7 +14,7 @@ import { warningsTogether } from '../config/together.ts'
 import { describeAll } from '../application/commands.ts'
 import { silentLogger } from '../log/silent.ts'
 import { openNamedFiles } from '../application/named-files.ts'
-import { ViewError } from '../views/errors.ts'
+import { ViewError } from '../views/template.ts'
 
 interface Found {
   readonly problems: readonly string[]
