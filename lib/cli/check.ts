@@ -15,7 +15,7 @@ import { warningsTogether } from '../config/together.ts'
 import { describe, describeAll } from '../application/commands.ts'
 import { openNamedFiles } from '../application/named-files.ts'
 import { silentLogger } from '../log/logger.ts'
-import { ViewError } from '../views/errors.ts'
+import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
 const columns = ['name', 'method', 'url', 'middleware', 'action'] as const

@@ -124,7 +124,7 @@ function read(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** The map of places refuses what is no JSON, a name that stands twice and what is too deep, and nothing else. */
+/** The map of places refuses a text that is not JSON, a name that appears twice and too deep nesting, and nothing else. */
 function checkMap(text: string, isJson: boolean): void {
   try {
     mapJson(text)
@@ -132,7 +132,7 @@ function checkMap(text: string, isJson: boolean): void {
   } catch (error) {
     assert.ok(error instanceof JsonError, String(error))
     assert.ok(error.offset >= 0 && error.offset <= text.length)
-    if (isJson) assert.match(error.message, /stands twice|nested deeper/)
+    if (isJson) assert.match(error.message, /appears twice|nested deeper/)
   }
 }
 
