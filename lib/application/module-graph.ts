@@ -11,7 +11,7 @@ import { dirname, resolve, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
-import { importSpecifiers } from '../javascript/import-specifiers.ts'
+import { importSpecifiers } from '../javascript/modules.ts'
 
 /** A module file with what it imports. All paths are real paths: without symbolic links. */
 export interface ModuleTrace {

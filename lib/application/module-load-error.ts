@@ -5,8 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { importSpecifiers } from '../javascript/import-specifiers.ts'
-import { syntaxErrorLine } from '../javascript/syntax-position.ts'
+import { importSpecifiers, syntaxErrorLine } from '../javascript/modules.ts'
 
 /** A module could not be loaded. The message has file, line and reason; `cause` is what Node or the module threw. */
 export class ModuleLoadError extends Error {

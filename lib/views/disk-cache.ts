@@ -76,8 +76,8 @@ export class DiskCache {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
       writeWhole(path, encode(entry, this.#version))
       if (this.#readable) {
-        const readable = `__${basename(file).slice(0, -'.html'.length)}.prg`
-        writeWhole(join(dirname(path), readable), readableSource(entry.program))
+        const name = basename(path).slice(0, -'.hrb'.length)
+        writeWhole(join(dirname(path), `__${name}.prg`), readableSource(entry.program))
       }
     } catch (error) {
       if (this.#reportedWriting) return

@@ -260,7 +260,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a middleware that does not await next() returns before what is below it',
   },
   {
-    file: 'jwt/claims.ts',
+    file: 'jwt/token.ts',
     find: 'if (nowS >= exp + rules.leewayS)',
     replace: 'if (nowS > exp + rules.leewayS)',
     breaks: 'a token has expired in the very second that exp names',
