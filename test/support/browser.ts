@@ -19,6 +19,9 @@ const missing = 'Cannot run the browser tests: chromium is not installed: run `a
 const flags = [
   '--headless=new',
   '--no-sandbox',
+  // A page of another site stays in one process: of one that takes its place, the load event may be lost.
+  '--disable-site-isolation-trials',
+  '--disable-features=ProactivelySwapBrowsingInstance,IsolateOrigins,site-per-process',
   '--disable-gpu',
   '--disable-dev-shm-usage',
   '--disable-background-networking',
