@@ -3,39 +3,47 @@
  * Nothing is shared between two apps; several may live in one process.
  */
 import { resolve } from 'node:path'
-import { createPanel } from './admin/panel.ts'
-import { createAppControl } from './app-control.ts'
-import { chooseAppKey } from './app-key.ts'
-import { buildApplication, type SetupApp } from './application.ts'
-import { readCertificates } from './certificates.ts'
-import { withGroups } from './config/groups.ts'
+import { CredentialStore } from './admin/credential-store.ts'
+import { buildApplication, type ApplicationParts, type Seams, type SetupApp } from './application/build.ts'
+import { Changes, carryOut } from './application/changes.ts'
+import { describeAll, type Command, type Control, type MachineCommandType } from './application/commands.ts'
+import { initialState, type DesiredState } from './application/desired-state.ts'
+import { Life } from './application/life.ts'
+import { openNamedFiles } from './application/named-files.ts'
+import { Reconciler } from './application/reconciler.ts'
+import { createServing, type ServingParts } from './application/serving.ts'
+import { LocalStateStore } from './application/state-store.ts'
+import { TraceSwitches } from './application/trace-switches.ts'
+import { startLine } from './base/version.ts'
+import type { Node } from './group/node.ts'
+import { chooseAppKey } from './config/app-key.ts'
+import { withGroups } from './config/assemble.ts'
+import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
-import { embeddedWarnings } from './config/process-count.ts'
 import type { Config } from './config/table.ts'
-import { warningsTogether } from './config/together.ts'
-import type { Control } from './control/commands.ts'
-import type { Change } from './control/relay.ts'
+import { embeddedWarnings, warningsTogether } from './config/together.ts'
+import type { Address } from './core/listener.ts'
+import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
-import { sweepUploads } from './http/upload-folders.ts'
-import type { Address } from './listener.ts'
+import { sweepUploads } from './application/left-uploads.ts'
+import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
-import { routingFeature } from './routing/feature.ts'
 import { createEventLoopWatch } from './metrics/event-loop.ts'
-import type { LineCounts } from './metrics/figures.ts'
 import { Metrics } from './metrics/metrics.ts'
-import { openNamedFiles } from './named-files.ts'
-import type { NodesView } from './nodes/contract.ts'
-import type { ProcessPart } from './process-part.ts'
-import { createServerCommands } from './server-commands.ts'
-import { createServing } from './serving.ts'
+import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
+import type { LineCounts, MetricSources } from './metrics/table.ts'
+import { createPanel } from './panel/panel.ts'
+import { createSessionTotals } from './panel/session-totals.ts'
+import type { ProcessPart } from './group/process-part.ts'
+import { routingFeature } from './routing/feature.ts'
 import type { SharedStoreOptions } from './session/group.ts'
-import type { OpenShared } from './shared.ts'
-import { createStop } from './stop.ts'
-import { startLine } from './version.ts'
+import type { OpenShared, SharedEngine } from './group/shared.ts'
+import { socketPath } from './systemd/socket-path.ts'
+import { readCertificates } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
 /** What an app is made from. Without `loaded`, `config` counts. */
@@ -75,8 +83,10 @@ export interface App extends SetupApp {
    * came first; then call `stop`.
    */
   start(): Promise<Address>
-  /** Takes up what another process of this server has carried out. Rejects when this one cannot. */
-  follow(change: Change): Promise<void>
+  /** Applies a state that another process of this server has made. Rejects when this one cannot. */
+  follow(state: DesiredState): Promise<void>
+  /** Carries out a command about the machine that another process of this server has carried out. */
+  carryOut(command: Command<MachineCommandType>): Promise<void>
   /**
    * Stops gracefully: answers what runs, for `server.stop_timeout_s` at most. Resolves when all is closed.
    * @param drains whether it serves on for `server.drain_delay_s` first; true unless given
@@ -98,7 +108,7 @@ export interface App extends SetupApp {
 
 /** Loads what only some configurations ask for: a server without a shared engine does not have its code in memory. */
 export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared'>> {
-  return config['shared.url'] === '' ? {} : { openShared: (await import('./shared.ts')).openShared }
+  return config['shared.url'] === '' ? {} : { openShared: (await import('./group/shared.ts')).openShared }
 }
 
 /**
@@ -107,95 +117,86 @@ export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openS
  * @throws TypeError without `openShared` where the configuration needs it
  */
 export function createApp(options: AppOptions = {}): App {
+  const { part } = options
+  const announces = part === undefined || part.number === 1
   const given = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd())
   const loaded = withAppKey(given, options.appKey)
   const { config } = loaded
-  if (config['shared.url'] !== '' && options.openShared === undefined) throw new TypeError('openShared must be given')
   const inFolder = (path: string): string => resolve(loaded.folder, path)
-  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) =>
-    log('response').error(message, error),
-  )
-  const { part } = options
-  const announces = part === undefined || part.number === 1
+  const life = new Life()
+  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) => {
+    log('response').error(message, error)
+  })
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
-
   const appKey = part?.appKey ?? chooseAppKey(config)
-  const ofValues = warningsTogether(loaded)
-  const ofProcesses = part === undefined ? embeddedWarnings(config) : []
-  const shared = options.openShared?.(loaded, appKey.key, options.sharedPassword, log('server'))
-  const ofShared = shared === undefined ? {} : {
-    openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
-    broker: shared.openBroker(log('error')),
-  }
-  const built = buildApplication(loaded, appKey.key, log, { ...part, seams: { ...part?.seams, ...ofShared } })
-  const { registry, views, application, runTimeRoutes, sessions, events, webSockets, features } = built
-  const metrics = new Metrics()
-  const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
-  const temporaryFolder = inFolder(config['paths.temp'])
-  const clientAddress = createClientAddress(config['server.trusted_proxies'])
-  const { ContextClass, viewScope } = createContextClass(
-    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
-    {
-      bodyLimitBytes: config['server.body_limit_kb'] * 1024,
-      temporaryFolder,
-      clientAddress,
-      makeRequestId: createRequestIds(),
+
+  const { shared, node } = openEngine(options, loaded, appKey.key, life, log('server'))
+  const nodes = part?.nodes ?? node
+  const seams = { ...part?.seams, ...seamsOf(shared, log) }
+  const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
+  const { registry, views, application, sessions, events, webSockets } = built
+  life.atEnd(() => Promise.all([sessions.close(), events.close()]))
+  life.atEnd(() => application.stop())
+
+  const addressLimit = part?.addressLimit
+  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit, announces })
+  const { requests, listener } = http
+  const stop = createStop({
+    log: log('server'),
+    lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
+    drainDelayMs: config['server.drain_delay_s'] * 1000,
+    timeoutMs: config['server.stop_timeout_s'] * 1000,
+    requests,
+    listener,
+    onBegin: () => {
+      life.stop()
+      options.onStop?.()
     },
-  )
-  const { requests, listener, queueWaits, restQueueWaits } = createServing(config, {
-    registry,
-    ContextClass,
-    staticFiles,
-    accessLog: logs.access,
-    metrics,
-    log,
-    certificates,
-    addressLimit: part?.addressLimit,
-    isTrusted: clientAddress.trusts,
+    onDrain: () => webSockets.stop(),
+    finish: () => life.end(),
   })
 
+  const own = createOwnProcess(sourcesOf(loaded.config, { built, http, logs, life, part }), () => logs.recent.list())
+  const processes = (part?.joinProcesses ?? createSingleProcess)(own)
+  life.atEnd(() => processes.close())
+  life.atEnd(() => webSockets.gone())
+  const state = buildState(loaded, { part, node, application, logs, appKey: appKey.key, file: options.configFile })
+  const { credentials, reconciler } = state
+  life.atEnd(() => state.switches.close())
+  const handlers = {
+    'cache.clear': () => views.clear(),
+    'certificates.reload': renewCertificates,
+    'bench.start': () => processes.beginWindow(),
+    'logs.reopen': () => logs.reopen(),
+    stop: () => void stop.begin(),
+  }
+  const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
     config,
-    configFile: options.configFile ?? loaded.file,
-    appKey: appKey.key,
+    credentials,
     registry,
-    sources: {
-      config,
-      metrics,
-      eventLoop,
-      activeRequests: () => requests.active,
-      httpPool: requests.pool,
-      queueWaits,
-      restPool: requests.restPool,
-      restQueueWaits,
-      webSockets,
-      events: () => events.status(),
-      sessions: () => sessions.counts,
-      connections: () => listener.connections(),
-      views,
-      ...lineCounts(logs, part),
-      warnings,
-    },
-    processes: part?.joinProcesses,
+    processes,
     logger: logs.general,
-    recentLines: logs.recent,
-    control: () => control,
-    readiness: () => {
-      if (stop.begun) return 'stopping'
-      return started && (shared?.isThere ?? true) && (ofNodes()?.isReady ?? true) ? 'ready' : 'not ready'
-    },
-    nodes: ofNodes,
+    control,
+    readiness: () => life.readiness(),
+    nodes,
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
   })
-  const commands = createServerCommands({ application, runTimeRoutes, views, renewCertificates, log })
-  let started = false
+
+  const ofValues = warningsTogether(loaded)
+  const ofProcesses = part === undefined ? embeddedWarnings(config) : []
+  life.warns(configurationWarnings)
+  life.warns(() => application.warnings)
+  for (const each of [shared, nodes]) if (each !== undefined) life.warns(() => each.warnings())
+  life.warns(() => logs.problems())
+  if (nodes !== undefined) life.needs(() => nodes.isReady)
 
   async function start(): Promise<Address> {
-    if (started) throw new Error('Cannot start: the server has been started before')
+    if (life.phase === 'started') throw new Error('Cannot start: the server has been started before')
     if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
-    started = true
+    life.phase = 'started'
     try {
       return await loadAndListen()
     } catch (error) {
@@ -206,16 +207,17 @@ export function createApp(options: AppOptions = {}): App {
 
   async function loadAndListen(): Promise<Address> {
     if (part === undefined) log('server').info(startLine(loaded))
-    for (const warning of announces ? ownWarnings() : []) log('config').warn(warning)
+    for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
     panel.open()
-    await removeLeftUploads()
+    await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
     await shared?.opened()
-    await nodes?.open()
-    await commands.load(announces)
-    await control.catchUp()
+    await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
+    await load(part?.state ?? node?.state ?? initialState)
+    await node?.join()
+    await part?.beforeListening()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
     const address = await listen()
-    nodes?.listens(address.port)
+    node?.listens(address.port)
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
       throw new Error('Cannot start: the server is being stopped')
@@ -223,6 +225,16 @@ export function createApp(options: AppOptions = {}): App {
     if (part === undefined) log('server').info(`listening on ${address.url}`)
     else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
     return address
+  }
+
+  /** Loads the application, and brings it to the state with which this process begins. */
+  async function load(state: DesiredState): Promise<void> {
+    const { problems, broken, incomplete, notes } = await reconciler.start(state)
+    if (announces) {
+      for (const problem of describeAll([...problems, ...broken])) log('config').error(problem)
+      for (const problem of describeAll([...incomplete, ...notes])) log('config').warn(problem)
+    }
+    await reconciler.follow(state)
   }
 
   function listen(): Promise<Address> {
@@ -233,7 +245,7 @@ export function createApp(options: AppOptions = {}): App {
         `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
       )
     }
-    return listener.listenOn(options.listenFd, options.listenPath)
+    return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
   }
 
   function renewCertificates(): boolean {
@@ -242,78 +254,10 @@ export function createApp(options: AppOptions = {}): App {
     return renewed !== undefined
   }
 
-  const stop = createStop({
-    log: log('server'),
-    lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
-    drainDelayMs: config['server.drain_delay_s'] * 1000,
-    timeoutMs: config['server.stop_timeout_s'] * 1000,
-    requests,
-    listener,
-    onBegin: () => {
-      nodes?.stops()
-      options.onStop?.()
-    },
-    onDrain: () => webSockets.stop(),
-    finish: async () => {
-      await webSockets.gone()
-      panel.close()
-      eventLoop.close()
-      await application.stop()
-      await Promise.all([sessions.close(), events.close()])
-      await nodes?.leave()
-      await shared?.close()
-    },
-  })
-
-  /** What an earlier process could not remove does no harm but to the disk. */
-  async function removeLeftUploads(): Promise<void> {
-    try {
-      const removed = await sweepUploads(temporaryFolder)
-      if (removed > 0) {
-        log('server').info(`removed the uploads that ${removed} cut requests had left in ${temporaryFolder}`)
-      }
-    } catch (error) {
-      log('server').warn(`Cannot remove the uploads that are left in ${temporaryFolder}: ${(error as Error).message}`)
-    }
-  }
-
-  function warnings(): readonly string[] {
-    const ofEngine = [...(shared?.warnings() ?? []), ...(ofNodes()?.warnings() ?? [])]
-    return [...ownWarnings(), ...commands.warnings, ...ofEngine, ...logs.problems()]
-  }
-
-  /** Those that the configuration gives reason to. */
-  function ownWarnings(): readonly string[] {
-    const { warnings: ofKeys } = panel.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
+  function configurationWarnings(): readonly string[] {
+    const { warnings: ofKeys } = credentials.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
     return [...loaded.warnings, ...ofValues, ...ofKeys, ...ofProcesses]
   }
-
-  /** The nodes, as this process knows them: where there are several processes, the primary is one. */
-  function ofNodes(): NodesView | undefined {
-    return part?.nodes ?? nodes
-  }
-
-  const nodes = part === undefined ? shared?.openNodes({
-    config,
-    takeUp: async (change) => {
-      await control.follow(change)
-      return []
-    },
-    summary: async () => panel.summary(),
-  }) : undefined
-  const control = createAppControl({
-    handlers: {
-      ...commands.handlers,
-      ...panel.handlers,
-      'logs.reopen': () => logs.reopen(),
-      stop: () => void stop.begin(),
-    },
-    followers: { ...commands.followers, ...panel.followers },
-    adminState: panel.adminState,
-    takeAdminState: panel.takeAdminState,
-    part,
-    nodes,
-  })
 
   return {
     config: withGroups(config),
@@ -322,16 +266,160 @@ export function createApp(options: AppOptions = {}): App {
     channel: events.channel,
     queue: events.queue,
     control,
-    follow: (change) => control.follow(change),
+    follow: async (state) => void (await reconciler.follow(state)),
+    carryOut: async (command) => void (await carryOut(handlers, command)),
     start,
     stop: (drains) => stop.begin(drains),
     get stopping() {
       return stop.begun
     },
     stopped: stop.done,
-    warnings,
+    warnings: () => life.warnings(),
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
+  }
+}
+
+interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
+  readonly logs: Logs
+  /** Whether this process says what is wrong with Node: of several one does. */
+  readonly announces: boolean
+}
+
+/** What answers requests. Nothing listens yet. */
+function buildHttp(loaded: LoadedConfig, built: ApplicationParts, { logs, announces, ...given }: HttpOptions) {
+  const { config, folder } = loaded
+  const metrics = new Metrics()
+  const clientAddress = createClientAddress(config['server.trusted_proxies'])
+  const { registry, views, features } = built
+  const { ContextClass, viewScope } = createContextClass(
+    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
+    {
+      bodyLimitBytes: config['server.body_limit_kb'] * 1024,
+      temporaryFolder: resolve(folder, config['paths.temp']),
+      clientAddress,
+      makeRequestId: createRequestIds(),
+      explainJson,
+    },
+  )
+  const serving = createServing(config, {
+    ...given,
+    registry,
+    ContextClass,
+    accessLog: logs.access,
+    metrics,
+    log: (module) => logs.module(module),
+    isTrusted: clientAddress.trusts,
+    warnsOfNode: announces,
+  })
+  return { ...serving, metrics }
+}
+
+interface SourceParts {
+  readonly built: ApplicationParts
+  readonly http: ReturnType<typeof buildHttp>
+  readonly logs: Logs
+  readonly life: Life
+  readonly part: ProcessPart | undefined
+}
+
+/** What the parts of a server count. */
+function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): MetricSources {
+  const { webSockets, events, sessions, views } = built
+  const { metrics, requests, listener, queueWaits, restQueueWaits } = http
+  const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
+  life.atEnd(() => eventLoop.close())
+  return {
+    config,
+    metrics,
+    eventLoop,
+    activeRequests: () => requests.active,
+    httpPool: requests.pool,
+    queueWaits,
+    restPool: requests.restPool,
+    restQueueWaits,
+    webSockets,
+    events: () => events.status(),
+    sessions: createSessionTotals(() => sessions.counts),
+    connections: () => listener.connections(),
+    views,
+    ...lineCounts(logs, part),
+    warnings: () => life.warnings(),
+  }
+}
+
+interface StateOptions {
+  readonly part: ProcessPart | undefined
+  readonly node: Node | undefined
+  readonly application: ApplicationParts['application']
+  readonly logs: Logs
+  readonly appKey: string
+  /** Where credentials are saved; undefined: in the file of the configuration, if it has one. */
+  readonly file: string | undefined
+}
+
+/** What holds the desired state, and what applies it here. */
+function buildState(loaded: LoadedConfig, { part, node, application, logs, appKey, file = loaded.file }: StateOptions) {
+  const { config, folder } = loaded
+  const { trace } = logs.general
+  const log = logs.module('server')
+  const store = part?.store ?? node ?? new LocalStateStore(resolve(folder, config['paths.routes']))
+  const switches = new TraceSwitches({
+    trace,
+    nowMs: () => store.nowMs(),
+    // Of several processes the primary says it.
+    onReturn: (module, on) => {
+      if (part === undefined) log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`)
+    },
+  })
+  const credentials = new CredentialStore({
+    config,
+    appKey,
+    writer: file === undefined ? undefined : createCredentialWriter(file, (keys) => {
+      logs.module('config').info(`wrote ${keys.join(', ')} into ${file}`)
+    }),
+  })
+  credentials.share(part?.state.credentials)
+  const reconciler = new Reconciler({ application, trace: switches, credentials })
+  return { store, trace, switches, credentials, reconciler }
+}
+
+/** The shared engine where the configuration names one, and this server as a node where it is a single process. */
+function openEngine(
+  { openShared, sharedPassword, part }: AppOptions,
+  loaded: LoadedConfig,
+  appKey: string,
+  life: Life,
+  log: ModuleLogger,
+): { readonly shared?: SharedEngine; readonly node?: Node | undefined } {
+  const { 'shared.url': url, 'paths.routes': routes } = loaded.config
+  if (url !== '' && openShared === undefined) throw new TypeError('openShared must be given')
+  const shared = openShared?.(loaded, appKey, sharedPassword, log)
+  if (shared === undefined) return {}
+  life.needs(() => shared.isThere)
+  life.atEnd(() => shared.close())
+  const node = part === undefined ? shared.openNode(resolve(loaded.folder, routes)) : undefined
+  life.atStop(() => node?.stops())
+  life.atEnd(() => node?.leave())
+  return { shared, node }
+}
+
+/** The parts of an application that lie in the shared engine. */
+function seamsOf(shared: SharedEngine | undefined, log: (module: string) => ModuleLogger): Seams {
+  if (shared === undefined) return {}
+  return {
+    openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
+    broker: shared.openBroker(log('error')),
+  }
+}
+
+/** What an earlier process could not remove does no harm but to the disk. */
+async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<void> {
+  try {
+    const removed = await sweepUploads(folder)
+    if (removed > 0) log.info(`removed the uploads that ${removed} cut requests had left in ${folder}`)
+  } catch (error) {
+    log.warn(`Cannot remove the uploads that are left in ${folder}: ${(error as Error).message}`)
   }
 }
 

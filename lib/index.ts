@@ -13,17 +13,7 @@
  * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
-import { openShared } from './shared.ts'
-
-// What these add to the type of the context would be left out of the package's types otherwise.
-import './csrf/feature.ts'
-import './events/feature.ts'
-import './flash/feature.ts'
-import './log/feature.ts'
-import './resource-id/feature.ts'
-import './routing/feature.ts'
-import './session/feature.ts'
-import './views/feature.ts'
+import { openShared } from './group/shared.ts'
 
 /**
  * Builds a server from a configuration. It loads all of the server, also what this configuration does not ask for,
@@ -36,10 +26,10 @@ export function createApp(options: AppOptions = {}): App {
 
 /** A server, what it is made from, and where it listens. */
 export type { App, AppOptions } from './app.ts'
-export type { Address } from './listener.ts'
+export type { Address } from './core/listener.ts'
 /** What a middleware module's `setup(app)` is given, and what it and its teardown look like. */
-export type { SetupApp } from './application.ts'
-export type { Setup, Teardown } from './middleware/host.ts'
+export type { SetupApp } from './application/build.ts'
+export type { Setup, Teardown } from './application/middleware-host.ts'
 
 /** The configuration cannot be used: `createApp` throws it. */
 export { ConfigError } from './config/load.ts'
@@ -47,16 +37,16 @@ export { ConfigError } from './config/load.ts'
 export type { Config, ConfigKey } from './config/table.ts'
 
 /** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
-export { MiddlewareError } from './middleware/config-file.ts'
+export { MiddlewareError } from './application/middleware-config.ts'
 /** Route files or modules cannot be used: `start` and the command `routes.reload` reject with it. */
-export { ReloadError } from './control/commands.ts'
+export { ReloadError } from './application/commands.ts'
 /** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */
-export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './control/commands.ts'
+export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './application/commands.ts'
 
-/** What a request is to actions, middleware and views. */
-export type { Context } from './http/context.ts'
-/** An action, a middleware, and what runs the rest of the chain. */
-export type { Action, Middleware, Next } from './middleware/compose.ts'
+/** What a request is to actions, middleware and views; an action and a middleware. */
+export type { Action, Context, Middleware } from './application/context.ts'
+/** Runs the rest of the chain. */
+export type { Next } from './chain/compose.ts'
 /** The record of a route, as `ctx.route` has it. */
 export type { RouteRecord } from './routing/route.ts'
 /** What `ctx.json()` and the like give back, to be returned. */

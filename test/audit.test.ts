@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, it, test, type TestContext } from 'node:test'
@@ -10,6 +12,7 @@ import { initApplication } from '../lib/cli/init.ts'
 import { configTable } from '../lib/config/table.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { tokenize, type Token } from '../lib/javascript/lexer.ts'
+import { tierOne } from './sizes/measures.ts'
 import { writeFiles } from './support/application.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
@@ -28,11 +31,102 @@ interface Source {
 const sources: readonly Source[] = ['bin', 'lib'].flatMap((folder) =>
   filesBelow(folder)
     .filter((file) => /\.[jt]s$/.test(file))
-    .map((file) => {
-      const tokens = [...tokenize(readFileSync(join(root, file), 'utf8'))].filter(({ kind }) => kind !== 'comment')
-      return { file, tokens }
-    }),
+    .map((file) => ({ file, tokens: tokensOf(readFileSync(join(root, file), 'utf8')) })),
 )
+
+describe('tier 1', () => {
+  const own = sources.filter(({ file }) => tierOne.test(file.slice('lib/'.length)))
+
+  it('imports nothing but modules of Node from outside, neither values nor types', () => {
+    assert.ok(own.length > 50)
+    const outward = own.flatMap(({ file, tokens }) => outsideOf(file, tokens).map((name) => `${file}: ${name}`))
+    assert.deepEqual(outward, [])
+    const texts = own.filter(({ file }) => readFileSync(join(root, file), 'utf8').includes('/// <'))
+    assert.deepEqual(texts, [])
+  })
+
+  it('finds every way out', () => {
+    const rows: readonly (readonly [code: string, found: readonly string[]])[] = [
+      ["import { a } from '../log/logger.ts'", ['../log/logger.ts']],
+      ["import type { A } from '../log/logger.ts'", ['../log/logger.ts']],
+      ["export * from '../app.ts'", ['../app.ts']],
+      ["import '../views/cache.ts'", ['../views/cache.ts']],
+      ["type A = import('../log/logger.ts').Logger", ['../log/logger.ts']],
+      ["await import('../shared.ts')", ['../shared.ts']],
+      ['await import(name)', ['import(name)']],
+      ["createRequire(import.meta.url)('../shared.ts')", ['createRequire']],
+      ["import { a } from 'left-pad'", ['left-pad']],
+      ["process.getBuiltinModule('node:os')", []],
+      ["import { a } from '../http/host.ts'\nimport { join } from 'node:path'", []],
+      ["import { a } from '../http/../config/table.ts'", ['../http/../config/table.ts']],
+    ]
+    for (const [code, found] of rows) assert.deepEqual(outsideOf('lib/core/x.ts', tokensOf(code)), found, code)
+  })
+
+  it('has types that no file adds to', () => {
+    const adding = sources.filter(({ tokens }) => follows(tokens, 'declare', 'module') || follows(tokens, 'declare', 'global'))
+    assert.deepEqual(adding.map(({ file }) => file), [])
+  })
+
+  it('is in docs/audit.md as a whole, file by file, with its lines', () => {
+    const rooms = [...page.prose.matchAll(/^### `lib\/(\w+)\/`: .+$/gm)]
+    const listed = rooms.flatMap(([heading, room]) => {
+      return tableBelow(page, heading).map(([name = '', lines]) => [`lib/${room}/${name.slice(1, -1)}`, Number(lines)] as const)
+    })
+    assert.deepEqual(listed.map(([file]) => file).sort(), own.map(({ file }) => file).sort())
+    for (const [file, lines] of listed) {
+      const counted = linesOf(file)
+      assert.ok(Math.abs(lines - counted) <= Math.max(20, counted / 5), `${file} has ${counted} lines, not ${lines}`)
+    }
+    const total = Number(/^([\d,]+) lines to read first/m.exec(page.prose)?.[1]?.replace(',', ''))
+    const counted = own.reduce((sum, { file }) => sum + linesOf(file), 0)
+    assert.ok(Math.abs(total - counted) <= 200, `tier 1 has ${counted} lines, not ${total}`)
+  })
+})
+
+describe('what Node does not document', () => {
+  it('is used in one file', () => {
+    const found = sources.flatMap(({ file, tokens }) => undocumented(tokens).map((use) => `${file}: ${use}`))
+    const elsewhere = found.filter((use) => !use.startsWith('lib/core/node-internals.ts: '))
+    assert.deepEqual(elsewhere, [])
+    assert.ok(found.length >= 8)
+  })
+
+  it('is found however it is written', () => {
+    const rows: readonly (readonly [code: string, ...found: string[]])[] = [
+      ['response._header', '_header'],
+      ["response['_header'] += 'x'", '_header'],
+      ['const { _header: section } = response', '_header'],
+      ['const { statusCode, _header } = response', '_header'],
+      ['class A extends IncomingMessage { _dump(): void {} }', '_dump'],
+      ['response.assignSocket(socket)', 'assignSocket'],
+      ["response['detachSocket'](socket)", 'detachSocket'],
+      ['const { assignSocket } = response', 'assignSocket'],
+      ["response.emit('close')", 'emit'],
+      ["socket['emit']('close')", 'emit'],
+      ['const { emit } = response', 'emit'],
+      ['socket.destroySoon = () => socket.end()', 'destroySoon ='],
+      ["socket['destroySoon'] = () => socket.end()", 'destroySoon ='],
+      ['response.writeHead = function (): void {}', 'writeHead ='],
+      ['socket.destroySoon = close', 'destroySoon ='],
+      ["Object.defineProperty(socket, 'remoteAddress', { value: '' })", 'defineProperty socket'],
+      ['Object.assign(request.socket, { destroySoon })', 'assign socket'],
+      ['Reflect.set(response, name, value)', 'set response'],
+      ['NetServer.prototype.close.call(server)', 'prototype.close'],
+      ['ServerResponse.prototype.end = end', 'prototype.end'],
+      ['get upgrade(): boolean {}', 'get upgrade'],
+      ['socket.parser?.getCurrentBuffer?.()', 'getCurrentBuffer'],
+      ['Object.getOwnPropertySymbols(socket)', 'getOwnPropertySymbols'],
+      ["server.on('connect', (_request, stream) => stream)"],
+      ['new Writable({ write: (chunk, _encoding, done) => done() })'],
+      ['const a = Object.assign(new IncomingMessage(socket), { method })'],
+      ['response.statusCode = status'],
+      ['socket.destroySoon()'],
+      ["socket.on('close', () => {})"],
+    ]
+    for (const [code, ...found] of rows) assert.deepEqual(undocumented(tokensOf(code)), found, code)
+  })
+})
 
 describe('docs/audit.md', () => {
   it('has a command that prints every import that is neither relative nor of Node: none', () => {
@@ -74,18 +168,17 @@ describe('docs/audit.md', () => {
       '`node:module`': names('node:module'),
       '`node:worker_threads`': names('node:worker_threads'),
       '`process.getBuiltinModule`': (tokens) => follows(tokens, '.', 'getBuiltinModule'),
-      '`destroySoon` of a socket, replaced': (tokens) => follows(tokens, 'destroySoon', '='),
-      "`emit('close')` of a response": (tokens) =>
-        tokens.some(({ text }, at) => text === 'emit' && tokens[at + 2]?.text === "'close'" && tokens[at - 2]?.text === 'response'),
-      '`assignSocket`, `detachSocket`': (tokens) => tokens.some(({ text }) => /^(?:assign|detach)Socket$/.test(text)),
-      '`upgrade` of a request, as an accessor': (tokens) => follows(tokens, 'get', 'upgrade'),
-      "`getCurrentBuffer` of a socket's `parser`": (tokens) => tokens.some(({ text }) => text === 'getCurrentBuffer'),
+      '`destroySoon` of a socket, replaced': (tokens) => uses(tokens, 'destroySoon ='),
+      '`remoteAddress` of a socket, set': (tokens) => uses(tokens, 'defineProperty socket'),
+      '`close` of `net.Server`, of an HTTP server': (tokens) => uses(tokens, 'prototype.close'),
+      "`emit('close')` of a response": (tokens) => uses(tokens, 'emit'),
+      '`assignSocket`, `detachSocket`': (tokens) => uses(tokens, 'assignSocket') || uses(tokens, 'detachSocket'),
+      '`upgrade` of a request, as an accessor': (tokens) => uses(tokens, 'get upgrade'),
+      "`getCurrentBuffer` of a socket's `parser`": (tokens) => uses(tokens, 'getCurrentBuffer'),
       '`process.binding`': (tokens) => tokens.some(({ text }) => /^(?:_linkedBinding|binding|dlopen)$/.test(text)),
     }
-    const internal = [...new Set(sources.flatMap(({ tokens }) => tokens.filter(isInternal).map(({ text }) => text)))]
-    for (const name of internal) {
-      finders[`\`${name}\``] = (tokens) => tokens.some((token, at) => token.text === name && isInternal(token, at, tokens))
-    }
+    const internal = sources.flatMap(({ tokens }) => undocumented(tokens).filter((use) => use.startsWith('_')))
+    for (const name of new Set(internal)) finders[`\`${name}\``] = (tokens) => uses(tokens, name)
     const found = Object.entries(finders).map(([what, finds]) => {
       return [what, sources.filter(({ tokens }) => finds(tokens)).map(({ file }) => file).sort()]
     })
@@ -265,7 +358,72 @@ function follows(tokens: readonly Token[], first: string, second: string): boole
   return tokens.some(({ text }, at) => text === second && tokens[at - 1]?.text === first)
 }
 
-/** Whether a token names what Node keeps for itself: it begins with `_` and is no parameter that is not used. */
-function isInternal({ kind, text }: Token, at: number, tokens: readonly Token[]): boolean {
-  return kind === 'name' && /^_[a-z]/i.test(text) && !['(', ','].includes(tokens[at - 1]?.text ?? '')
+/** The tokens of a source but for comments. */
+function tokensOf(source: string): Token[] {
+  return [...tokenize(source)].filter(({ kind }) => kind !== 'comment')
+}
+
+function linesOf(file: string): number {
+  return readFileSync(join(root, file), 'utf8').split('\n').length - 1
+}
+
+/** What a file of tier 1 imports, as values or as types, from elsewhere but Node. */
+function outsideOf(file: string, tokens: readonly Token[]): string[] {
+  return tokens.flatMap(({ kind, text }, at) => {
+    const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]]
+    if (text === 'createRequire' || text === 'require') return [text]
+    if (text === 'import' && after?.text === '(' && tokens[at + 2]?.kind !== 'string') return [`import(${tokens[at + 2]?.text})`]
+    const isImported = before === 'from' || before === 'import' || (before === '(' && tokens[at - 2]?.text === 'import')
+    if (kind !== 'string' || !isImported) return []
+    const name = text.slice(1, -1)
+    const target = posix.join(posix.dirname(file), name).slice('lib/'.length)
+    return name.startsWith('node:') || (name.startsWith('.') && tierOne.test(target)) ? [] : [name]
+  })
+}
+
+/** Objects of Node by the names that they have in the sources. */
+const nodeObject = /^(?:socket|response|request|server|stream|incoming)$/
+
+/** The methods of these objects, of their classes and of those that they extend. */
+const nodeMethods = new Set([Socket, HttpServer, IncomingMessage, ServerResponse].flatMap(({ prototype }) => {
+  const methods: string[] = []
+  for (let of: object | null = prototype as object; of !== null && of !== Object.prototype; of = Object.getPrototypeOf(of) as object | null) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(of))) {
+      if (typeof value === 'function') methods.push(name)
+    }
+  }
+  return methods
+}))
+
+/** The uses of what Node does not document, in order: private fields, replaced and borrowed methods, its own events. */
+function undocumented(tokens: readonly Token[]): string[] {
+  const open: string[] = []
+  return tokens.flatMap(({ kind, text }, at) => {
+    if (['(', '[', '{'].includes(text)) open.push(text)
+    if ([')', ']', '}'].includes(text)) open.pop()
+    const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? '']
+    const isIndex = kind === 'string' && before === '[' && after === ']'
+    const name = isIndex ? text.slice(1, -1) : kind === 'name' ? text : ''
+    const isParameter = open.at(-1) === '(' && ['(', ','].includes(before)
+    if (/^_[a-z]/i.test(name) && !isParameter) return [name]
+    if (/^(?:assignSocket|detachSocket|getCurrentBuffer|getOwnPropertySymbols|emit)$/.test(name)) return [name]
+    if (name === 'upgrade' && before === 'get') return ['get upgrade']
+    if (before === 'prototype' || (before === '.' && tokens[at - 2]?.text === 'prototype')) {
+      const isBorrowed = after === '=' || (after === '.' && /^(?:call|apply|bind)$/.test(tokens[at + 2]?.text ?? ''))
+      if (isBorrowed) return [`prototype.${name}`]
+    }
+    const object = isIndex ? tokens[at - 2]?.text : before === '.' ? tokens[at - 2]?.text : undefined
+    const assigned = tokens[at + (isIndex ? 2 : 1)]?.text === '='
+    if (assigned && nodeObject.test(object ?? '') && nodeMethods.has(name)) return [`${name} =`]
+    if (/^(?:defineProperty|defineProperties|assign|set)$/.test(name) && ['Object', 'Reflect'].includes(tokens[at - 2]?.text ?? '')) {
+      const last = tokens[tokens.findIndex((token, behind) => behind > at + 1 && token.text === ',') - 1]?.text ?? ''
+      const first = tokens[at + 2]?.text
+      if (nodeObject.test(last) && first !== 'new') return [`${name} ${last}`]
+    }
+    return []
+  })
+}
+
+function uses(tokens: readonly Token[], use: string): boolean {
+  return undocumented(tokens).includes(use)
 }

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { statusOf } from '../lib/admin/status.ts'
-import { systemRoutes } from '../lib/admin/table.ts'
+import { statusOf } from '../lib/panel/status.ts'
+import { systemRoutes } from '../lib/panel/table.ts'
 import { renderPrometheus } from '../lib/metrics/prometheus.ts'
-import { totalsOf } from '../lib/metrics/totals.ts'
-import { startCluster } from './cluster/figures-cluster.ts'
+import { startCluster } from './group/readings-cluster.ts'
 import { startApplication } from './support/application.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
 import { listedNode } from './support/node-panel.ts'
@@ -45,11 +44,11 @@ describe('docs/admin.md', () => {
   })
 
   it('lists the fields that the status has more of with several processes, and their metrics', async (t) => {
-    const figures = (await startCluster(t, 2).workers[0]?.processes.figures()) ?? []
-    const { processes, processes_ended } = statusOf('prod', figures)
+    const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
+    const { processes, processes_ended } = statusOf('prod', server)
     const rows = tableBelow(admin, '### With several processes')
     assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ processes, processes_ended }).keys()])
-    const families = [...renderPrometheus(totalsOf(figures)).matchAll(/^# TYPE (svc_process(?:es)?_\w+) (\w+)$/gm)]
+    const families = [...renderPrometheus(server).matchAll(/^# TYPE (svc_process(?:es)?_\w+) (\w+)$/gm)]
     const documented = tableBelow(admin, '### Prometheus').flatMap(([cell = '', type]) =>
       [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => [name, type]),
     )
@@ -57,11 +56,11 @@ describe('docs/admin.md', () => {
   })
 
   it('lists the fields that the status has of nodes, and their metric', async (t) => {
-    const figures = (await startCluster(t, 2).workers[0]?.processes.figures()) ?? []
-    const { nodes } = statusOf('prod', figures, [listedNode])
+    const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
+    const { nodes } = statusOf('prod', server, [listedNode])
     const rows = tableBelow(admin, '### With several servers')
     assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ nodes }).keys()])
-    assert.match(renderPrometheus(totalsOf(figures, nodes)), /^svc_nodes_live 1$/m)
+    assert.match(renderPrometheus(server, nodes), /^svc_nodes_live 1$/m)
     assert.match(admin.prose, /`svc_nodes_live`/)
   })
 

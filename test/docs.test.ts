@@ -8,7 +8,7 @@ import { describe, it, test, type TestContext } from 'node:test'
 import { createApp } from '../lib/app.ts'
 import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig, type LoadedConfig } from '../lib/config/load.ts'
-import { csrfReasons } from '../lib/csrf/reason.ts'
+import { csrfReasons } from '../lib/csrf/check.ts'
 import { errorCodes } from '../lib/http/errors.ts'
 import { startApplication, writeFiles, type Files, type TestApplication } from './support/application.ts'
 import { curl, runCurlLines } from './support/curl.ts'
@@ -126,7 +126,7 @@ describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
   /** Members of the class that are for the server's own parts. */
   const internal = `
-    request response services headerSections body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
+    request response services body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
     startedAt routeName sentStatus leftWait durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection neverCompressed lastingCookie matched replyOf
     currentReply memo close discardBody parked gone abort upgrading`.trim().split(/\s+/)
 

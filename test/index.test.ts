@@ -5,6 +5,7 @@ import * as svc from '../lib/index.ts'
 import type { Action, Config, Context, Form, FormFile, Middleware, Next } from '../lib/index.ts'
 import type { Reply, RouteRecord, Setup, SetupApp, Teardown } from '../lib/index.ts'
 import { startApplication } from './support/application.ts'
+import { readPage, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 
 describe('the package', () => {
@@ -38,14 +39,18 @@ describe('the package', () => {
     for (const part of [action, middleware, setup]) assert.equal(typeof part, 'function')
   })
 
-  it('imports every file that adds to the context, so that the types have it', () => {
+  it('has the documented members in the type of the context, and no other', () => {
     const lib = new URL('../lib/', import.meta.url)
-    const sources = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => /(?<!\.d)\.ts$/.test(file))
     const text = (file: string): string => readFileSync(new URL(file, lib), 'utf8')
-    const adding = sources.filter((file) => /^declare module '.*http\/context\.ts'/m.test(text(file)))
-    const imported = [...text('index.ts').matchAll(/^import '\.\/(.+)'$/gm)].map(([, file]) => file)
-    assert.ok(adding.length >= 3)
-    assert.deepEqual(imported.sort(), adding.sort())
+    const features = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => /(^|\/)feature\.ts$/.test(file))
+    const added = features.flatMap((file) => [...text(file).matchAll(/^export interface (\w+Members) \{$([^]*?)^\}$/gm)])
+    const [, extended = ''] = /^export interface Context\s+extends ([\w\s,]+)\{/m.exec(text('application/context.ts')) ?? []
+    assert.deepEqual(extended.trim().split(/,\s+/).sort(), ['CoreMembers', ...added.map(([, name]) => name)].sort())
+    const [, core = ''] = /^export type CoreMembers = Pick<([^>]+)>$/m.exec(text('http/context.ts')) ?? []
+    const ofCore = [...core.matchAll(/'(\w+)'/g)].map(([, name]) => name)
+    const ofFeatures = added.flatMap(([, , body = '']) => [...body.matchAll(/^  readonly (\w+):/gm)].map(([, name]) => name))
+    const documented = tableBelow(readPage('docs/routes-and-actions.md'), '### Members').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1])
+    assert.deepEqual([...ofCore, ...ofFeatures].sort(), documented.sort())
   })
 
   it('gives applications the class that the server knows its errors by', async (t) => {

@@ -4,7 +4,7 @@ import { cpSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesS
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/base/version.ts'
 import { writeFiles } from './support/application.ts'
 import { launch, root } from './support/launch.ts'
 import { request } from './support/request.ts'

@@ -6,7 +6,7 @@ import { cpSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
 import { before, describe, it, test } from 'node:test'
 import { promisify } from 'node:util'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/base/version.ts'
 import { root } from './support/launch.ts'
 import { links, readPage } from './support/markdown.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
@@ -77,7 +77,7 @@ describe('the bill of materials', () => {
 test('dist/ is built the same, byte by byte, in whatever folder', async () => {
   const builds = await Promise.all(['one', 'another/folder'].map((name) => build(join(temporaryFolder(), name))))
   const [one = new Map<string, string>(), other] = builds
-  assert.ok(one.has('cli/main.js') && one.has('app.js.map') && one.has('admin/pages/layout.html'))
+  assert.ok(one.has('cli/main.js') && one.has('app.js.map') && one.has('panel/pages/layout.html'))
   assert.deepEqual(one, other)
 })
 

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { importSpecifiers } from '../lib/javascript/import-specifiers.ts'
-import { version } from '../lib/version.ts'
+import { importSpecifiers } from '../lib/javascript/modules.ts'
+import { version } from '../lib/base/version.ts'
 import { root } from './support/launch.ts'
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown> & {

@@ -1,9 +1,9 @@
 // Replies that wait for what a test gives, the application that parks them, and what holds for few and for many.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import { BodyReply, StreamReply, textType, type ReadyReply } from '../lib/http/reply.ts'
-import { ParkedReply, type EndReason, type ParkedKind } from '../lib/pool/parked.ts'
+import { ParkedReply, type EndReason, type ParkedKind } from '../lib/http/parked.ts'
 import { Connection, cutAtEnd, requestText } from './support/connection.ts'
 import type { TestApplication } from './support/application.ts'
 import type { RawAnswer } from './support/raw.ts'
@@ -39,7 +39,7 @@ export class TestPoll extends ParkedReply {
   readonly source: Source
   readonly name: string
 
-  constructor(ctx: Context, source: Source) {
+  constructor(ctx: FullContext, source: Source) {
     super(ctx, Number(ctx.query.get('ms') ?? Infinity))
     this.kind = ctx.query.has('sse') ? 'sse' : 'longpoll'
     this.source = source
@@ -77,7 +77,7 @@ export class TestPoll extends ParkedReply {
   }
 }
 
-type Making = (ctx: Context, source: Source) => unknown
+type Making = (ctx: FullContext, source: Source) => unknown
 
 /** An application whose `/poll/:name` parks a reply of a source; `?ms=` is its time, `?sse` makes it a stream. */
 export async function serveParked(
@@ -87,7 +87,7 @@ export async function serveParked(
 ): Promise<TestApplication & { source: Source; polls: (...names: string[]) => Promise<Connection[]> }> {
   const source = new Source()
   const key = `parked-${process.pid}-${Math.random()}`
-  Reflect.set(globalThis, key, (ctx: Context) => make(ctx, source))
+  Reflect.set(globalThis, key, (ctx: FullContext) => make(ctx, source))
   t.after(() => Reflect.deleteProperty(globalThis, key))
   cutAtEnd(t)
   const action = `(ctx) => globalThis['${key}'](ctx)`

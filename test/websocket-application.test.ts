@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import { Connection, requestText, splitAnswers } from './support/connection.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
 import { request } from './support/request.ts'
@@ -251,7 +251,7 @@ describe('a route', () => {
   })
 
   it('serves what is no handshake plainly, and the connection serves on', async (t) => {
-    const read = async (ctx: Context): Promise<string> => `${ctx.method} ${await ctx.readText()}`
+    const read = async (ctx: FullContext): Promise<string> => `${ctx.method} ${await ctx.readText()}`
     const { port } = await serveRoutes(t, { '/both': { action: read, handlers: echo } })
     const [, ...behind] = handshakeFields
     const chunked = 'Transfer-Encoding: chunked'

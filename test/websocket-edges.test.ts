@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import type { WebSocketHandlers } from '../lib/websocket/connection.ts'
 import { makeCertificate } from './support/certificate.ts'
 import { Connection, cutToo, requestText, splitAnswers } from './support/connection.ts'
@@ -31,7 +31,7 @@ it('sends over TLS what open sends', async (t) => {
 it('ends when its client sent an end during open', async (t) => {
   const opening: { done?: () => void; socket?: Socket } = {}
   const endings: number[] = []
-  const handlers: WebSocketHandlers<Context> = {
+  const handlers: WebSocketHandlers<FullContext> = {
     open: (_ws, { request }) => {
       opening.socket = request.socket
       return new Promise<void>((resolve) => (opening.done = resolve))
@@ -51,7 +51,7 @@ it('hears nothing more of a peer that does not read, until it reads again', asyn
   const count = 24
   const payload = Buffer.alloc(1_000_000, 'x')
   let heard = 0
-  const handlers: WebSocketHandlers<Context> = {
+  const handlers: WebSocketHandlers<FullContext> = {
     message: (ws, data) => {
       heard += 1
       ws.send(data)

@@ -1,7 +1,7 @@
 // A server that echoes to clients which do what they should not, and what shows that nothing of them is left.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import type { WebSocketHandlers } from '../lib/websocket/connection.ts'
 import type { TestApplication } from './support/application.ts'
 import { request } from './support/request.ts'
@@ -19,7 +19,7 @@ interface WebSocketStatus {
 export async function serveEcho(
   t: TestContext,
   config: Readonly<Record<string, unknown>> = {},
-  handlers: WebSocketHandlers<Context> = echo,
+  handlers: WebSocketHandlers<FullContext> = echo,
 ): Promise<TestApplication & { readonly status: () => Promise<WebSocketStatus>; readonly clean: () => Promise<void> }> {
   const application = await serveRoutes(t, { '/ws': { handlers } }, { 'app.env': 'dev', ...config })
   const read = async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import type { WebSocketConnection } from '../lib/websocket/connection.ts'
 import { Connection } from './support/connection.ts'
 import { request } from './support/request.ts'
@@ -75,7 +75,7 @@ describe('the stop', () => {
         '/opening': {
           handlers: {
             open: () => opening.opened,
-            close: (ws: WebSocketConnection<Context>, code) => void endings.push([code, ws.isOpen]),
+            close: (ws: WebSocketConnection<FullContext>, code) => void endings.push([code, ws.isOpen]),
           },
         },
       },

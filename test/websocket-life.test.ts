@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import type { Context } from '../lib/http/context.ts'
+import type { FullContext } from './support/context.ts'
 import type { WebSocketConnection, WebSocketHandlers } from '../lib/websocket/connection.ts'
 import { withoutRequestId } from './support/log-lines.ts'
 import { makeCertificate } from './support/certificate.ts'
@@ -91,7 +91,7 @@ describe('a WebSocket', () => {
   })
 
   it('is closed with 1011 when a handler fails, which is logged with its route', async (t) => {
-    const fail = (ws: WebSocketConnection<Context>, at: string): void | Promise<void> => {
+    const fail = (ws: WebSocketConnection<FullContext>, at: string): void | Promise<void> => {
       if (ws.state['what'] === at) throw new Error(`${at} failed`)
       if (ws.state['what'] === `${at}-later`) return Promise.resolve().then(() => assert.fail(`${at} failed later`))
     }
@@ -153,7 +153,7 @@ describe('a WebSocket', () => {
 
   it('aborts the signal of its context when it ends, and not before', async (t) => {
     const signals: AbortSignal[] = []
-    const handlers: WebSocketHandlers<Context> = { ...echo, open: (_ws, ctx) => void signals.push(ctx.signal) }
+    const handlers: WebSocketHandlers<FullContext> = { ...echo, open: (_ws, ctx) => void signals.push(ctx.signal) }
     const { port } = await serveRoutes(t, { '/ws': { handlers } })
     const client = await openWebSocket(t, port, '/ws')
     client.say('x')
@@ -217,7 +217,7 @@ describe('a WebSocket', () => {
   })
 
   it('works over IPv6', async (t) => {
-    const handlers: WebSocketHandlers<Context> = { open: (ws, ctx) => void ws.send(ctx.ip) }
+    const handlers: WebSocketHandlers<FullContext> = { open: (ws, ctx) => void ws.send(ctx.ip) }
     const { port } = await serveRoutes(t, { '/ws': { handlers } }, { 'server.host': '::1' })
     const socket = connectTcp({ port, host: '::1' })
     cutToo(t, socket)

@@ -2,15 +2,15 @@
  * The cookie `svc_admin`: `<unix seconds>:<sign>`, where the sign is the MD5, in hex, of `<secret>|<unix seconds>`;
  * hardened, the HMAC-SHA256 of `<unix seconds>` under the secret.
  *
- * Surprise: the server keeps no list of sessions. A cookie is good until it is too old or the secret changes; a logout
+ * Surprise: the server keeps no list of sign-ins. A cookie is valid until it is too old or the secret changes; a logout
  * only makes the browser drop it.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 
-/** How cookies are signed and how long they count. */
+/** How cookies are signed and how long they are valid. */
 export interface CookieRules {
-  /** `admin.secret`; with an empty one no cookie passes. */
+  /** `admin.secret`; with an empty one no cookie is valid. */
   readonly secret: string
   /** `admin.hardened`. */
   readonly hardened: boolean
@@ -20,18 +20,19 @@ export interface CookieRules {
   readonly nowMs: number
 }
 
+/** The name of the cookie. */
 export const adminCookieName = 'svc_admin'
 
 /** How many seconds a clock may be ahead of this one. */
 const maxAheadSeconds = 300
 
-/** The value of a cookie that is issued now. */
+/** The value of a cookie issued now. */
 export function makeAdminCookie(rules: CookieRules): string {
   const timestamp = String(Math.floor(rules.nowMs / 1000))
   return `${timestamp}:${sign(timestamp, rules).toString('hex')}`
 }
 
-/** Whether the value of a cookie is one of ours, not too old, and not from the future. Never throws. */
+/** Whether the value of a cookie is signed with the secret, not too old, and not from the future. Never throws. */
 export function isAdminCookie(value: string | undefined, rules: CookieRules): boolean {
   if (value === undefined || rules.secret === '') return false
   const [, timestamp, signature] = /^(\d{1,12}):([0-9a-f]{32}|[0-9a-f]{64})$/.exec(value) ?? []
@@ -43,14 +44,14 @@ export function isAdminCookie(value: string | undefined, rules: CookieRules): bo
   return ageSeconds >= -maxAheadSeconds && (rules.lifetimeMinutes === 0 || ageSeconds <= rules.lifetimeMinutes * 60)
 }
 
-/** Gives the client a cookie that is issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
-export function setAdminCookie(ctx: Context, rules: CookieRules): void {
+/** Gives the client a cookie issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */
+export function setAdminCookie(ctx: CoreContext, rules: CookieRules): void {
   const maxAge = rules.lifetimeMinutes * 60
   ctx.setCookie(adminCookieName, makeAdminCookie(rules), maxAge === 0 ? {} : { maxAge })
 }
 
 /** Makes the client drop its cookie at once. */
-export function dropAdminCookie(ctx: Context): void {
+export function dropAdminCookie(ctx: CoreContext): void {
   ctx.setCookie(adminCookieName, '', { maxAge: 0 })
 }
 

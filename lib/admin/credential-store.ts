@@ -1,25 +1,36 @@
 /**
- * The admin credentials in memory and in `svc.json`. A change is written first and taken into use after that: when the
- * file cannot be written, nothing has changed.
+ * The admin credentials in memory and in `svc.json`. A change is written first and then taken into use: when the file
+ * cannot be written, nothing has changed.
  *
- * Surprise: a setup reads the file once more. Who has set a name and a password with `svc passwd` while the server ran
- * must not lose them to the first visitor: they are taken into use, and the setup is refused.
+ * Surprise: a setup reads the file again. Credentials that were set with `svc passwd` while the server ran must not be
+ * replaced by the first visitor: they are taken into use, and the setup is refused.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
-import type { Config } from '../config/table.ts'
-import { loadConfig } from '../config/load.ts'
-import { saveConfig } from '../config/save.ts'
-import { setupRequired, type AdminCredentials } from './credentials.ts'
-import { makeCredentials, makeSecret } from './setup.ts'
+import { judge, makeCredentials, makeSecret, setupRequired, type AdminCredentials } from './credentials.ts'
 
-export interface CredentialStoreOptions {
-  readonly config: Config
-  /** Where to write; undefined: an embedded server without a file, whose credentials live as long as it does. */
-  readonly file: string | undefined
+/** The configuration keys of the credentials. */
+interface CredentialSettings {
+  readonly 'admin.user': string
+  readonly 'admin.password': string
+  readonly 'admin.secret': string
+  readonly app_key: string
+}
+
+/** Reads and writes `svc.json`; `config/credential-writer.ts` implements it. */
+export interface CredentialWriter {
+  /** The values in the file now; undefined where there is no file. Throws Error when it cannot be read. */
+  read(): CredentialSettings | undefined
+  /** Writes values, and leaves the rest of the file as it is. Throws Error when it cannot; nothing has changed then. */
+  write(changes: Partial<CredentialSettings>): void
+}
+
+/** The first credentials, and where changes are written. */
+interface CredentialStoreOptions {
+  readonly config: CredentialSettings & { readonly 'app.env': string; readonly 'admin.hardened': boolean }
+  /** Undefined: an embedded server without a file, whose credentials last as long as it runs. */
+  readonly writer: CredentialWriter | undefined
   /** The `app_key` in use; setup writes it when the configuration has none. */
   readonly appKey: string
-  /** Told of the keys that were written to the file. */
-  readonly onSaved?: (file: string, keys: readonly string[]) => void
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -29,6 +40,7 @@ export class CredentialStore {
   readonly #options: CredentialStoreOptions
   readonly #now: () => number
   #current: AdminCredentials
+  #own: AdminCredentials
   #keySaved: boolean
   readonly #inTurn = new SerialQueue()
 
@@ -36,7 +48,8 @@ export class CredentialStore {
     const { config } = options
     this.#options = options
     this.#now = options.now ?? Date.now
-    this.#current = credentialsOf(config)
+    this.#own = credentialsOf(config)
+    this.#current = this.#own
     this.#keySaved = config.app_key !== ''
   }
 
@@ -45,13 +58,18 @@ export class CredentialStore {
     return this.#current
   }
 
+  /** Those of this machine: of its configuration, or made here. */
+  get own(): AdminCredentials {
+    return this.#own
+  }
+
   /** Whether the key in use is in the file too, so that tokens outlive the process. */
   get keySaved(): boolean {
     return this.#keySaved
   }
 
   /**
-   * Sets the first credentials. Of two calls at once one wins.
+   * Sets the first credentials. Of two concurrent calls one succeeds.
    * @param password in plain text
    * @returns false when there are credentials already
    * @throws Error when the file cannot be read or written
@@ -68,6 +86,7 @@ export class CredentialStore {
         'admin.secret': made.secret,
         ...(config.app_key === '' && config['app.env'] === 'prod' && { app_key: appKey }),
       })
+      this.#own = made
       this.#current = made
       this.#keySaved = true
       return true
@@ -75,8 +94,8 @@ export class CredentialStore {
   }
 
   /**
-   * Makes a secret where there is none.
-   * @returns the secret in use, and whether it was made now
+   * Makes a secret when there is none.
+   * @returns the secret in use, and whether this call made it
    * @throws Error when the file cannot be written
    */
   ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }> {
@@ -87,30 +106,43 @@ export class CredentialStore {
       const secret = makeSecret({ user, password, hardened, nowMs: this.#now() })
       this.#save({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
+      if (this.#own.user === user && this.#own.password === password) this.#own = this.#current
       return { secret, made: true }
     })
   }
 
-  /** Takes over the credentials that another process of this server has made and saved. */
-  take(credentials: AdminCredentials, keySaved: boolean): void {
+  /** Takes over the credentials that the processes share, where this machine goes by them. */
+  share(shared: AdminCredentials | undefined): void {
+    const { writer, appKey } = this.#options
+    if (shared === undefined || judge(this.#own, shared) !== 'take') return
+    this.#current = shared
+    this.#keySaved ||= writer?.read()?.app_key === appKey
+  }
+
+  /**
+   * Gives up the credentials that were made here for those that another process made at the same time.
+   * @throws Error when the file cannot be written
+   */
+  adopt(credentials: AdminCredentials): void {
+    const { user, password, secret } = credentials
+    this.#save({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
+    this.#own = credentials
     this.#current = credentials
-    this.#keySaved = keySaved
   }
 
   #takeFromFile(): void {
-    const { file } = this.#options
-    const found = file === undefined ? this.#current : credentialsOf(loadConfig(file).config)
-    if (!setupRequired(found)) this.#current = found
+    const saved = this.#options.writer?.read()
+    const found = saved === undefined ? this.#current : credentialsOf(saved)
+    if (setupRequired(found)) return
+    this.#own = found
+    this.#current = found
   }
 
-  #save(changes: Partial<Config>): void {
-    const { file, onSaved } = this.#options
-    if (file === undefined) return
-    saveConfig(file, changes)
-    onSaved?.(file, Object.keys(changes))
+  #save(changes: Partial<CredentialSettings>): void {
+    this.#options.writer?.write(changes)
   }
 }
 
-function credentialsOf(config: Config): AdminCredentials {
+function credentialsOf(config: CredentialSettings): AdminCredentials {
   return { user: config['admin.user'], password: config['admin.password'], secret: config['admin.secret'] }
 }

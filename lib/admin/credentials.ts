@@ -1,17 +1,89 @@
 /**
- * What guards the admin panel: the keys `admin.user`, `admin.password` and `admin.secret` as they are now.
+ * The credentials of the admin panel: the rules for new ones, and how they are made at the first setup and by `passwd`.
  */
+import { createHash, randomBytes } from 'node:crypto'
+import { hashPassword } from './password.ts'
 
-/** The present credentials. */
+/** The present credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
 export interface AdminCredentials {
   readonly user: string
   /** The hash of the password: MD5 in hex, or a text that begins with `scrypt`. */
   readonly password: string
-  /** Signs the cookie; empty: no cookie passes. */
+  /** Signs the cookie; empty: no cookie is valid. */
   readonly secret: string
 }
 
-/** Whether setup is required: the spec says so when the name or the password is empty. */
+/** Whether setup is required: by the specification, when the name or the password is empty. */
 export function setupRequired(credentials: AdminCredentials): boolean {
   return credentials.user === '' || credentials.password === ''
+}
+
+/** What to do with the credentials that a machine has of its own and those that are shared. */
+export type Judgement =
+  /** Nothing: they are the same, or there are none. */
+  | 'same'
+  /** The machine takes the shared ones. */
+  | 'take'
+  /** The machine's own are to be shared. */
+  | 'give'
+  /** Both are there and differ: the machine keeps its own. */
+  | 'differ'
+
+/**
+ * Compares the credentials that a machine has of its own with those that are shared.
+ * @param own those of its configuration; empty texts where it has none
+ * @param shared undefined where none are shared
+ */
+export function judge(own: AdminCredentials, shared: AdminCredentials | undefined): Judgement {
+  const hasOwn = !setupRequired(own)
+  if (shared === undefined) return hasOwn ? 'give' : 'same'
+  if (!hasOwn) return 'take'
+  if (own.user !== shared.user || own.password !== shared.password) return 'differ'
+  if (own.secret === shared.secret) return 'same'
+  if (own.secret === '') return 'take'
+  return shared.secret === '' ? 'give' : 'differ'
+}
+
+/** The input of a setup. */
+export interface SetupInput {
+  readonly user: string
+  readonly password: string
+  readonly password2: string
+}
+
+/** The length of the shortest password, in characters (Unicode code points). */
+const minPasswordLength = 6
+
+/** The first rule that the input breaks, in the words of the specification; undefined when it breaks none. */
+export function checkSetup({ user, password, password2 }: SetupInput): string | undefined {
+  if (user.trim() === '') return 'Username cannot be empty'
+  if ([...password].length < minPasswordLength) return `Password must be at least ${minPasswordLength} characters`
+  if (password !== password2) return 'Passwords do not match'
+  return undefined
+}
+
+/** What a secret is made of. */
+interface SecretSource {
+  readonly user: string
+  /** The password; its hash where only that is known. */
+  readonly password: string
+  /** `admin.hardened`. */
+  readonly hardened: boolean
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** Makes the credentials for a name and a password that have passed `checkSetup`. */
+export async function makeCredentials(source: SecretSource): Promise<AdminCredentials> {
+  const { user, password, hardened } = source
+  return { user, password: await hashPassword(password, hardened), secret: makeSecret(source) }
+}
+
+/**
+ * Makes a secret: by the specification the MD5, in hex, of timestamp (in whole seconds), user and password
+ * concatenated; hardened, 32 random bytes in base64url.
+ */
+export function makeSecret({ user, password, hardened, nowMs }: SecretSource): string {
+  if (hardened) return randomBytes(32).toString('base64url')
+  return createHash('md5').update(`${Math.floor(nowMs / 1000)}${user}${password}`).digest('hex')
 }

@@ -1,47 +1,45 @@
 /**
- * What stands before every system route, in this order:
+ * The guard before every system route. It checks in this order:
  * 1. In `dev`, bound to a loopback address and without `server.allowed_hosts`: the Host must name this machine. A page
  *    of another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
- * 2. What changes something is refused to HEAD, to other sites and to prefetching: a link or an image must not stop the
- *    server.
- * 3. The admin check: in `dev` all pass; in `prod` with a cookie that counts.
- * 4. A browser that does not say where a GET comes from, as over plain HTTP when another site asks it not to, is asked
- *    to press a button before something changes.
+ * 2. A request that changes something must not be a HEAD, a prefetch or from another site: a link or an image must not
+ *    stop the server.
+ * 3. The admin check: in `dev` everybody passes, in `prod` those with a valid cookie.
+ * 4. A browser that sends a GET without saying where it comes from, as over plain HTTP when another site tells it not
+ *    to, gets a page with a button before something changes.
  *
- * Surprise: what is no browser and does not say where it comes from passes: curl. `Origin: null` counts as elsewhere,
- * since no token decides here.
+ * Programs other than browsers, such as curl, need not say where they come from. `Origin: null` counts as another site,
+ * since there is no token to decide.
  */
-import { isBoundToLoopback } from '../config/together.ts'
-import type { Context } from '../http/context.ts'
+import type { Middleware } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
-import { isLoopbackHost } from '../http/host.ts'
-import { createOriginCheck, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
-import { isPrefetch } from '../http/prefetch.ts'
-import type { Middleware } from '../middleware/compose.ts'
+import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
+import { createOriginCheck, isPrefetch, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { nextOf } from './next-path.ts'
 import { page } from './page.ts'
-import type { AdminPort } from './port.ts'
+import type { AccessPort } from './port.ts'
 
 /** When a request to a route changes something. A POST always does. */
 export type Change = 'never' | 'always' | 'with-query'
 
-/** What the guard must know of a system route. */
-export interface GuardedRow {
+/** A system route, as far as the guard uses it. */
+interface GuardedRow {
   /** Whether the admin check applies. */
   readonly auth: boolean
   readonly change: Change
   readonly url: string
-  /** What a request does: the page that asks for a confirmation shows it. */
+  /** What a request does, for the page with the button. */
   readonly meaning: string
 }
 
-/** What the guard needs of the panel's port. */
-export type GuardPort = Pick<AdminPort, 'config' | 'credentials' | 'pages' | 'routes'>
+/** What the guard needs of the server. */
+type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
 
 /**
- * Makes the guard; what it returns makes the middleware of a row.
+ * Makes the guard: a function that makes the middleware of a row.
  * @param now milliseconds since 1970
  */
 export function createGuard(port: GuardPort, now: () => number = Date.now): (row: GuardedRow) => Middleware {
@@ -51,7 +49,7 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config
   const loopbackHostsOnly = isOpen && allowedHosts.length === 0 && isBoundToLoopback(boundTo)
 
-  function mayPass(ctx: Context): boolean {
+  function mayPass(ctx: CoreContext): boolean {
     const rules = {
       secret: port.credentials().secret,
       hardened: config['admin.hardened'],
@@ -79,7 +77,7 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
   }
 }
 
-function refuseStranger(row: GuardedRow, ctx: Context): void {
+function refuseStranger(row: GuardedRow, ctx: CoreContext): void {
   if (row.url === '/svc-routes/add' && acceptsOnlyJson(ctx)) {
     ctx.json({ ok: false, error: 'Not logged in: send the cookie svc_admin of a login' }, 401)
   } else {
@@ -87,14 +85,14 @@ function refuseStranger(row: GuardedRow, ctx: Context): void {
   }
 }
 
-/** Whether a browser sends a GET without telling where it comes from. Over HTTPS and on localhost, browsers tell. */
-function isUnexplained(ctx: Context): boolean {
+/** Whether a browser sends a GET without saying where it comes from. Over HTTPS and on localhost, browsers say so. */
+function isUnexplained(ctx: CoreContext): boolean {
   if (ctx.method !== 'GET' || !ctx.header('user-agent')?.startsWith('Mozilla/')) return false
   return ['sec-fetch-site', 'origin', 'referer'].every((name) => ctx.header(name) === undefined)
 }
 
-/** Replies with a page that has a button, which sends the same as a POST; to what shows no page, with 403. */
-function askFirst(port: GuardPort, row: GuardedRow, ctx: Context): void {
+/** Replies with a page whose button sends the same as a POST; 403 for a client that shows no pages. */
+function askFirst(port: GuardPort, row: GuardedRow, ctx: CoreContext): void {
   if (!/\btext\/html\b/i.test(ctx.header('accept') ?? '')) {
     const problem = 'This request changes the server, and the browser does not say where it comes from: send a POST'
     throw new HttpError(403, 'forbidden', problem)
@@ -108,12 +106,12 @@ function foreignHost(): HttpError {
   return new HttpError(400, 'bad_host', `In dev the admin panel answers to names of this machine alone; ${advice}`)
 }
 
-function changesSomething(row: GuardedRow, ctx: Context): boolean {
+function changesSomething(row: GuardedRow, ctx: CoreContext): boolean {
   if (ctx.method === 'POST' || row.change === 'always') return true
   return row.change === 'with-query' && ctx.rawQuery.length > 1
 }
 
-function headRefused(port: GuardPort, row: GuardedRow, ctx: Context): HttpError {
+function headRefused(port: GuardPort, row: GuardedRow, ctx: CoreContext): HttpError {
   const methods = port.routes().flatMap(({ record }) => (record.url === row.url ? record.method.split(',') : []))
   const allow = [...new Set([...methods, 'OPTIONS'])].filter((method) => method !== 'HEAD').sort().join(', ')
   return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it takes ${allow}, not HEAD`, {
@@ -122,7 +120,7 @@ function headRefused(port: GuardPort, row: GuardedRow, ctx: Context): HttpError 
 }
 
 /** Why a request that changes something is refused; undefined when it is not. */
-function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
+function refusalOf(ctx: CoreContext, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
   const scheme = ctx.secure ? 'https' : 'http'
   const verdict = originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
   if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {
@@ -131,7 +129,7 @@ function refusalOf(ctx: Context, originCheck: (request: OriginRequest) => Origin
   return isPrefetch(ctx) ? 'This request changes the server and is a prefetch' : undefined
 }
 
-function acceptsOnlyJson(ctx: Context): boolean {
+function acceptsOnlyJson(ctx: CoreContext): boolean {
   const types = ctx.header('accept')?.split(',') ?? []
   return types.length > 0 && types.every((type) => /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type))
 }

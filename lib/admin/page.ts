@@ -1,31 +1,33 @@
 /**
- * Renders the panel's own pages, each with the header fields that keep it apart from everything else in the browser.
+ * Renders the panel's own pages, each with the header fields that isolate it in the browser.
  *
- * Surprise: `Referrer-Policy` is `same-origin` and not `no-referrer`. With the latter, browsers send `Origin: null`
- * with the forms of the page, and the guard takes that for another site.
+ * Surprise: `Referrer-Policy` is `same-origin`, not `no-referrer`. With the latter, browsers send `Origin: null` with
+ * the forms of the page, which the guard takes for another site.
  */
 import { randomBytes } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import type { AdminPort } from './port.ts'
+import type { AccessPort } from './port.ts'
 
-/** What every page of the layout needs; the rest is the page's own. `nonce`, `path` and `dev` are added. */
-export interface PageData extends Readonly<Record<string, unknown>> {
+/** The data that every page of the layout needs; the rest is the page's own. `nonce`, `path` and `dev` are added. */
+interface PageData extends Readonly<Record<string, unknown>> {
   readonly title: string
   /** Whether the page is behind the admin check, and so shows the navigation. */
   readonly signedIn: boolean
 }
 
-/** What a page needs of the panel's port. */
-export type PagePort = Pick<AdminPort, 'config' | 'pages'>
+/** What a page needs of the server. */
+interface PagePort extends Pick<AccessPort, 'pages'> {
+  readonly config: Pick<AccessPort['config'], 'app.env'>
+}
 
 /**
  * Replies with a page.
- * @param file relative to `lib/admin/pages`
+ * @param file relative to `lib/panel/pages`
  * @param status 200 unless given
  * @throws ViewError when the page is missing or wrong; no header field is set then
  */
-export function page(ctx: Context, port: PagePort, file: string, data: PageData, status = 200): Reply {
+export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
   const common = { nonce, path: ctx.path, dev: port.config['app.env'] === 'dev' }
   const text = port.pages.render(file, { ...data, ...common }, {})

@@ -1,22 +1,22 @@
 /**
- * Passwords: hashing and checking, in the spec's form (MD5) and in the hardened one (scrypt, RFC 7914).
+ * Hashes and checks passwords, in the specification's form (MD5) and in the hardened one (scrypt, RFC 7914).
  *
  * A hardened hash is `scrypt$N$r$p$salt$key`, salt and key in base64url. N=2^14, r=8, p=5 are parameters of the OWASP
  * Password Storage Cheat Sheet: 16 MiB of memory and one to two tenths of a second each.
  *
- * Surprise: a stored hash is checked by its own form, whatever `admin.hardened` says, so that switching it locks nobody
- * out. The new form comes with the next password.
+ * A stored hash is checked in its own form, whatever `admin.hardened` says, so that switching it locks nobody out. The
+ * next password gets the new form.
  */
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import type { BinaryLike, ScryptOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { HttpError } from '../http/errors.ts'
 
-/** Checks passwords, a few at a time. */
+/** Checks passwords, a few at the same time. */
 export interface PasswordCheck {
   /**
    * Whether a password is that of a stored hash.
-   * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash
+   * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash of this server
    */
   matches(password: string, stored: string): Promise<boolean>
 }
@@ -52,9 +52,9 @@ export async function hashPassword(password: string, hardened: boolean): Promise
 }
 
 /**
- * Makes a check of its own limits.
- * @param atOnce how many scrypt checks run at the same time: each takes a thread of the four that files need too
- * @param maxWaiting how many more may wait
+ * Makes a check with limits of its own.
+ * @param atOnce the most scrypt checks at the same time: each takes one of the four threads that files need too
+ * @param maxWaiting the most that wait for them
  */
 export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck {
   const waiting: (() => void)[] = []
@@ -92,7 +92,7 @@ export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck
   }
 }
 
-/** Whether two texts are equal, in a time that tells nothing of where they differ. */
+/** Whether two texts are equal. The time that it takes reveals nothing about where they differ. */
 export function equalTexts(one: string, two: string): boolean {
   return timingSafeEqual(sha256(one), sha256(two))
 }

@@ -1,69 +1,52 @@
 /**
- * All that the admin panel needs of the server it belongs to. `app.ts` gives it; the panel reaches for nothing else.
+ * What sign-in, setup and guard need of the rest of the server. `panel/table.ts` puts it together.
  */
-import type { Config } from '../config/table.ts'
-import type { Control } from '../control/commands.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import type { LogLine } from '../log/recent-lines.ts'
-import type { HistorySnapshot } from '../metrics/history.ts'
-import type { RecentRequest } from '../metrics/recent-requests.ts'
+import type { LogPort } from '../base/ports.ts'
 import type { RouteRecord } from '../routing/route.ts'
-import type { Views } from '../views/cache.ts'
 import type { AdminCredentials } from './credentials.ts'
-import type { Status } from './status.ts'
-import type { LoginThrottle } from './throttle.ts'
 
-/** A route as the listings show it. */
-export interface ListedRoute {
-  readonly record: RouteRecord
-  readonly system: boolean
+/** The configuration keys that decide who may use the panel. */
+interface AdminSettings {
+  /** In `dev` the panel asks for no sign-in. */
+  readonly 'app.env': string
+  readonly 'admin.enabled': boolean
+  readonly 'admin.hardened': boolean
+  /** When a setup asks for the token: `on`, `off`, or `auto`, from elsewhere than this machine. */
+  readonly 'admin.setup_token': string
+  /** Minutes that a sign-in lasts; 0: no end. */
+  readonly 'session.lifetime': number
+  readonly 'server.host': string
+  readonly 'server.allowed_hosts': readonly string[]
+  readonly 'server.trusted_origins': readonly string[]
 }
 
-/** A dry match: which route would answer, with which parameters. */
-export interface DryMatch {
-  readonly record: RouteRecord
-  readonly params: Readonly<Record<string, string>>
+/** Renders the pages of the panel; `views/` implements it. */
+interface PageRenderer {
+  /**
+   * @param file relative to `lib/panel/pages`
+   * @param data the values of the names in the page
+   * @param scope more names; the panel has none
+   * @throws ViewError when the page is missing or wrong
+   */
+  render(file: string, data: Readonly<Record<string, unknown>>, scope: Readonly<Record<string, unknown>>): string
 }
 
-export interface AdminPort {
-  /** The configuration as it was at the start; `credentials()` is what counts for `admin.user` and the like now. */
-  readonly config: Config
-  /** Whatever changes the running server goes through here. */
-  readonly control: Control
+/** The server, as far as sign-in, setup and guard use it. */
+export interface AccessPort {
+  readonly config: AdminSettings
   /** The present name, password hash and secret. */
   credentials(): AdminCredentials
-  /** What a setup from afar must show. */
+  /** Sets the first credentials in all processes of the server. False when there are some already. */
+  setUp(user: string, password: string): Promise<boolean>
+  /** Makes a secret for all processes of the server when there is none. */
+  ensureSecret(): Promise<{ readonly secret: string; readonly made: boolean }>
+  /** The one-time token that a setup from elsewhere needs. */
   readonly setupToken: string
-  /** Counts the failed logins. */
-  readonly loginThrottle: LoginThrottle
-  /** The document of `/svc-status`. */
-  status(): Promise<Status>
-  /** The text of `/svc-metrics`. */
-  prometheus(): Promise<string>
-  /** The series of the last 15 minutes. */
-  history(): Promise<HistorySnapshot>
-  /** The last requests, oldest first. */
-  recentRequests(): Promise<readonly RecentRequest[]>
-  /** The last lines of the general log, oldest first. */
-  recentLines(): Promise<readonly LogLine[]>
-  /** The trace switches. */
-  traceState(): Readonly<Record<string, boolean>>
+  readonly pages: PageRenderer
   /** All routes in the order of registration. */
-  routes(): readonly ListedRoute[]
-  /**
-   * Which route would answer, or the methods that the path takes (none: no pattern matches). Throws HttpError 400 as a
-   * request would.
-   */
-  match(method: string, path: string): DryMatch | readonly string[]
-  /**
-   * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
-   */
-  readiness(): 'ready' | 'not ready' | 'stopping'
-  /** Renders the panel's own pages; files are relative to `lib/admin/pages`. */
-  readonly pages: Views
-  /** The log of module `server`, for audit lines. */
-  readonly log: ModuleLogger
-  /** The logs of modules `monitor` and `metrics`. */
-  readonly monitorLog: ModuleLogger
-  readonly metricsLog: ModuleLogger
+  routes(): readonly { readonly record: RouteRecord }[]
+  /** The route that would answer, or the methods that the path takes. Throws HttpError 400 as a request would. */
+  match(method: string, path: string): { readonly record: RouteRecord } | readonly string[]
+  /** The log of module `server`. */
+  readonly log: LogPort
 }

@@ -1,27 +1,26 @@
 /**
- * The one-time token of the first setup: who can read the server's log may set it up, from anywhere.
+ * The one-time token of the first setup: whoever can read the server's log may set it up, from anywhere.
  *
- * A loopback address alone proves little: behind a proxy everybody has one, and a proxy need not send a forwarding
- * field; so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token the
- * request must also name a loopback host, and a server that a service manager has started asks always
+ * A loopback address alone proves little: behind a proxy every client has one, and not every proxy sends a forwarding
+ * field; and so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token
+ * the request must also name a loopback host, and a server that a service manager has started always asks for the token
  * (`systemd/managed.ts`).
  */
 import { randomBytes } from 'node:crypto'
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { isLoopback } from '../http/ip-address.ts'
 import { setupRequired } from './credentials.ts'
 import { equalTexts } from './password.ts'
-import type { AdminPort } from './port.ts'
+import type { AccessPort } from './port.ts'
 
-export interface SetupToken {
-  /** Whether a setup by this request needs the token. When it does, the log has it from then on. */
-  requiredFor(ctx: Context): boolean
+/** Asks for the token. */
+interface SetupToken {
+  /** Whether a setup by this request needs the token. If so, the token is written to the log, once. */
+  requiredFor(ctx: CoreContext): boolean
   /** Whether a text is the token. In constant time. */
   matches(text: string): boolean
-  /**
-   * To be called at the start: writes the token to the log, once, when the panel is there, protected and not set up.
-   */
+  /** Call at the start: writes the token to the log, once, when the panel is enabled, protected and not set up. */
   announce(): void
 }
 
@@ -40,13 +39,13 @@ export function makeSetupToken(): string {
   return randomBytes(16).toString('hex')
 }
 
-/** Asks for the token of this server where a setup needs it. */
-export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' | 'setupToken' | 'log'>): SetupToken {
+/** Makes the check of the token. */
+export function createSetupToken(port: Pick<AccessPort, 'config' | 'credentials' | 'setupToken' | 'log'>): SetupToken {
   const { config, setupToken: token } = port
   const mode = config['admin.setup_token']
   let announced = false
 
-  function isNear(ctx: Context): boolean {
+  function isNear(ctx: CoreContext): boolean {
     if (forwardingFields.some((name) => ctx.header(name) !== undefined)) return false
     return isLoopback(ctx.ip) && isLoopbackHost(ctx.host)
   }
@@ -55,7 +54,7 @@ export function createSetupToken(port: Pick<AdminPort, 'config' | 'credentials' 
     if (announced) return
     announced = true
     const who = mode === 'on' ? '' : ' from elsewhere than this machine'
-    // A warning, so that no level or trace switch below it hides the token.
+    // A warning, so that no log level or trace switch hides the token.
     port.log.warn(`the admin panel is not set up: open /svc-setup; a setup${who} asks for this token: ${token}`)
   }
 

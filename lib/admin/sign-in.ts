@@ -1,40 +1,36 @@
 /**
  * The actions of signing in and out and of the first setup.
  *
- * Surprise: neither page says which of name and password was wrong, both are always compared, and the name that was
- * tried is not logged: it may be a password that was typed into the wrong field.
+ * The pages do not say which of name and password was wrong, and both are always compared. The name of a failed login
+ * is not logged: it may be a password that was typed into the wrong field.
  */
 import { reasonOf } from '../base/reason.ts'
-import type { Context } from '../http/context.ts'
+import type { Action } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
+import { withRequestId } from '../http/label.ts'
 import type { Reply } from '../http/reply.ts'
-import { withRequestId } from '../log/line.ts'
-import type { Action } from '../middleware/compose.ts'
 import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
-import { setupRequired } from './credentials.ts'
+import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
 import { page } from './page.ts'
 import { createPasswordCheck, equalTexts } from './password.ts'
-import type { AdminPort } from './port.ts'
-import { checkSetup } from './setup-rules.ts'
+import type { AccessPort } from './port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
-/** What signing in needs of the panel's port. */
-export type SignInPort = Pick<
-  AdminPort,
-  'config' | 'control' | 'credentials' | 'match' | 'pages' | 'setupToken' | 'log'
->
+/** What signing in needs of the server. */
+type SignInPort = Omit<AccessPort, 'routes'>
 
-/** Besides the port; `now` and `wait` for tests. */
+/** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {
-  /** Whether a GET on a system route's URL changes something, so that no login leads there. */
+  /** Whether a GET on a system route's URL changes something; no login leads there. */
   readonly changes: Changes
-  /** Counts the failed logins; one of its own unless given. */
+  /** Counts failed logins; one of its own unless given. */
   readonly throttle?: LoginThrottle
 }
 
-/** The actions, and what the start must call. */
+/** The actions, and a function that the start calls. */
 export interface SignIn {
   readonly loginPage: Action
   readonly login: Action
@@ -45,14 +41,14 @@ export interface SignIn {
   announceSetup(): void
 }
 
-/** What a form shows of what was typed. */
+/** The input that a form shows again. */
 interface Typed {
   readonly user: string
   readonly next?: string | undefined
   readonly token?: string
 }
 
-/** Where a post without `next` leads, and what the form carries where nothing was asked for: a person wants a page. */
+/** Where a login without `next` leads, and the `next` of a form that was opened without one: a page for a person. */
 const afterLogin = '/svc-status'
 const monitorPage = '/svc-monitor'
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
@@ -65,19 +61,19 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   const passwords = createPasswordCheck()
   const setupToken = createSetupToken(port)
 
-  function loginForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+  function loginForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {
     const next = safeNext(typed.next, port, options.changes) ?? monitorPage
     const data = { title: 'Log in', signedIn: false, setupRequired: setupRequired(port.credentials()) }
     return page(ctx, port, 'login.html', { ...data, user: typed.user, next, message }, status)
   }
 
-  function setupForm(ctx: Context, typed: Typed, message: string, status?: number): Reply {
+  function setupForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {
     const tokenRequired = setupToken.requiredFor(ctx)
     const data = { title: 'Set up the admin panel', signedIn: false, tokenRequired }
     return page(ctx, port, 'setup.html', { ...data, user: typed.user, token: typed.token ?? '', message }, status)
   }
 
-  function tooMany(ctx: Context, typed: Typed, seconds: number): Reply {
+  function tooMany(ctx: CoreContext, typed: Typed, seconds: number): Reply {
     ctx.setHeader('Retry-After', seconds)
     const unit = seconds === 1 ? 'second' : 'seconds'
     return loginForm(ctx, typed, `Too many failed logins. Try again in ${seconds} ${unit}.`, 429)
@@ -96,22 +92,22 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   /** The present secret, made and saved when there is none. */
-  async function secretNow(ctx: Context): Promise<string> {
+  async function secretNow(ctx: CoreContext): Promise<string> {
     const { secret } = port.credentials()
     if (secret !== '') return secret
-    const answer = await port.control.apply({ type: 'admin.secret' })
+    const answer = await port.ensureSecret()
     if (answer.made) port.log.info(`admin.secret made by ${ctx.ip}: there was none`)
     return answer.secret
   }
 
-  /** The answer when the credentials could not be saved: the form, which says why. */
-  function unsaved(ctx: Context, error: unknown, form: (message: string) => Reply): Reply {
-    if (error instanceof HttpError) throw error // What is shared is away: that is answered as everywhere.
+  /** The reply when the credentials could not be saved: the form with the reason. */
+  function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
+    if (error instanceof HttpError) throw error // The shared engine is away, which is answered as everywhere.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
     return form(reasonOf(error))
   }
 
-  async function login(ctx: Context): Promise<Reply> {
+  async function login(ctx: CoreContext): Promise<Reply> {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
@@ -134,18 +130,18 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
   }
 
-  function hasCookie(ctx: Context): boolean {
+  function hasCookie(ctx: CoreContext): boolean {
     return isAdminCookie(ctx.cookies[adminCookieName], cookieRules(port.credentials().secret))
   }
 
-  function logout(ctx: Context): Reply {
+  function logout(ctx: CoreContext): Reply {
     const { user } = port.credentials()
     if (hasCookie(ctx)) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }
 
-  async function setup(ctx: Context): Promise<Reply> {
+  async function setup(ctx: CoreContext): Promise<Reply> {
     if (!setupRequired(port.credentials())) return ctx.redirect('/svc-login')
     const form = await ctx.readForm()
     const [user = '', password = '', password2 = '', token = ''] = setupFields.map((name) => form.get(name))
@@ -156,7 +152,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
     if (!tokenIsRight) return again('Setup token is missing or wrong', 422)
     const before = port.credentials().user
     try {
-      const { done } = await port.control.apply({ type: 'admin.setup', user, password })
+      const done = await port.setUp(user, password)
       const change = `from ${shown(before)} to ${shown(user)}`
       if (done) port.log.info(`admin.user and admin.password set up by ${ctx.ip}: ${change}`)
     } catch (error) {

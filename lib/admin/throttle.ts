@@ -1,60 +1,61 @@
 /**
- * Slows down whoever guesses passwords. Failed logins of one address within a minute: from the 11th the answer comes a
- * second later, and past 100 there is no attempt any more. At most 50 answers wait at the same time; past that a failed
- * login is told at once to come back later. From 100 failures of all addresses on, each failed login is answered a
- * second later, and while 50 wait there is no attempt: else many addresses would guess as fast as one is not allowed
- * to.
+ * Slows down the guessing of passwords. Of the failed logins of one address within a minute, the 11th and later ones
+ * are answered a second late, and after 100 the address has no more attempts. At most 50 answers are delayed at the
+ * same time; beyond that a failed login is told at once to retry later. After 100 failures of all addresses, each
+ * failed login is answered a second late, and while 50 answers are delayed there are no attempts: otherwise many
+ * addresses together could guess faster than one.
  *
- * IPv6 addresses count by their first 64 bits, since one client has all that follow.
+ * IPv6 addresses count by their first 64 bits, since one client has all addresses below them.
  *
- * Surprise: an attempt counts as failed from its beginning until it turns out right. Else a thousand at the same time
- * would all begin before the first has failed.
+ * An attempt counts as failed from its beginning until it has succeeded. Otherwise a thousand concurrent attempts would
+ * all begin before the first has failed.
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { networkOf } from '../http/ip-address.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
 
-/** What a test may want to hold. */
+/** Time, which tests replace. */
 export interface ThrottleOptions {
-  /** Milliseconds from any point on; a clock that never goes back unless given. */
+  /** Milliseconds; `performance.now()` unless given. */
   readonly now?: () => number
   /** Waits; a timer unless given. */
   readonly wait?: (milliseconds: number) => Promise<unknown>
 }
 
+/** Counts failed logins. */
 export interface LoginThrottle {
   /**
-   * Asks before a password is looked at. Answers 0: go on; or the seconds after which to try again.
-   * @param isKnown whether who asks has shown a cookie that counts, and so may always go on; false unless given
+   * Call before a password is checked. Returns 0 when it may be, else the seconds after which to retry.
+   * @param isKnown whether the request has a valid cookie, which is never refused; false unless given
    */
   begin(address: string, isKnown?: boolean): MaybePromise<number>
-  /** The password was right: the address begins anew. */
+  /** The password was right: forgets the failures of the address. */
   succeeded(address: string): void
-  /** The password was wrong. Resolves when it may be said: with 0, or with the seconds after which to try again. */
+  /** The password was wrong. Resolves when the answer may be sent, with 0 or the seconds after which to retry. */
   failed(address: string): Promise<number>
 }
 
 /** A throttle of this process. */
-export interface LocalThrottle extends LoginThrottle {
+interface LocalThrottle extends LoginThrottle {
   begin(address: string, isKnown?: boolean): number
 }
 
 const windowMs = 60_000
 const freeFailures = 10
 const maxFailures = 100
-/** Failures of all addresses, from which on each is answered later. */
+/** After so many failures of all addresses each one is answered late. */
 const freeFailuresOfAll = 100
 const delayMs = 1000
 const maxWaiting = 50
-/** Addresses that are remembered; past that the one whose last attempt is oldest is forgotten. */
+/** The most addresses that are remembered; beyond it the one with the oldest last attempt is forgotten. */
 const maxAddresses = 10_000
 
-/** Makes a throttle. Its memory is bounded: 10,000 addresses with 100 times each. */
+/** Makes a throttle. It remembers at most 10,000 addresses with 100 times each. */
 export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): LocalThrottle {
-  /** The times of each network's attempts, oldest first; the network with the latest attempt last. */
+  /** The times of each network's attempts, oldest first; the network with the newest attempt is the last entry. */
   const attempts = new Map<string, number[]>()
-  /** The latest attempts of all, oldest first, no more than are asked for. */
+  /** The last attempts of all networks, oldest first; as many as `isUnderAttack` needs. */
   let ofAll: { readonly network: string; readonly ms: number }[] = []
   let waiting = 0
 

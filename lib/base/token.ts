@@ -1,5 +1,5 @@
 /**
- * The token of HTTP (RFC 9110, section 5.6.2): names of methods, header fields, cookies, parameters.
+ * The token of HTTP (RFC 9110, section 5.6.2): names of methods, header fields, cookies and parameters.
  */
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
@@ -7,4 +7,12 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 /** Whether a text is a token, so of one character at least. */
 export function isToken(text: string): boolean {
   return token.test(text)
+}
+
+/**
+ * Whether a header field that lists tokens, such as `Connection` (RFC 9110, section 5.6.1), has one of them.
+ * @param wanted in lower case; the field is compared without regard to case
+ */
+export function hasToken(field: string | undefined, wanted: string): boolean {
+  return field !== undefined && field.split(',').some((entry) => entry.trim().toLowerCase() === wanted)
 }

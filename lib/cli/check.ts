@@ -1,58 +1,85 @@
 /**
- * The word `check`: looks at the configuration, the route files, the middleware and every action, and prints all that
- * is wrong with its file and place. It starts nothing: modules are loaded, since only that shows what they export, but
- * no `setup` runs.
+ * The commands `check` and `routes`, which inspect an application without starting it: modules are loaded, since only
+ * that shows what they export, but no `setup` runs.
  *
- * Surprise: what would only be a warning at the start, an action that is not there, is a problem here.
+ * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its
+ * file and place. A missing action, which is only a warning when the server starts, is a problem here.
  */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { chooseAppKey } from '../app-key.ts'
-import { buildApplication } from '../application.ts'
+import { buildApplication } from '../application/build.ts'
+import { reasonOf } from '../base/reason.ts'
+import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import { warningsTogether } from '../config/together.ts'
-import { describeAll } from '../control/commands.ts'
-import { silentLogger } from '../log/silent.ts'
-import { openNamedFiles } from '../named-files.ts'
-import { ViewError } from '../views/errors.ts'
+import { describe, describeAll } from '../application/commands.ts'
+import { openNamedFiles } from '../application/named-files.ts'
+import { silentLogger } from '../log/logger.ts'
+import { ViewError } from '../views/template.ts'
+import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
-interface Found {
-  readonly problems: readonly string[]
-  /** What does no harm. */
-  readonly notes: readonly string[]
-  readonly routeCount: number
-}
+const columns = ['name', 'method', 'url', 'middleware', 'action'] as const
+const foldersWithoutViews = ['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const
 
 /**
- * Checks and prints.
- * @param load reads the configuration; throws ConfigError
- * @returns the exit status: 0 all is well, 78 something is wrong
+ * Checks an application and prints its problems.
+ * @param load reads the configuration; rejects with ConfigError
+ * @returns the exit status: 0 without problems, 78 with some
  */
-export async function check(load: () => LoadedConfig): Promise<number> {
-  const { loaded, problems: ofConfig } = loadOrLookOn(load)
+export async function check(load: () => Promise<LoadedConfig>): Promise<number> {
+  const { loaded, problems: ofConfig } = await loadOrDefaults(load)
   if (loaded === undefined) return report(ofConfig)
-  // A key that is wrong is not empty, but is not there either: of that nothing is said.
+  // A wrong key has been replaced by an empty one, about which nothing is to be said.
   const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
-  for (const warning of [...loaded.warnings, ...warningsTogether(loaded), ...ofKeys]) {
-    process.stdout.write(`warning: ${warning}\n`)
-  }
+  printWarnings([...loaded.warnings, ...warningsTogether(loaded), ...ofKeys])
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
-  for (const note of notes) process.stdout.write(`warning: ${note}\n`)
+  printWarnings(notes)
   const problems = new Set([...ofConfig, ...ofApplication])
   if (problems.size > 0) return report(problems)
   process.stdout.write(`${loaded.file ?? 'the defaults'}: all is well, ${routeCount} routes\n`)
-  return 0
+  return exitStatus.ok
+}
+
+/**
+ * Prints the route table that a server with this configuration would have, a row for each route in the order of
+ * registration. Routes that cannot be registered go to standard error.
+ * @param load reads the configuration; rejects with ConfigError
+ * @returns the exit status: 0, or 78 when a configuration, route or middleware file is wrong
+ */
+export async function printRoutes(load: () => Promise<LoadedConfig>): Promise<number> {
+  try {
+    const loaded = await load()
+    const { application } = buildApplication(loaded, chooseAppKey(loaded.config).key, () => silentLogger)
+    const { routes, problems } = await application.inspect()
+    const rows = [columns, ...routes.map(({ record }) => columns.map((column) => record[column] || '-'))]
+    const widths = columns.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+    for (const row of rows) {
+      process.stdout.write(`${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ').trimEnd()}\n`)
+    }
+    for (const problem of problems) process.stderr.write(`left out: ${describe(problem)}\n`)
+    return problems.length > 0 ? exitStatus.config : exitStatus.ok
+  } catch (error) {
+    if (!isFileError(error)) throw error
+    process.stderr.write(textOfFileError(error))
+    return exitStatus.config
+  }
+}
+
+function printWarnings(warnings: readonly string[]): void {
+  for (const warning of warnings) process.stdout.write(`warning: ${warning}\n`)
 }
 
 function report(problems: Iterable<string>): number {
   for (const problem of problems) process.stderr.write(`problem: ${problem}\n`)
-  return 78
+  return exitStatus.config
 }
 
-/** The configuration; where values are wrong, what they name is looked at with the defaults in their place. */
-function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefined; problems: readonly string[] } {
+/** Reads the configuration. Wrong values are replaced by their defaults, so that the files they name can be checked. */
+async function loadOrDefaults(
+  load: () => Promise<LoadedConfig>,
+): Promise<{ loaded: LoadedConfig | undefined; problems: readonly string[] }> {
   try {
-    const loaded = load()
+    const loaded = await load()
     return { loaded, problems: problemsOf(() => openNamedFiles(loaded, () => {}), ConfigError) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -60,39 +87,34 @@ function loadOrLookOn(load: () => LoadedConfig): { loaded: LoadedConfig | undefi
   }
 }
 
-async function inspect(loaded: LoadedConfig): Promise<Found> {
-  // No compiled views on disk: they would belong to whoever checks, and the server could not renew them.
+async function inspect(
+  loaded: LoadedConfig,
+): Promise<{ problems: readonly string[]; notes: readonly string[]; routeCount: number }> {
+  // Compiled views on disk would belong to the user who checks, and the server could not replace them.
   const config = { ...loaded.config, cache_disk: false }
   const { application, views } = buildApplication({ ...loaded, config }, chooseAppKey(config).key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete])
-  const notViews = new Set(
-    (['paths.public', 'paths.cache', 'paths.log', 'paths.temp'] as const).map((key) =>
-      resolve(loaded.folder, config[key]),
-    ),
-  )
-  for (const file of viewsBelow(root, notViews)) {
+  const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
+  for (const file of viewsBelow(root, others)) {
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
   }
   return { problems, notes: [...describeAll(found.notes), ...unwritable(loaded)], routeCount: found.routes.length }
 }
 
-/**
- * Every file that an action or a view can name as a view, but for what is of others: packages, dot folders, static
- * files.
- */
+/** Every file that an action or a view can name as a view; not those of packages, in dot folders and in `others`. */
 function viewsBelow(folder: string, others: ReadonlySet<string>): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)
     if (entry.isFile()) return entry.name.endsWith('.html') ? [path] : []
-    const isOurs =
+    const isSearched =
       entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
-    return isOurs ? viewsBelow(path, others) : []
+    return isSearched ? viewsBelow(path, others) : []
   })
 }
 
-/** A note where this user could not write the logs. The server may run as another one. */
+/** A note when this user cannot write the logs. The server may run as another user. */
 function unwritable({ config, folder }: LoadedConfig): string[] {
   let place = resolve(folder, config['paths.log'])
   while (!existsSync(place)) place = dirname(place)
@@ -100,11 +122,11 @@ function unwritable({ config, folder }: LoadedConfig): string[] {
     accessSync(place, constants.W_OK | constants.X_OK)
     return []
   } catch (error) {
-    return [`paths.log: this user cannot write ${place}: ${(error as Error).message}`]
+    return [`paths.log: this user cannot write ${place}: ${reasonOf(error)}`]
   }
 }
 
-/** The message of an error of the kind that work throws when a file is wrong. */
+/** The messages of the errors that `work` throws when a file is wrong; rethrows any other error. */
 function problemsOf(work: () => unknown, kind: new (...args: never[]) => Error): string[] {
   try {
     work()

@@ -1,30 +1,109 @@
 /**
- * Makes a new application in a folder.
+ * The command `init`: makes a new application in a folder, wholly or not at all. When something fails, everything that
+ * was made is removed again.
  *
- * Surprise: it is all or nothing. When something fails, what was made before is removed again.
+ * Actions are `.mjs` files, so that they are ES modules without a `package.json` beside them.
  */
+import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { applicationFiles } from './application-files.ts'
+import { exitStatus } from './process.ts'
 
-/** Makes an application, says on the standard streams what was made or why not, and returns the exit status, 0 or 1. */
+/** A file to make: its name relative to the application's folder, its content and its mode. */
+interface ApplicationFile {
+  readonly name: string
+  readonly text: string
+  readonly mode: number
+}
+
+const privateMode = 0o600
+const publicMode = 0o644
+const appKeyBytes = 32
+
+const gitignore = `# svc.json holds app_key, which signs the tokens of this application. Keep it out of the repository.
+svc.json
+.svc.json.*.tmp
+.cached/
+.logs/
+node_modules/
+`
+
+const routes = `[
+  { "name": "home", "url": "/", "method": "GET", "action": "routes/home.mjs" },
+  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "routes/home.mjs@hello" }
+]
+`
+
+const action = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
+// a string is HTML, an object is JSON, and ctx.view() renders a view.
+
+export default (ctx) =>
+  ctx.view('routes/home.html', {
+    title: 'It works',
+    hello: ctx.url('hello', { name: 'world' }),
+    files: [
+      { name: 'routes/app.json', use: 'the routes: which address runs what' },
+      { name: 'routes/home.mjs', use: 'the actions that they run' },
+      { name: 'routes/home.html', use: 'the view of this page' },
+      { name: 'routes/middleware/config.json', use: 'the middleware to load' },
+      { name: 'svc.json', use: 'the configuration, with a key of your own' },
+    ],
+  })
+
+export const hello = (ctx) => ({ hello: ctx.params.name })
+`
+
+const view = `<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>{{ title }}</title>
+  <style>
+    :root { color-scheme: light dark }
+    body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
+    dt { font-family: ui-monospace, monospace; font-size: 1rem }
+    dd { margin: 0 0 .8rem 1.5rem }
+  </style>
+</head>
+<body>
+  <h1>{{ title }}</h1>
+  <p>This page is yours to change. It is made of these files:</p>
+  <dl>
+    @foreach file in files
+    <dt>{{ file.name }}</dt>
+    <dd>{{ file.use }}</dd>
+    @endforeach
+  </dl>
+  <p>An action can answer with data as well: <a href="{{ hello }}">{{ hello }}</a></p>
+</body>
+</html>
+`
+
+const middleware = `{
+  "load": [],
+  "setup": {}
+}
+`
+
+/** Makes an application, prints which files were made or why none, and returns the exit status, 0 or 1. */
 export function init(folder: string): number {
   try {
     const files = initApplication(folder)
     process.stdout.write(`Made in ${resolve(folder)}:\n${files.map((file) => `  ${file}\n`).join('')}`)
     process.stdout.write('Start the server in that folder, with --env dev while you build.\n')
-    return 0
+    return exitStatus.ok
   } catch (error) {
     process.stderr.write(`${reasonOf(error)}\n`)
-    return 1
+    return exitStatus.failed
   }
 }
 
 /**
- * Makes an application in a folder, which is made when it is not there. Returns the files that were made, relative to
- * the folder. Throws an Error that says why not: the folder is not empty, or cannot be written; nothing is left behind
- * then.
+ * Makes an application in a folder, which must be empty or missing.
+ * @returns the files that were made, relative to the folder
+ * @throws Error with the reason: the folder is not empty, or cannot be written. Nothing is left behind then.
  */
 export function initApplication(folder: string, files = applicationFiles()): string[] {
   const made: (() => void)[] = []
@@ -46,7 +125,7 @@ export function initApplication(folder: string, files = applicationFiles()): str
   return files.map(({ name }) => name)
 }
 
-/** Makes a folder and those above it that are not there, and notes how to undo each. */
+/** Makes a folder and the missing ones above it, and adds to `made` how to undo each. */
 function makeFolder(path: string, made: (() => void)[]): void {
   if (existsSync(path)) return
   makeFolder(dirname(path), made)
@@ -64,7 +143,7 @@ function makeFile(path: string, text: string, mode: number, made: (() => void)[]
   }
 }
 
-/** Undoes the last first. Returns what could not be undone. */
+/** Undoes the last step first. Returns the reasons of the steps that could not be undone. */
 function undo(made: readonly (() => void)[]): string[] {
   const failures: string[] = []
   for (const step of [...made].reverse()) {
@@ -75,4 +154,29 @@ function undo(made: readonly (() => void)[]): string[] {
     }
   }
   return failures
+}
+
+/** The files in the order in which they are made, with a new random `app_key`. */
+function applicationFiles(): ApplicationFile[] {
+  return [
+    { name: 'svc.json', text: configuration(randomBytes(appKeyBytes).toString('base64url')), mode: privateMode },
+    { name: '.gitignore', text: gitignore, mode: publicMode },
+    { name: 'routes/app.json', text: routes, mode: publicMode },
+    { name: 'routes/home.mjs', text: action, mode: publicMode },
+    { name: 'routes/home.html', text: view, mode: publicMode },
+    { name: 'routes/middleware/config.json', text: middleware, mode: publicMode },
+  ]
+}
+
+/** Contains what an application is likely to change; every other key has its default. */
+function configuration(appKey: string): string {
+  const keys = {
+    app: { env: 'prod' },
+    app_key: appKey,
+    server: { host: '127.0.0.1', port: 8080, trusted_proxies: [], allowed_hosts: [] },
+    admin: { user: '', password: '', secret: '' },
+    paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: '' },
+    log: { level: 'info' },
+  }
+  return `${JSON.stringify(keys, null, 2)}\n`
 }

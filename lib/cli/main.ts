@@ -1,46 +1,34 @@
 /**
- * The command line: takes the words apart, runs what they ask for, and turns what happens into an exit status.
- *
- * Surprise: the handlers for signals and for what nobody caught live here and not in the app, so that whoever embeds
- * the server keeps their own process.
+ * The command line: reads the arguments, runs the command that they name, and ends with its exit status.
  */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, loadAsked, type App } from '../app.ts'
+import { problemsOfNamedFiles } from '../application/named-files.ts'
 import { reasonOf } from '../base/reason.ts'
-import { numberVariable, takeProcessNumber } from '../cluster/process-number.ts'
-import { processCount } from '../config/process-count.ts'
+import { version } from '../base/version.ts'
+import { numberVariable, takeProcessNumber } from '../group/process-number.ts'
 import { ConfigError, findConfigFile, loadConfig, type FoundConfigFile, type LoadedConfig } from '../config/load.ts'
-import { ReloadError, type CommandType } from '../control/commands.ts'
-import { problemsOfNamedFiles } from '../named-files.ts'
-import { takeSecret, type GivenSecret } from '../systemd/credentials.ts'
-import { takeListenFds, type PassedSocket } from '../systemd/listen-fds.ts'
-import { configOfService, isServiceManaged } from '../systemd/managed.ts'
-import { createNotifier, type Notifier } from '../systemd/notify.ts'
-import { version } from '../version.ts'
-import { isFileError, textOfFileError } from './failure.ts'
+import { processCount } from '../config/together.ts'
+import { ReloadError, type CommandType } from '../application/commands.ts'
+import { ignoreConsoleErrors } from '../log/console.ts'
+import type { Given, Note } from '../systemd/service.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
-import { handleSignals } from './signals.ts'
-import { handleUncaught, logFatal } from './uncaught.ts'
+import { exitStatus, handleSignals, handleUncaught, isFileError, logFatal, textOfFileError } from './process.ts'
 
-/** A line for the log of a module. */
-interface Note {
-  readonly module: string
-  readonly level: 'info' | 'warn'
-  readonly message: string
-}
-
-/** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
-export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+/** With one of these variables a service manager, or an operator, may pass something to this process. */
+const passedIn = [
+  ...['SVC_APP_KEY', 'SVC_SHARED_PASSWORD', 'CREDENTIALS_DIRECTORY', 'INVOCATION_ID', 'NOTIFY_SOCKET', 'WATCHDOG_USEC'],
+  ...['WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
+]
 
 /**
- * Runs the program. Resolves when a word is done that loads no modules; the others end the process themselves, since
- * modules may have left timers and sockets behind.
+ * Runs the program. Resolves when a command is done that loads no modules of the application; the other commands end
+ * the process themselves, since such modules may have left timers and sockets behind.
  */
 export async function main(args: readonly string[]): Promise<void> {
-  process.stdout.on('error', ignoreConsoleError)
-  process.stderr.on('error', ignoreConsoleError)
+  ignoreConsoleErrors()
   const options = parseOptions(args)
   switch (options.word) {
     case 'usage':
@@ -60,15 +48,15 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     case 'check': {
       const { check } = await import('./check.ts')
-      return exit(await check(() => load(options, takeSecret(process.env, 'app_key'))))
+      return exit(await check(() => loadWithKey(options)))
     }
     case 'routes': {
-      const { printRoutes } = await import('./routes.ts')
-      return exit(await printRoutes(() => load(options, takeSecret(process.env, 'app_key'))))
+      const { printRoutes } = await import('./check.ts')
+      return exit(await printRoutes(() => loadWithKey(options)))
     }
     case 'passwd': {
       const { passwd } = await import('./passwd.ts')
-      process.exitCode = await passwd(configFile(options).file, () => load(options, takeSecret(process.env, 'app_key')))
+      process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))
       return
     }
     case 'start': {
@@ -79,16 +67,31 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Reads the configuration that the options ask for, and the key that stands above it.
- * @throws ConfigError; where values are wrong, with what is wrong with the files that the others name
+ * Loads the module that takes what was passed to this process, where there may be something: most servers are started
+ * by hand or in a container.
  */
-function load(options: CommandOptions, given: GivenSecret | undefined): LoadedConfig {
+async function loadService(): Promise<typeof import('../systemd/service.ts') | undefined> {
+  return passedIn.some((name) => process.env[name] !== undefined) ? import('../systemd/service.ts') : undefined
+}
+
+/** Reads the configuration for a command that starts no server. */
+async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
+  const service = await loadService()
+  return load(options, service?.takeSecret(process.env, 'app_key')?.secret)
+}
+
+/**
+ * Reads the configuration that the options name.
+ * @param appKey replaces the one of the file
+ * @throws ConfigError; where values are wrong, with the problems of the files that the other values name
+ */
+function load(options: CommandOptions, appKey: string | undefined): LoadedConfig {
   try {
     const { file, namedBy } = configFile(options)
     if (namedBy !== undefined && !existsSync(file)) {
       throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
     }
-    return loadConfig(file, { ...options.overrides, ...(given !== undefined && { app_key: given.secret }) })
+    return loadConfig(file, { ...options.overrides, ...(appKey !== undefined && { app_key: appKey }) })
   } catch (error) {
     throw error instanceof ConfigError && error.rest !== undefined
       ? error.also(problemsOfNamedFiles(error.rest))
@@ -101,64 +104,50 @@ function configFile(options: CommandOptions): FoundConfigFile {
   return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
 
+/** Runs a server: this process alone, or as the primary of several. */
 async function start(options: CommandOptions): Promise<void> {
   let app: App | undefined
   try {
-    const isManaged = isServiceManaged(process.env)
-    const given = takeSecret(process.env, 'app_key')
-    const password = takeSecret(process.env, 'shared_password')
-    const passed = takeListenFds(process.env, process.pid)
+    const service = await loadService()
     const warn = (message: string): void => app?.logger('server').warn(message)
-    const notifier = createNotifier({ env: process.env, pid: process.pid, warn })
-    const read = load(options, given)
-    const loaded = isManaged ? { ...read, config: configOfService(read.config) } : read
+    const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
+    const { appKey, sharedPassword, listenFd, notifier, adapt } = given
+    const read = load(options, appKey)
+    const loaded = adapt === undefined ? read : { ...read, config: adapt(read.config) }
+    const { file, isDemo } = configFile(options)
+    const demo: Note = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' }
+    const notes = isDemo ? [demo, ...given.notes] : given.notes
     const count = processCount(loaded.config)
     if (count > 1) {
       const { runPrimary } = await import('./primary.ts')
-      const status = await runPrimary({
-        loaded,
-        configFile: configFile(options).file,
-        sharedPassword: password?.secret,
-        count,
-        listenFd: passed.fd,
-        notifier,
-        notes: notesOf(options, given, password, passed),
-        failed: exitStatus.failed,
-      })
-      process.exit(status)
+      process.exit(await runPrimary(loaded, file, count, { ...given, notes }))
     }
     app = createApp({
       loaded,
       ...(await loadAsked(loaded.config)),
-      configFile: configFile(options).file,
-      ...(password !== undefined && { sharedPassword: password.secret }),
-      ...(passed.fd !== undefined && { listenFd: passed.fd }),
-      onStop: () => notifier.stopping(),
+      configFile: file,
+      ...(sharedPassword !== undefined && { sharedPassword }),
+      ...(listenFd !== undefined && { listenFd }),
+      onStop: () => notifier?.stopping(),
     })
-    takeSignals(app, notifier)
-    handleUncaught(app, exitStatus.failed)
-    const started = app.start().then(({ url }) => notifier.ready(`listening on ${url}`)) // Its first line is the first.
-    for (const { module, level, message } of notesOf(options, given, password, passed)) {
-      app.logger(module)[level](message)
-    }
-    // A stop that comes during the start does not wait for what the start waits for.
+    handleSignalsOf(app, notifier)
+    handleUncaught(app)
+    // The first line of the log is that of the app.
+    const started = app.start().then(({ url }) => notifier?.ready(`listening on ${url}`))
+    for (const { module, level, message } of notes) app.logger(module)[level](message)
+    // A stop that comes during the start does not wait for the start.
     await Promise.race([started, app.stopped])
     await app.stopped
-    await notifier.told()
+    await notifier?.sent()
     process.exit(exitStatus.ok)
   } catch (error) {
-    const status = isFileError(error) ? exitStatus.config : exitStatus.failed
-    if (app === undefined) process.stderr.write(isFileError(error) ? textOfFileError(error) : `${describe(error)}\n`)
+    const isOfFile = isFileError(error)
+    if (app === undefined) process.stderr.write(isOfFile ? textOfFileError(error) : `${describe(error)}\n`)
     else {
-      logFatal(
-        app,
-        'server',
-        reasonOf(error),
-        isFileError(error) ? undefined : error,
-      )
+      logFatal(app, 'server', reasonOf(error), isOfFile ? undefined : error)
       await app.stop()
     }
-    process.exit(status)
+    process.exit(isOfFile ? exitStatus.config : exitStatus.failed)
   }
 }
 
@@ -172,46 +161,22 @@ async function startWorker(number: number): Promise<void> {
     return
   }
   const { runWorker } = await import('./worker.ts')
-  await runWorker(number, exitStatus)
+  await runWorker(number)
 }
 
-/** What is to be said of what this process was given. */
-function notesOf(
-  options: CommandOptions,
-  given: GivenSecret | undefined,
-  password: GivenSecret | undefined,
-  passed: PassedSocket,
-): Note[] {
-  const notes: Note[] = []
-  if (configFile(options).isDemo) {
-    notes.push({ module: 'server', level: 'info', message: 'no svc.json here: running the demo application' })
-  }
-  const secrets = [['app_key', given], ['the password of shared.url', password]] as const
-  for (const [what, secret] of secrets) {
-    if (secret !== undefined) {
-      notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
-    }
-  }
-  if (passed.warning !== undefined) notes.push({ module: 'server', level: 'warn', message: passed.warning })
-  return notes
-}
-
-function takeSignals(app: App, notifier: Notifier): void {
+function handleSignalsOf(app: App, notifier: Given['notifier']): void {
   const log = app.logger('server')
-  const apply = (type: CommandType) => () => app.control.apply({ type })
-  handleSignals({
-    log,
-    notifier,
-    stop: apply('stop'),
-    exit: () => process.exit(exitStatus.failed),
-    reload: [apply('logs.reopen'), apply('certificates.reload'), apply('routes.reload')],
-    reopenLogs: apply('logs.reopen'),
+  const apply = (type: CommandType): unknown => app.control.apply({ type })
+  handleSignals(log, notifier, {
+    stop: () => apply('stop'),
+    reopenLogs: () => apply('logs.reopen'),
+    apply,
     failed: (signal, error) =>
-      log.error(`${signal}: ${(error as Error).message}`, error instanceof ReloadError ? undefined : error),
+      log.error(`${signal}: ${reasonOf(error)}`, error instanceof ReloadError ? undefined : error),
   })
 }
 
-/** Ends the process once what was printed is on its way. */
+/** Ends the process when its output has been handed to the system. */
 function exit(status: number): void {
   process.stdout.write('', () => process.exit(status))
 }
@@ -219,6 +184,3 @@ function exit(status: number): void {
 function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
-
-/** Whoever read our output has gone, or its disk is full; that is no reason to stop serving. */
-function ignoreConsoleError(): void {}

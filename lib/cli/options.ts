@@ -1,15 +1,14 @@
 /**
- * Reads the command line: which word was given, and the options, before or after it.
- *
- * Surprise: nothing is thrown and nothing is printed. Wrong usage is a result too; its message names the wrong part.
+ * Reads the command line: the command, and the options before or behind it. It prints and throws nothing: wrong usage
+ * is a result too, with a message that names the wrong part.
  */
 import { parseArgs } from 'node:util'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../base/nearest.ts'
+import { readValue } from '../base/value.ts'
 import { configTable } from '../config/table.ts'
 import type { Config } from '../config/table.ts'
-import { readValue } from '../config/value.ts'
 
-/** The options of the words that read the configuration. */
+/** The options of the commands that read the configuration. */
 export interface CommandOptions {
   /** `--config` as given; undefined: the usual places are searched. */
   readonly config: string | undefined
@@ -19,13 +18,17 @@ export interface CommandOptions {
 
 /** What the command line asks for. */
 export type Command =
-  | ({ readonly word: 'start' | 'check' | 'routes' | 'passwd' } & CommandOptions)
+  | ({ readonly word: ServerWord } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2: `error` says what is wrong. */
   | { readonly word: 'usage'; readonly error: string }
 
-/** What `--help` prints. */
+type ServerWord = 'start' | 'check' | 'routes' | 'passwd'
+type Values = ReadonlyMap<ValueOption, string>
+type ValueOption = keyof typeof valueOptions
+
+/** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
        svc check [options]     checks configuration, routes, middleware, actions
        svc routes [options]    prints the route table
@@ -46,18 +49,15 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 78 wrong configuration.
 `
 
-const words = ['start', 'check', 'routes', 'init', 'passwd']
+const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd']
+const words: readonly string[] = [...serverWords, 'init']
 const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
 const optionNames = [...Object.keys(valueOptions), 'help', 'version'].map((name) => `--${name}`)
 
-type ValueOption = keyof typeof valueOptions
-
 class UsageError extends Error {}
 
-/**
- * Reads the arguments that follow the program's name. `--help` and `--version` win over everything else that is right.
- */
+/** Reads the arguments behind the program's name. `--help` and `--version` win over everything else that is valid. */
 export function parseOptions(args: readonly string[]): Command {
   try {
     return read(args)
@@ -100,27 +100,36 @@ function read(args: readonly string[]): Command {
       throw new UsageError(`unknown option ${token.rawName}${guess(token.rawName, optionNames)}`)
     }
   }
-  const command = commandOf(positionals, values)
-  return asked === undefined ? command() : { word: asked }
-}
-
-/** What the words and values mean, to be called when they count: `init --help` lacks its folder and is right. */
-function commandOf(positionals: readonly string[], values: ReadonlyMap<ValueOption, string>): () => Command {
   const [word = 'start', ...rest] = positionals
   if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${guess(word, words)}`)
-  return () => {
-    const [folder, ...more] = word === 'init' ? rest : ['', ...rest]
-    if (folder === undefined || (word === 'init' && folder === '')) {
-      throw new UsageError('init needs the folder to make: svc init DIR')
-    }
-    if (more[0] !== undefined) throw new UsageError(`${word} takes nothing more, but here is ${quoted(more[0])}`)
-    if (word === 'init') {
-      for (const name of values.keys()) throw new UsageError(`init takes no options, but here is --${name}`)
-      return { word, folder }
-    }
-    const overrides = Object.fromEntries(overridesOf(values)) // of the keys in Command, each checked by its row
-    return { word: word as 'start' | 'check' | 'routes' | 'passwd', config: values.get('config'), overrides }
+  if (asked !== undefined) return { word: asked }
+  const serverWord = serverWords.find((known) => known === word)
+  return serverWord === undefined ? readInit(rest, values) : readServerWord(serverWord, rest, values)
+}
+
+function readInit([folder = '', ...rest]: readonly string[], values: Values): Command {
+  if (folder === '') throw new UsageError('init needs the folder to make: svc init DIR')
+  refuseMore('init', rest)
+  for (const name of values.keys()) throw new UsageError(`init takes no options, but got --${name}`)
+  return { word: 'init', folder }
+}
+
+function readServerWord(word: ServerWord, rest: readonly string[], values: Values): Command {
+  refuseMore(word, rest)
+  const overrides: Record<string, unknown> = {}
+  for (const [name, text] of values) {
+    if (name === 'config') continue
+    const key = overrideKeys[name]
+    const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
+    const reading = readValue(configTable[key], value)
+    if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
+    overrides[key] = reading.value
   }
+  return { word, config: values.get('config'), overrides }
+}
+
+function refuseMore(word: string, [next]: readonly string[]): void {
+  if (next !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(next)}`)
 }
 
 function valueOf(
@@ -129,23 +138,10 @@ function valueOf(
 ): string {
   const { rawName, value, inlineValue } = token
   if (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))) {
-    const instead = value === undefined || value === '' ? '' : `, but here is ${quoted(value)}`
+    const instead = value === undefined || value === '' ? '' : `, but got ${quoted(value)}`
     throw new UsageError(`${rawName} needs a value${instead}: ${rawName} ${valueOptions[name]}`)
   }
   return value
-}
-
-function overridesOf(values: ReadonlyMap<ValueOption, string>): [key: string, value: unknown][] {
-  const overrides: [string, unknown][] = []
-  for (const [name, text] of values) {
-    if (name === 'config') continue
-    const key = overrideKeys[name]
-    const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
-    const reading = readValue(configTable[key], value)
-    if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
-    overrides.push([key, reading.value])
-  }
-  return overrides
 }
 
 function isValueOption(name: string): name is ValueOption {

@@ -3,75 +3,62 @@
  */
 import { resolve } from 'node:path'
 import { loadAsked } from '../app.ts'
-import { chooseAppKey } from '../app-key.ts'
 import { reasonOf } from '../base/reason.ts'
-import { startPrimary } from '../cluster/primary.ts'
-import { prepareWorkers } from '../cluster/worker-process.ts'
+import { startLine } from '../base/version.ts'
+import { chooseAppKey } from '../config/app-key.ts'
+import { startPrimary } from '../group/primary.ts'
+import { prepareWorkers } from '../group/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { openLogs } from '../log/logs.ts'
-import type { Notifier } from '../systemd/notify.ts'
-import { startLine } from '../version.ts'
-import { handleSignals } from './signals.ts'
+import type { Given } from '../systemd/service.ts'
+import { exitStatus, handleSignals } from './process.ts'
 
-export interface RunPrimaryOptions {
-  readonly loaded: LoadedConfig
-  readonly configFile: string
-  /** The password of `shared.url`, where it does not stand there. */
-  readonly sharedPassword: string | undefined
-  /** How many workers, from 2. */
-  readonly count: number
-  readonly listenFd: number | undefined
-  readonly notifier: Notifier
-  /** What is to be said first: where the key comes from, what is wrong with a passed socket. */
-  readonly notes: readonly { readonly module: string; readonly level: 'info' | 'warn'; readonly message: string }[]
-  /** The exit status of a failure. */
-  readonly failed: number
-}
-
-/** Runs the primary. Resolves with the exit status when all has ended. */
-export async function runPrimary(options: RunPrimaryOptions): Promise<number> {
-  const { loaded, count, notifier } = options
+/**
+ * Runs the primary. Resolves with the exit status when all processes have ended.
+ * @param configFile where setup saves the admin's credentials
+ * @param count the number of workers, from 2
+ */
+export async function runPrimary(
+  loaded: LoadedConfig,
+  configFile: string,
+  count: number,
+  { sharedPassword, listenFd, notifier, notes }: Given,
+): Promise<number> {
   const { config } = loaded
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
   const log = logs.module('server')
   process.on('exit', () => logs.close())
   process.on('uncaughtException', (error: unknown, origin) => {
     logs.module('error').fatal(`${origin}: ${reasonOf(error)}`, error)
-    process.exit(options.failed)
+    process.exit(exitStatus.failed)
   })
   log.info(startLine(loaded, `${count} workers, `))
-  for (const { module, level, message } of options.notes) logs.module(module)[level](message)
+  for (const { module, level, message } of notes) logs.module(module)[level](message)
   prepareWorkers(process.argv.slice(2))
   const primary = startPrimary({
     loaded,
     ...(await loadAsked(config)),
-    configFile: options.configFile,
-    sharedPassword: options.sharedPassword,
+    configFile,
+    sharedPassword,
     appKey: chooseAppKey(config),
     logs,
     count,
-    listenFd: options.listenFd,
+    listenFd,
     onReady: ({ url }) => {
       log.info(`listening on ${url}`)
-      notifier.ready(`listening on ${url}, ${count} processes`)
+      notifier?.ready(`listening on ${url}, ${count} processes`)
     },
-    onStop: () => notifier.stopping(),
+    onStop: () => notifier?.stopping(),
   })
-  const apply = (type: 'certificates.reload' | 'routes.reload') => () => primary.apply({ type })
-  handleSignals({
-    log,
-    notifier,
+  handleSignals(log, notifier, {
     stop: primary.stop,
-    exit: () => {
-      primary.kill()
-      process.exit(options.failed)
-    },
-    reload: [primary.reopenLogs, apply('certificates.reload'), apply('routes.reload')],
+    kill: primary.kill,
     reopenLogs: primary.reopenLogs,
-    failed: (signal, error) => log.error(`${signal}: ${(error as Error).message}`),
+    apply: (type) => primary.apply({ type }),
+    failed: (signal, error) => log.error(`${signal}: ${reasonOf(error)}`),
   })
   const status = await primary.done
   log.info('all processes have stopped')
-  await notifier.told()
+  await notifier?.sent()
   return status
 }

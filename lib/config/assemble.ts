@@ -1,28 +1,53 @@
 /**
- * Puts a configuration together: the defaults, above them the values of a file, above them the overrides, all checked.
+ * Makes a configuration of a value: finds its keys, checks them, and puts them above the defaults.
  *
- * Surprise: an override does not mend a wrong value of the file. The file would fail the next time it is used without.
+ * Keys may be nested, dotted or both: `{"log": {"level": ...}}` and `{"log.level": ...}` are the same key. An unknown
+ * key is a warning, not a problem; it is kept when the file is changed.
  */
-import { findEntries } from './entries.ts'
-import type { Entries, Finding } from './entries.ts'
+import { nearest } from '../base/nearest.ts'
+import { isObject } from '../base/object.ts'
+import { readValue } from '../base/value.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
-import { readValue } from './value.ts'
 
-/**
- * What came out: a frozen configuration, with the default in the place of each value that is wrong, and the problems.
- */
-export interface Assembled {
-  readonly config: Config
+/** A key that was found, the names that lead to it from the outside in, and its value. */
+export interface Entry {
+  readonly key: string
+  readonly path: readonly string[]
+  readonly value: unknown
+}
+
+/** A message about a key, and the names that lead to the key in the file; undefined: it is not about the file. */
+export interface Finding {
+  readonly text: string
+  readonly path: readonly string[] | undefined
+}
+
+/** The keys of a value by name, problems with its shape, and its unknown keys. */
+interface Entries {
+  readonly found: ReadonlyMap<string, Entry>
   readonly problems: readonly Finding[]
-  /** Keys that nobody knows. */
   readonly unknown: readonly Finding[]
 }
 
+/**
+ * The configuration by dotted keys and by groups: `config['server.port']` and `config.server.port`. The types know the
+ * dotted keys; a group is unknown to them.
+ */
+export type GroupedConfig = Config & Readonly<Record<string, unknown>>
+
 type Values = Partial<Record<ConfigKey, unknown>>
 
-/** Assembles the values of a file, nested or dotted, and overrides, dotted. It throws nothing. */
-export function assembleConfig(value: unknown, overrides: Partial<Config>): Assembled {
+/**
+ * Assembles the values of a file, nested or dotted, and overrides, dotted. An override does not correct a wrong value
+ * of the file: the file would fail the next time it is used without. It throws nothing.
+ * @returns a frozen configuration, in which a wrong value is replaced by its default, the problems, and the unknown
+ *   keys
+ */
+export function assembleConfig(
+  value: unknown,
+  overrides: Partial<Config>,
+): { readonly config: Config; readonly problems: readonly Finding[]; readonly unknown: readonly Finding[] } {
   const values = defaults()
   const file = apply(values, value)
   const above = apply(values, overrides)
@@ -30,8 +55,72 @@ export function assembleConfig(value: unknown, overrides: Partial<Config>): Asse
   const problems = [...file.problems, ...above.problems.map(notOfTheFile)]
   const unknown = [...file.unknown, ...above.unknown.map(notOfTheFile)]
   const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
-  problems.push(...problemsTogether(config).map(({ text, key }) => ({ text, path: file.found.get(key)?.path })))
+  const { 'log.file': log, 'access_log.file': accessLog } = config
+  if (log === accessLog) {
+    const text = `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`
+    problems.push({ text, path: file.found.get('access_log.file')?.path })
+  }
   return { config, problems, unknown }
+}
+
+/** Finds the keys of a value, which must be an object. A member that is `undefined` counts as absent. */
+export function findEntries(value: unknown): Entries {
+  const found = new Map<string, Entry>()
+  const problems: Finding[] = []
+  const unknown: Finding[] = []
+  const known = new Set(fileKeys().map(([key]) => key))
+  const groups = new Set([...known].flatMap(groupsOf))
+
+  visit(value, '', [])
+  return { found, problems, unknown }
+
+  function visit(object: unknown, group: string, path: readonly string[]): void {
+    if (!isObject(object)) {
+      problems.push({ text: shapeProblem(group, object, known), path })
+      return
+    }
+    for (const [name, member] of Object.entries(object)) {
+      if (member === undefined) continue
+      const key = group === '' ? name : `${group}.${name}`
+      if (known.has(key)) add({ key, path: [...path, name], value: member })
+      else if (groups.has(key)) visit(member, key, [...path, name])
+      else unknown.push({ text: unknownText(key, [...known, ...groups]), path: [...path, name] })
+    }
+  }
+
+  function add(entry: Entry): void {
+    const first = found.get(entry.key)
+    if (first === undefined) {
+      found.set(entry.key, entry)
+    } else {
+      const text = `${entry.key} is there twice, as ${written(first.path)} and as ${written(entry.path)}`
+      problems.push({ text, path: entry.path })
+    }
+  }
+}
+
+/** The groups of a key: `server.tls.cert` is in `server` and `server.tls`. */
+export function groupsOf(key: string): string[] {
+  const names = key.split('.')
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
+}
+
+/** Returns a frozen copy with the groups added, for applications: both forms mean the same in the file. */
+export function withGroups(config: Config): GroupedConfig {
+  const grouped: Record<string, unknown> = { ...config }
+  const groups = new Set([grouped])
+  for (const [key, value] of Object.entries(config)) {
+    const names = key.split('.')
+    const last = names.pop() as string // A split text has at least one part.
+    let group = grouped
+    for (const name of names) {
+      group = (group[name] ??= {}) as Record<string, unknown> // No key is also a group: a test of the table holds it.
+      groups.add(group)
+    }
+    group[last] = value
+  }
+  for (const group of groups) Object.freeze(group)
+  return grouped as GroupedConfig
 }
 
 function defaults(): Values {
@@ -62,11 +151,22 @@ function put(values: Values, fileKey: string, key: ConfigKey, value: unknown): v
   values[key] = fileKey === key ? value : Object.freeze({ ...switches, [fileKey.slice(key.length + 1)]: value })
 }
 
-/** What is wrong between keys that are right each for itself. */
-function problemsTogether(config: Config): { readonly text: string; readonly key: ConfigKey }[] {
-  const { 'log.file': log, 'access_log.file': accessLog } = config
-  if (log !== accessLog) return []
-  return [
-    { text: `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`, key: 'access_log.file' },
-  ]
+function shapeProblem(group: string, value: unknown, known: ReadonlySet<string>): string {
+  const is = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`
+  if (group === '') return `the configuration must be an object, {...}: it is ${is}`
+  const names = [...known].filter((key) => key.startsWith(`${group}.`)).map((key) => key.slice(group.length + 1))
+  return `${group} must be an object with ${names.join(', ')}: it is ${is}`
+}
+
+function unknownText(key: string, candidates: readonly string[]): string {
+  const leaf = (candidate: string): string => candidate.slice(candidate.lastIndexOf('.') + 1)
+  const sameLeaf = candidates.filter((candidate) => leaf(candidate) === leaf(key))
+  const meant = nearest(key, candidates) ?? (sameLeaf.length === 1 ? sameLeaf[0] : undefined)
+  const shown = /^[\w.-]+$/.test(key) ? key : JSON.stringify(key)
+  const short = shown.length > 100 ? `${shown.slice(0, 100)}...` : shown
+  return `unknown key ${short}${meant === undefined ? '' : `: did you mean ${meant}?`}`
+}
+
+function written(path: readonly string[]): string {
+  return path.map((name) => JSON.stringify(name)).join(': ')
 }

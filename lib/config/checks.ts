@@ -1,8 +1,6 @@
 /**
- * What the strings of the configuration must look like beyond being strings. Each function takes a value and returns
- * what it must be (`must be ...`), or undefined when it is that already.
- *
- * Surprise: checks of proxies, hosts and origins are not here. They stand beside the code that reads those texts.
+ * Checks of strings in the configuration. Each function returns undefined for a valid value, and else the rule that it
+ * breaks (`must be ...`). The checks of proxies, hosts and origins are beside the code that reads those texts.
  */
 import { isIP } from 'node:net'
 

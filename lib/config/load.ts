@@ -1,27 +1,20 @@
 /**
  * Finds, reads and checks the configuration.
  *
- * Surprise: a file that is not there is no error. The defaults stand, a warning says so, and nothing is written.
- * Everything that is wrong with a file is told at once, in one ConfigError.
+ * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file
+ * are reported at once, in one ConfigError.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { assembleConfig } from './assemble.ts'
-import { findEntries, type Finding } from './entries.ts'
 import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
 import { mayOthersRead } from '../storage/paths.ts'
+import { assembleConfig, findEntries, type Finding } from './assemble.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
-/** Values that stand above those of the file: `--host`, `--port` and `--env` of the command line. */
-export type ConfigOverrides = Partial<Config>
-
-/** What a configuration is called that came from no file. */
-const givenAsValue = 'the configuration'
-
-/** The text of a configuration file and where its values stand. */
-export interface ConfigDocument {
+/** The text of a configuration file and the positions of its values. */
+interface ConfigDocument {
   readonly text: string
   readonly root: JsonNode
 }
@@ -29,29 +22,27 @@ export interface ConfigDocument {
 /** A configuration that has been checked. */
 export interface LoadedConfig {
   readonly config: Config
-  /** The absolute path of the file that was read; undefined: none was, and the defaults stand. */
+  /** The absolute path of the file that was read; undefined when there was none. */
   readonly file: string | undefined
-  /** The absolute path that relative paths of the configuration are relative to: the folder of the file. */
+  /** The absolute path of the folder that relative paths are relative to: that of the file. */
   readonly folder: string
-  /** Unknown keys, each with the nearest known one, and a file that is not there. */
+  /** Unknown keys, each with the nearest known one, and a missing file. */
   readonly warnings: readonly string[]
   readonly document: ConfigDocument | undefined
 }
 
-/** The configuration cannot be used. The message holds all problems; `problems` holds them one by one. */
+/** The configuration cannot be used. The message contains all problems; `problems` has them one by one. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
   readonly #source: string
-  /**
-   * The same with the default in the place of each wrong value, for who only looks on; undefined when nothing was read.
-   */
+  /** The configuration with the default for each wrong value, for further checks; undefined when nothing was read. */
   readonly rest: LoadedConfig | undefined
 
   /**
-   * @param source what was loaded: a file, or words for it
+   * @param source what was loaded: a file, or a phrase for it
    * @param problems at least one
    */
   constructor(
@@ -79,13 +70,16 @@ export class ConfigError extends Error {
   }
 }
 
-/** What is wrong with a value of a configuration that has been read. */
+/** A problem of a value of a configuration that has been read. */
 export interface ValueProblem {
   readonly key: ConfigKey
   readonly text: string
 }
 
-/** The error of values whose files cannot be used, at least one, each with its line. */
+/** The phrase for a configuration that came from no file. */
+const givenAsValue = 'the configuration'
+
+/** Makes the error for problems of values, at least one, each with its line in the file. */
 export function errorOfValues(
   { file, document }: LoadedConfig,
   problems: readonly ValueProblem[],
@@ -100,15 +94,15 @@ export function errorOfValues(
 export interface FoundConfigFile {
   /** The absolute path. */
   readonly file: string
-  /** What names it, and so wants it to be there; undefined: nothing does. */
+  /** What names it, and so requires it to exist; undefined: nothing does. */
   readonly namedBy: '--config' | '$SVC_CONFIG' | undefined
-  /** Whether it is the one of the server itself, since nothing names another one. */
+  /** Whether it is the one that comes with the server. */
   readonly isDemo: boolean
 }
 
 /**
- * Finds the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory when it is
- * there, else the one beside `package.json`. The file need not exist.
+ * Finds the configuration file: `--config`, else `$SVC_CONFIG`, else `svc.json` in the working directory if it exists,
+ * else the one beside `package.json`. The file need not exist.
  */
 export function findConfigFile(options: {
   config?: string | undefined
@@ -125,10 +119,11 @@ export function findConfigFile(options: {
 }
 
 /**
- * Reads a configuration file. Throws ConfigError: the file cannot be read, is no JSON, or holds values that are not
- * allowed. It never writes.
+ * Reads a configuration file. It never writes.
+ * @param overrides values that replace those of the file: `--host`, `--port` and `--env` of the command line
+ * @throws ConfigError when the file cannot be read, is no JSON, or contains values that are not allowed
  */
-export function loadConfig(file: string, overrides: ConfigOverrides = {}): LoadedConfig {
+export function loadConfig(file: string, overrides: Partial<Config> = {}): LoadedConfig {
   const path = resolve(file)
   const text = readText(path)
   if (text === undefined) {
@@ -142,10 +137,12 @@ export function loadConfig(file: string, overrides: ConfigOverrides = {}): Loade
 }
 
 /**
- * Checks a configuration that is a value, nested or dotted, as `createApp({config})` takes it; a member that is
- * undefined counts as absent. `folder` is what relative paths are relative to. Throws ConfigError.
+ * Checks a configuration that is a value, nested or dotted, as `createApp({config})` takes it. A member that is
+ * undefined counts as absent.
+ * @param folder relative paths are relative to it
+ * @throws ConfigError
  */
-export function parseConfig(value: unknown, folder: string, overrides: ConfigOverrides = {}): LoadedConfig {
+export function parseConfig(value: unknown, folder: string, overrides: Partial<Config> = {}): LoadedConfig {
   return checked(value, overrides, givenAsValue, { file: undefined, folder: resolve(folder), document: undefined })
 }
 
@@ -178,7 +175,7 @@ function parseText(path: string, text: string): unknown {
   }
 }
 
-/** A warning where everybody on this machine may read secrets in the file. */
+/** A warning when everybody on this machine can read secrets in the file. */
 function exposedSecrets(path: string, value: unknown): string[] {
   const { found } = findEntries(value)
   const secrets = fileKeys().flatMap(([name, key]) => {
@@ -189,7 +186,7 @@ function exposedSecrets(path: string, value: unknown): string[] {
   return [`${path}: everybody on this machine may read ${secrets.join(' and ')}: take that right away (chmod o-r)`]
 }
 
-/** The line of an offset with a mark under the place, but no line that may hold a secret. */
+/** The line at an offset with a mark under the place; empty for a line that may contain a secret. */
 function excerpt(text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1
   const [line = ''] = text.slice(start).split('\n', 1)
@@ -203,7 +200,7 @@ function excerpt(text: string, offset: number): string {
 
 function checked(
   value: unknown,
-  overrides: ConfigOverrides,
+  overrides: Partial<Config>,
   source: string,
   place: Pick<LoadedConfig, 'file' | 'folder' | 'document'>,
 ): LoadedConfig {
@@ -214,7 +211,7 @@ function checked(
   return loaded
 }
 
-/** The texts in the order of the file, with their lines. Those that are not about the file come last. */
+/** The messages in the order of the file, with their lines. Messages that are not about the file come last. */
 function inOrder(findings: readonly Finding[], document: ConfigDocument | undefined): string[] {
   if (document === undefined) return findings.map(({ text }) => text)
   const placed = findings.map(({ text, path }) => {

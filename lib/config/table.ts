@@ -8,7 +8,7 @@ import { checkTrustedOrigin } from '../http/origin.ts'
 import { traceModules } from '../log/trace.ts'
 import { problemOfRedisUrl } from '../redis/url.ts'
 import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
-import type { Row, ValueOf } from './row.ts'
+import type { Row, ValueOf } from '../base/value.ts'
 
 /** Every key of `svc.json`: its kind, range, default and meaning. */
 export const configTable = {

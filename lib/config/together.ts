@@ -1,14 +1,14 @@
 /**
- * What values of a configuration mean together: what keeps a server from starting, and what its operator should know.
+ * What several values of a configuration mean together: problems that keep a server from starting, and warnings.
  */
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { isLoopbackHost } from '../http/host.ts'
-import { isLoopback, normalizeIp } from '../http/ip-address.ts'
+import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../storage/paths.ts'
 import type { LoadedConfig, ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
 
-/** What must not lie in the folder of static files, where everybody can read it. */
+/** Paths that must not be inside the folder of static files, where everybody can read them. */
 const privateKeys = [
   'paths.routes',
   'paths.middleware',
@@ -18,18 +18,12 @@ const privateKeys = [
   'server.tls.key',
 ] as const satisfies ConfigKey[]
 
-/** The absolute path of the folder of static files; undefined: there is none. */
-export function publicFolder({
-  config,
-  folder,
-}: {
-  readonly config: Config
-  readonly folder: string
-}): string | undefined {
+/** The absolute path of the folder of static files, or undefined. */
+export function publicFolder({ config, folder }: Pick<LoadedConfig, 'config' | 'folder'>): string | undefined {
   return config['paths.public'] === '' ? undefined : resolve(folder, config['paths.public'])
 }
 
-/** What keeps a server with these values from starting. */
+/** Problems that keep a server with these values from starting. */
 export function problemsTogether(loaded: LoadedConfig): ValueProblem[] {
   const { config } = loaded
   const problems: ValueProblem[] = []
@@ -48,7 +42,7 @@ export function problemsTogether(loaded: LoadedConfig): ValueProblem[] {
   return problems
 }
 
-/** What an operator should know of these values. */
+/** Warnings for the operator. */
 export function warningsTogether({ config, folder }: LoadedConfig): string[] {
   const { 'server.host': host, 'server.tls.key': tlsKey, 'admin.password': password } = config
   const warnings: string[] = []
@@ -68,9 +62,17 @@ export function warningsTogether({ config, folder }: LoadedConfig): string[] {
   return warnings
 }
 
-/** Whether an address to listen on is of this machine alone. */
-export function isBoundToLoopback(host: string): boolean {
-  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
+/** The number of processes that `server.processes` asks for: `auto` is one for each core that this process may use. */
+export function processCount(config: Config): number {
+  const asked = config['server.processes']
+  return asked === 'auto' ? availableParallelism() : asked
+}
+
+/** Warnings for an embedded server, which has one process: only the command line starts the others. */
+export function embeddedWarnings(config: Config): readonly string[] {
+  if (processCount(config) === 1) return []
+  const asked = `server.processes is ${config['server.processes']}`
+  return [`${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
 }
 
 function publishedIn(loaded: LoadedConfig): string[] {

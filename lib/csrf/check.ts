@@ -1,35 +1,64 @@
 /**
  * The check of both CSRF middlewares, in this order:
- * 1. Safe methods pass (RFC 9110 section 9.2.1): they change nothing.
- * 2. A request that says it comes from another site is refused, whatever token it has. A signed token alone can be
- *    fetched by anybody and sent from anywhere.
- * 3. The token: in the header, or where there is no such header, in the field of a form body.
+ * 1. Safe methods pass (RFC 9110, section 9.2.1): they change nothing.
+ * 2. A request that says it comes from another site is refused, whatever token it has: anybody can fetch a signed token
+ *    and send it from anywhere.
+ * 3. The token is checked: that of the header field or, without such a field, that of the form body.
  *
- * Surprise: a body is read for its token only when nothing before has decided, and only when it is a form.
+ * So a body is read for its token only when nothing before has decided, and only when it is a form.
  */
-import type { Context } from '../http/context.ts'
+import { isToken } from '../base/token.ts'
+import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
+import type { CoreContext } from '../http/context.ts'
+import { readFormField } from '../http/form.ts'
 import { createOriginCheck } from '../http/origin.ts'
-import { readFormField } from '../http/form-field.ts'
-import type { CsrfReason } from './reason.ts'
 
-/** Where a token is looked for. */
-export interface TokenPlaces {
-  /** The name of the header field, in any case. */
-  readonly header: string
-  /** The name of the form field. */
-  readonly field: string
-}
+/** The settings of both middlewares: `setup.csrf`. */
+export const csrfTable = settingsTable({
+  redirect: {
+    kind: 'string', default: '', check: (text) => (text === '' ? undefined : checkRedirect(text)),
+    meaning: 'Where a refused request is sent. Empty: it is answered 403 with JSON.',
+  },
+  header: {
+    kind: 'string', default: 'x-csrf-token', check: checkHeaderName,
+    meaning: 'The request header that carries the token, in upper or lower case.',
+  },
+  field: {
+    kind: 'string', default: '_csrf', check: (text) => (text === '' ? 'must not be empty' : undefined),
+    meaning: 'The form field that carries the token, read where the header is not sent.',
+  },
+  lapse: {
+    kind: 'integer', min: 0, max: 31_536_000, default: 0,
+    meaning: 'Seconds for which a signed token counts; 0: no end. 3600 limits its reuse.',
+  },
+})
 
-/** What a check comes to: a reason to refuse, or none. */
+/** The values of the settings. */
+export type CsrfSettings = SettingsOf<typeof csrfTable>
+
+/** Every reason to refuse, with the sentence of the flash message. */
+export const csrfReasons = {
+  missing: 'This form came without its security token. Please open the page again and send it once more.',
+  malformed: 'The security token of this form is damaged. Please open the page again and send it once more.',
+  expired: 'This form was open for too long. Please open the page again and send it once more.',
+  signature: 'The security token of this form is not valid. Please open the page again and send it once more.',
+  mismatch: 'This form does not belong to your session. Please open the page again and send it once more.',
+  cross_site: 'This form was sent from another site, so nothing was changed.',
+} as const
+
+/** The `reason` of a refusal and of its log line. */
+export type CsrfReason = keyof typeof csrfReasons
+
+/** The result of a check: a reason to refuse, or `ok`. */
 export type CsrfOutcome = 'ok' | CsrfReason
 
-/** The kind of token: says what one is worth. */
+/** Checks one token; signed tokens and those of a session differ in it. */
 export type CheckToken = (token: string) => CsrfOutcome
 
-/** The check. It answers at once unless it reads a body, and rejects with the HttpError of one that cannot be read. */
+/** The check. It returns a promise only when it reads a body, which rejects with the HttpError of `readForm`. */
 export type CsrfCheck = (
-  ctx: Context,
-  places: TokenPlaces,
+  ctx: CoreContext,
+  places: Pick<CsrfSettings, 'header' | 'field'>,
   checkToken: CheckToken,
 ) => CsrfOutcome | Promise<CsrfOutcome>
 
@@ -57,4 +86,8 @@ function checkOne(values: readonly string[], checkToken: CheckToken): CsrfOutcom
   const [token] = values
   if (values.length > 1) return 'malformed'
   return token === undefined || token === '' ? 'missing' : checkToken(token)
+}
+
+function checkHeaderName(text: string): string | undefined {
+  return isToken(text) ? undefined : 'must be the name of a header field (a token of RFC 9110)'
 }

@@ -1,51 +1,61 @@
 /**
- * What CSRF adds to the context: the hidden input of a form, and the session's token as text.
+ * The context members of CSRF: the hidden input of a form, and the session's token as text.
  *
- * Surprise: the input has the kind of token that the page's own route checks. A form for a route of the other kind
- * needs a page of that kind.
+ * The input has the kind of token that the page's own route checks. A form that is sent to a route of the other kind
+ * must be on a page of that kind.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import type { Feature } from '../http/features.ts'
+import { keepPrivate } from '../session/cookie.ts'
+import type { SessionMembers } from '../session/feature.ts'
+import type { CsrfSettings } from './check.ts'
 import type { SessionTokens } from './session-token.ts'
-import type { CsrfSettings } from './settings.ts'
 import type { CsrfTokens } from './token.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * A hidden input with a CSRF token: the session's where `SVC_MwCsrf` ran on this request, else a freshly signed
-     * one, the same for every form of the page.
-     */
-    readonly csrfInput: () => string
-    /** The specification's name for `csrfInput`. */
-    readonly UCsrfToHtml: () => string
-    /** The session's CSRF token where `SVC_MwCsrf` ran on this request, else ''. */
-    readonly csrf_token: string
-  }
+/** The members that CSRF adds to the context. */
+export interface CsrfMembers {
+  /**
+   * A hidden input with a CSRF token: the session's where `SVC_MwCsrf` ran on this request, else a freshly signed
+   * one, the same for every form of the page.
+   */
+  readonly csrfInput: () => string
+  /** The specification's name for `csrfInput`. */
+  readonly UCsrfToHtml: () => string
+  /** The session's CSRF token where `SVC_MwCsrf` ran on this request, else ''. */
+  readonly csrf_token: string
 }
 
 /** What the feature is made of. */
 export interface CsrfFeatureParts {
   readonly tokens: CsrfTokens
   readonly sessionTokens: SessionTokens
-  /** The settings now: a reload may change them. */
+  /** The present settings: a reload may change them. */
   readonly settings: () => CsrfSettings
   /** The requests on which `SVC_MwCsrf` ran. */
-  readonly statefulRequests: WeakSet<Context>
+  readonly statefulRequests: WeakSet<CoreContext>
 }
 
 /** Makes the feature. */
 export function csrfFeature({ tokens, sessionTokens, settings, statefulRequests }: CsrfFeatureParts): Feature {
-  const showOfSession = (ctx: Context): string => showSessionToken(ctx, sessionTokens)
-  const makeInput = (ctx: Context) => {
+  /** The session's token is the same on every page: the length of a compressed page could reveal it (BREACH). */
+  const ofSession = (ctx: CoreContext & SessionMembers): string => {
+    ctx.neverCompressed = true
+    keepPrivate(ctx)
+    return sessionTokens.of(ctx.session)
+  }
+  const newlySigned = (ctx: CoreContext): string => {
+    keepPrivate(ctx)
+    return tokens.make()
+  }
+  const makeInput = (ctx: CoreContext & SessionMembers) => {
     let signed: string | undefined
     return (): string => {
-      const token = statefulRequests.has(ctx) ? showOfSession(ctx) : (signed ??= showSignedToken(ctx, tokens))
+      const token = statefulRequests.has(ctx) ? ofSession(ctx) : (signed ??= newlySigned(ctx))
       return `<input type="hidden" name="${escapeHtml(settings().field)}" value="${token}">`
     }
   }
-  const makeText = (ctx: Context): string => (statefulRequests.has(ctx) ? showOfSession(ctx) : '')
+  const makeText = (ctx: CoreContext & SessionMembers): string => (statefulRequests.has(ctx) ? ofSession(ctx) : '')
   return {
     name: 'csrf',
     members: [
@@ -53,21 +63,4 @@ export function csrfFeature({ tokens, sessionTokens, settings, statefulRequests 
       { name: 'csrf_token', inViews: 'name', make: makeText },
     ],
   }
-}
-
-/** The session's token is the same in every page: compressed, its length could betray it (BREACH). */
-function showSessionToken(ctx: Context, sessionTokens: SessionTokens): string {
-  ctx.neverCompressed = true
-  keepPrivate(ctx)
-  return sessionTokens.of(ctx.session)
-}
-
-function showSignedToken(ctx: Context, tokens: CsrfTokens): string {
-  keepPrivate(ctx)
-  return tokens.make()
-}
-
-/** A page with a token must not come out of a shared cache (RFC 9111 section 5.2.2.7). */
-function keepPrivate(ctx: Context): void {
-  if (ctx.outgoing.get('Cache-Control') === undefined) ctx.setHeader('Cache-Control', 'private')
 }

@@ -1,26 +1,29 @@
 /**
- * The group `csrf` of the server's own middleware: both middlewares, their settings, and what they add to the context.
+ * The group `csrf` of the server's own middleware. `SVC_MwCsrfCheck` takes signed tokens and needs no session;
+ * `SVC_MwCsrf` takes the token in the session.
+ *
+ * A refusal is a reply and no error: programs and browsers get the same JSON.
  */
-import type { Context } from '../http/context.ts'
+import type { LogPort, OpenLog } from '../base/ports.ts'
+import { prepareSettings, readSettings, type BuiltInGroup } from '../chain/settings.ts'
+import type { Middleware, Next } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import type { BuiltInGroup } from '../middleware/built-in.ts'
-import { readSettings } from '../middleware/settings.ts'
-import { createCsrfCheck } from './check.ts'
-import { csrfFeature } from './feature.ts'
-import { createStatefulMiddleware, createStatelessMiddleware } from './middleware.ts'
+import { label, withRequestId } from '../http/label.ts'
+import type { SessionMembers } from '../session/feature.ts'
+import { createCsrfCheck, csrfReasons, csrfTable } from './check.ts'
+import type { CheckToken, CsrfCheck, CsrfOutcome, CsrfReason } from './check.ts'
+import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
 import { createSessionTokens } from './session-token.ts'
-import { csrfTable } from './settings.ts'
 import { createCsrfTokens } from './token.ts'
 
 /** What the group is made of. */
-export interface CsrfGroupOptions {
+interface CsrfGroupOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
-  /** The log of a module. */
-  readonly log: (module: string) => ModuleLogger
+  readonly log: OpenLog
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
@@ -28,6 +31,16 @@ export interface CsrfGroupOptions {
 /** The group, and the feature that goes with it. */
 export interface CsrfGroup extends BuiltInGroup {
   readonly feature: Feature
+}
+
+/** The context with flash messages, one of which has the reason of a refusal; `flash/` implements them. */
+type CsrfContext = CoreContext &
+  SessionMembers & { readonly flash: (id: string) => { set(key: string, value: unknown): void } }
+
+interface Parts extends CsrfFeatureParts {
+  readonly check: CsrfCheck
+  /** The log of module `error`. */
+  readonly log: LogPort
 }
 
 const name = 'csrf'
@@ -38,31 +51,66 @@ const name = 'csrf'
  */
 export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOptions): CsrfGroup {
   let current = readSettings(name, csrfTable, undefined).settings
-  const parts = {
+  const parts: Parts = {
     check: createCsrfCheck(trustedOrigins),
     tokens: createCsrfTokens({ keys, now }),
-    sessionTokens: createSessionTokens(keys[0] as string), // createCsrfTokens has refused an empty list
+    sessionTokens: createSessionTokens(keys[0] as string), // `createCsrfTokens` has refused an empty list.
     settings: () => current,
-    statefulRequests: new WeakSet<Context>(),
+    statefulRequests: new WeakSet<CoreContext>(),
     log: log('error'),
   }
   return {
     name,
     table: csrfTable,
-    middleware: new Map([
+    middleware: new Map<string, Middleware>([
       ['SVC_MwCsrfCheck', createStatelessMiddleware(parts)],
       ['SVC_MwCsrf', createStatefulMiddleware(parts)],
     ]),
     requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
-    prepare(given) {
-      const { settings, warnings } = readSettings(name, csrfTable, given)
-      return {
-        warnings,
-        unready: undefined,
-        commit: () => void (current = settings),
-        abandon: () => {},
-      }
-    },
+    prepare: (given) => prepareSettings(name, csrfTable, given, (settings) => (current = settings)),
   }
+}
+
+type CsrfMiddleware = (ctx: CsrfContext, next: Next) => void | Promise<void>
+
+function createStatelessMiddleware(parts: Parts): CsrfMiddleware {
+  const { tokens, settings } = parts
+  const checkToken: CheckToken = (token) => tokens.check(token, settings().lapse)
+  return (ctx, next) => guard(parts, ctx, next, checkToken)
+}
+
+/** On a GET it gives the session its token. Without a session it replies 500. */
+function createStatefulMiddleware(parts: Parts): CsrfMiddleware {
+  const { sessionTokens, statefulRequests, log } = parts
+  return (ctx, next) => {
+    const { session } = ctx
+    if (!session.isOpen) return refuseWithoutSession(log, ctx)
+    statefulRequests.add(ctx)
+    if (ctx.method === 'GET') sessionTokens.of(session)
+    return guard(parts, ctx, next, (token) => sessionTokens.check(session, token))
+  }
+}
+
+function guard(parts: Parts, ctx: CsrfContext, next: Next, checkToken: CheckToken): void | Promise<void> {
+  const proceed = (outcome: CsrfOutcome): void | Promise<void> =>
+    outcome === 'ok' ? next() : refuse(parts, ctx, outcome)
+  const outcome = parts.check(ctx, parts.settings(), checkToken)
+  return outcome instanceof Promise ? outcome.then(proceed) : proceed(outcome)
+}
+
+function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason): void {
+  const { redirect } = settings()
+  log.warn(withRequestId(`${label(ctx)} was refused by the CSRF check: ${reason}`, ctx))
+  if (redirect === '') return void ctx.json({ error: 'csrf_invalid', reason }, 403)
+  // A browser may keep the cookie of another site's request: a new session would replace the user's own.
+  const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'
+  if (ctx.session.isOpen && (ctx.session.came || !mayBeElsewhere)) ctx.flash('csrf').set('error', csrfReasons[reason])
+  ctx.redirect(redirect)
+}
+
+function refuseWithoutSession(log: LogPort, ctx: CoreContext): void {
+  const advice = `add SVC_MwSession before it to the middleware of route "${ctx.routeName}"`
+  log.error(withRequestId(`${ctx.method} ${ctx.path} was not served: SVC_MwCsrf has no session: ${advice}`, ctx))
+  ctx.json({ error: 'csrf_requires_session' }, 500)
 }

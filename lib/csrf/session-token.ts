@@ -1,22 +1,21 @@
 /**
- * The CSRF token that lies in a session: 43 characters of base64url (RFC 4648 section 5), one for the life of the
- * session. It is random, or, in a session that the store has had before, the HMAC-SHA256 of the id under a key that is
- * derived from `app_key` for this use alone.
+ * The CSRF token in a session: 43 characters of base64url (RFC 4648, section 5), one for the life of the session.
  *
- * Surprise: the latter is for pages that are opened at the same time. Each finds no token, and all make the same one:
- * of random ones the last to be saved would count, and the other pages' forms would be dead.
+ * In a new session it is random. In a session that the store already has, it is the HMAC-SHA256 of the id, under a key
+ * that is derived from `app_key` for this use alone: when several pages are opened at the same time, each finds no
+ * token and makes one. With random tokens only the one that is saved last would be valid, and the forms of the other
+ * pages would be refused.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { csrfTokenKey } from '../session/fields.ts'
 import { Session } from '../session/session.ts'
-import { isEqual } from '../tokens/signature.ts'
-import { deriveKey } from './derive-key.ts'
+import { deriveKey, isEqual } from '../tokens/signature.ts'
 
 /** Makes and checks the tokens of sessions. */
 export interface SessionTokens {
   /** The token of a session, made when there is none yet. */
   of(session: Session): string
-  /** Compares a token that was sent. A session without a token takes none. */
+  /** Compares a token that was sent. A session without a token accepts none. */
   check(session: Session, token: string): 'ok' | 'mismatch'
 }
 
@@ -24,7 +23,7 @@ const tokenShape = /^[A-Za-z0-9_-]{43}$/
 
 /**
  * Makes the tokens of a server.
- * @param appKey `app_key`; a token lies in its session, so it outlives a change of the key
+ * @param appKey `app_key`; a token is stored in its session, so it stays valid when the key changes
  */
 export function createSessionTokens(appKey: string): SessionTokens {
   const key = deriveKey(appKey, 'svc csrf token of a session')
@@ -50,7 +49,7 @@ export function createSessionTokens(appKey: string): SessionTokens {
   }
 }
 
-/** The token, unless an application has put something else in its place. */
+/** The session's token; undefined when an application has set that key to something else. */
 function knownToken(session: Session): string | undefined {
   const value = session.get(csrfTokenKey)
   return typeof value === 'string' && tokenShape.test(value) ? value : undefined

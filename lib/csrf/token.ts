@@ -1,34 +1,33 @@
 /**
- * Signed CSRF tokens: `<payload>.<signature>`. The payload is the base64url (RFC 4648 section 5, no padding) of
+ * Signed CSRF tokens: `<payload>.<signature>`. The payload is the base64url (RFC 4648, section 5, no padding) of
  * `<nonce>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text. The key is derived from
  * `app_key` (HKDF, RFC 5869) for this use alone, so that no resource-id token passes as a CSRF token.
  *
- * Surprise: nothing is kept and nothing is used up. A token stays valid until it is too old, for everybody: tabs and
- * the back button keep working. That a request comes from this site is for `check.ts` to ask.
+ * The server stores no token, and using one does not invalidate it: until it is too old it is valid for everybody, so
+ * that tabs and the back button keep working. `check.ts` decides whether the request comes from this site.
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { createSigner, splitSigned } from '../tokens/signature.ts'
-import { deriveKey } from './derive-key.ts'
+import { createSigner, deriveKey, splitSigned } from '../tokens/signature.ts'
 
-/** What tokens are made with. */
-export interface CsrfTokenOptions {
+/** How tokens are made. */
+interface CsrfTokenOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** What a token is found to be. */
+/** The result of checking a token. */
 export type TokenVerdict = 'ok' | 'malformed' | 'expired' | 'signature'
 
 /** Makes and checks tokens. */
 export interface CsrfTokens {
-  /** A token that nobody has seen: 128 characters, nothing that HTML would escape. */
+  /** A new token: 128 characters, none of which HTML escapes. */
   make(): string
   /**
-   * Looks at a token. Its signature comes first: nothing in a payload is believed before. Never throws.
-   * @param lapseS the most seconds since it was made; 0: no end, and its time is not looked at
+   * Checks a token, its signature first: no other part of it is trusted before. Never throws.
+   * @param lapseS its greatest age in seconds; 0: it has no end
    */
   check(token: string, lapseS: number): TokenVerdict
 }

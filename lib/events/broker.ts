@@ -31,7 +31,7 @@
  * 10. A broker that cannot reach its other processes says so (`onCutOff`), and again when it can. In between its calls
  *    fail and nothing is heard; subscriptions stay.
  */
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** An event of a channel. */
 export interface ChannelEvent {

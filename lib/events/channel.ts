@@ -5,8 +5,8 @@
  * are woken by the broker's call and never read it, but for those who come late (`#admit`).
  */
 import type { StreamReply } from '../http/reply.ts'
-import { ParkedReply } from '../pool/parked.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { ParkedReply } from '../http/parked.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from './broker.ts'
 import { EventForms } from './event-forms.ts'
 import { Listeners, type HeardEvent } from './listeners.ts'

@@ -1,7 +1,7 @@
 /**
  * The cursor of a client: the id of the last event it has seen.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 
 /** A whole number from 0. */

@@ -6,7 +6,7 @@
  * it is.
  */
 import { Buffer } from 'node:buffer'
-import { endWithText } from '../http/one-write.ts'
+import { endWithText } from '../core/header-section.ts'
 import { jsonType, StreamReply } from '../http/reply.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 

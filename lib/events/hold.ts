@@ -6,10 +6,10 @@
  * it does to the session is no longer saved. Its worker is given back when the wait is over, even where the work does
  * not heed the signal and goes on.
  */
-import { isAbortError } from '../http/abort-error.ts'
-import type { Context } from '../http/context.ts'
+import { isAbortError } from '../base/reason.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
-import { ParkedReply, type EndReason } from '../pool/parked.ts'
+import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { checkTimeout } from './source.ts'
 
 /**

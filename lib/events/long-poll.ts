@@ -4,10 +4,10 @@
  * Surprise: the answer goes out as it is, never compressed: one body serves all that wait, and to compress it for each
  * would cost more than it saves.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
-import { ParkedReply, type EndReason } from '../pool/parked.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { ParkedReply, type EndReason } from '../http/parked.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelRead, QueueEvent } from './broker.ts'
 import { Channel, ChannelWaiter } from './channel.ts'
 import { readSince } from './cursor.ts'

@@ -6,9 +6,9 @@
  * comes: what it got could be lost without having been on the wire. One event is taken first; where it says that there
  * are more, as many as wait are taken at once, since a broker may be far away.
  */
-import { ParkedReply } from '../pool/parked.ts'
+import { ParkedReply } from '../http/parked.ts'
 import type { StreamReply } from '../http/reply.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 import { retryMs, textOf, type SourceParts } from './source.ts'
 import { WaitList } from './wait-list.ts'

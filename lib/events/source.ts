@@ -2,8 +2,8 @@
  * What channels and queues have in common: their options, what they share with the others of a server, and how a value
  * becomes the text of an event.
  */
-import type { Heartbeat } from '../heartbeat.ts'
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { Heartbeat } from '../base/heartbeat.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Broker, SourceLimits } from './broker.ts'
 
 /** How much a source keeps. Given at its first use; a later use gives the same or none. */

@@ -7,10 +7,10 @@
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { StreamReply } from '../http/reply.ts'
-import { ParkedReply, type EndReason } from '../pool/parked.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
+import { ParkedReply, type EndReason } from '../http/parked.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, ChannelWaiter, type ChannelStream } from './channel.ts'
 import { readStreamStart } from './cursor.ts'

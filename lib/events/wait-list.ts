@@ -4,7 +4,7 @@
  * Surprise: the links are in the replies themselves (`previous`, `next`), so one reply waits in one list at a time, and
  * to wait takes no memory beside it.
  */
-import type { ParkedReply } from '../pool/parked.ts'
+import type { ParkedReply } from '../http/parked.ts'
 
 export class WaitList<W extends ParkedReply> {
   #first: W | undefined = undefined

@@ -4,24 +4,26 @@
  * Surprise: without a session a bag works for this request alone. A page that shows a message and sets one then looks
  * right until the redirect, so the log says once a route what is missing.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { isPrefetch } from '../http/prefetch.ts'
-import { withRequestId } from '../log/line.ts'
+import { isPrefetch } from '../http/origin.ts'
+import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
+import type { SessionMembers } from '../session/feature.ts'
 import { FlashBag, RequestFlash } from './bag.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * The flash bag of a form id.
-     * @throws TypeError when the id is no string or is empty
-     */
-    readonly flash: (id: string) => FlashBag
-    /** The same, by the specification's name. */
-    readonly UFlash: (id: string) => FlashBag
-  }
+/** The members that flash messages add to the context. */
+export interface FlashMembers {
+  /**
+   * The flash bag of a form id.
+   * @throws TypeError when the id is no string or is empty
+   */
+  readonly flash: (id: string) => FlashBag
+  /** The same, by the specification's name. */
+  readonly UFlash: (id: string) => FlashBag
 }
+
+type Context = CoreContext & SessionMembers
 
 /**
  * Makes the feature for one server.

@@ -1,17 +1,16 @@
 /**
- * The body of one request: read when first asked for, once, and kept.
+ * The body of one request: read once, at its first use, and kept.
  *
- * Surprise: a multipart form goes by without its bytes being kept, so after `form()` such a body has no `bytes()`.
- * The other way round works.
+ * Surprise: the bytes of a multipart form are not kept, so after `form()` such a body has no `bytes()`. `form()` after
+ * `bytes()` works.
  */
 import type { IncomingMessage } from 'node:http'
-
 import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { Form } from './form.ts'
 import { announcesBody } from './framing.ts'
-import { parseJson } from './json.ts'
+import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 import { readChunks, type Reading } from './read-chunks.ts'
@@ -19,27 +18,29 @@ import { parseUrlencoded } from './urlencoded.ts'
 
 /** How a body is read. */
 export interface BodyOptions {
-  /** The most bytes that are read, framing of a multipart form included. */
+  /** The most bytes that are read, including the framing of a multipart form. */
   readonly maxBytes: number
-  /** Called once, just before reading begins, when there is something to read: the place for `100 Continue`. */
+  /** Called once before reading begins, when there is a body: for `100 Continue`. */
   readonly onStart?: () => void
-  /** Where temporary folders for uploads are made; the system's by default. */
+  /** The folder of temporary folders for uploads; the system's unless given. */
   readonly temporaryFolder?: string | undefined
+  /** Explains a body that is no JSON; see `parseJson`. */
+  readonly explainJson?: ExplainJson | undefined
 }
 
-/** Kept bytes are given to the multipart parser in pieces of this size, so that a file is not collected whole again. */
+/** Kept bytes go to the multipart parser in pieces of this size, so that a file is not collected whole once more. */
 const pieceBytes = 65_536
 
 /**
- * The body of a request. Every method may be called again, at the same time and in any order; only bytes after a
- * multipart form are refused. Every promise rejects with HttpError:
- * - 413 `body_too_large`: at once when Content-Length says so, else when the count passes; the rest is not read
+ * The body of a request. Methods may be called again, concurrently and in any order, except `bytes()` after a multipart
+ * form. Every promise rejects with HttpError:
+ * - 413 `body_too_large`: at once by Content-Length, else when more bytes arrive; the rest is not read
  * - 415 `unsupported_encoding`: a Content-Encoding other than identity
  * - 415 `unsupported_media_type`: a charset or type that is not read
  * - 400 `client_closed`: the client left, or the request ended, before the body was complete
  * - 500 `internal_error`: the disk does not take an upload
  *
- * A rejection that nobody waits for does no harm.
+ * A rejection that is not awaited does no harm.
  */
 export class Body {
   readonly #request: IncomingMessage
@@ -54,21 +55,21 @@ export class Body {
   #tooLarge = false
   #disposed = false
 
-  /** @param request whose body nobody else has read from */
+  /** @param request whose body has not been read */
   constructor(request: IncomingMessage, options: BodyOptions) {
     this.#request = request
     this.#options = options
   }
 
   /**
-   * Whether the connection is free of this body: there is none, or all of it came and was not too large. While it is
+   * Whether the connection can be reused: there is no body, or all of it has arrived and was not too large. While it is
    * false, the server must close the connection after its answer.
    */
   get consumed(): boolean {
     return !this.#tooLarge && (this.#request.complete || !hasBody(this.#request))
   }
 
-  /** How many bytes have been read. */
+  /** The number of bytes that have been read. */
   get received(): number {
     return this.#received
   }
@@ -97,9 +98,8 @@ export class Body {
   }
 
   /**
-   * Ends a reading that is under way and removes temporary files. To be called once the request has ended, however it
-   * ended; may be called at any time and again. Returns a promise only when there may be files; it rejects when one
-   * cannot be removed.
+   * Ends a reading and removes temporary files. Call it when the request has ended, however it ended; it may be called
+   * at any time and again. Returns a promise only when there may be files, which rejects when one cannot be removed.
    */
   dispose(): Promise<void> | undefined {
     this.#disposed = true
@@ -134,7 +134,7 @@ export class Body {
     const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
-    return parseJson(text)
+    return parseJson(text, this.#options.explainJson)
   }
 
   async #readForm(): Promise<Form> {
@@ -210,7 +210,7 @@ export class Body {
 }
 
 function kept<T>(promise: Promise<T>): Promise<T> {
-  // Who asked gets the rejection; when nobody waits for it, it must not end the process.
+  // The caller gets the rejection; when it does not await it, the process must not end.
   promise.catch(ignore)
   return promise
 }

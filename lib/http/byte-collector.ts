@@ -1,8 +1,6 @@
 /**
- * Collects chunks into one buffer, in linear time and without keeping the chunks.
- *
- * Surprise: a list of chunks would do for honest clients; but a body sent in chunks of one byte makes a list that takes
- * a hundred times the body's size. A single chunk is kept as it is, without a copy.
+ * Collects chunks into one buffer, in linear time and without keeping the chunks: a list of chunks would take a hundred
+ * times the size of a body that is sent in chunks of one byte. A single chunk is kept without a copy.
  */
 import { Buffer } from 'node:buffer'
 
@@ -13,16 +11,16 @@ export class ByteCollector {
   #bytes = empty
   #length = 0
 
-  /** How many bytes are held. */
+  /** The number of bytes. */
   get length(): number {
     return this.#length
   }
 
-  /** Adds a chunk to the end. The chunk must not be changed afterwards. */
+  /** Appends a chunk, which must not be changed afterwards. */
   add(chunk: Buffer): void {
     const needed = this.#length + chunk.length
     if (this.#length === 0) {
-      // It has no room to spare, so nothing is ever written into the caller's chunk.
+      // The buffer is full, so nothing is ever written into the caller's chunk.
       this.#bytes = chunk
     } else {
       if (needed > this.#bytes.length) {
@@ -35,7 +33,7 @@ export class ByteCollector {
     this.#length = needed
   }
 
-  /** Returns what is held and begins anew with nothing. */
+  /** Returns the bytes and becomes empty. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length)
     this.#bytes = empty

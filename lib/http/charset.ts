@@ -1,13 +1,11 @@
 /**
- * Bytes to text, for bodies and form fields.
- *
- * Surprise: wrong UTF-8 is refused, never mended with U+FFFD: what an action gets is what the client sent.
+ * Decodes bodies and form fields. Wrong UTF-8 is refused, never replaced by U+FFFD: an action gets what the client
+ * sent.
  */
 import { isUtf8 } from 'node:buffer'
-
 import { HttpError } from './errors.ts'
 
-/** The encodings that are read. */
+/** The supported encodings. */
 export type Charset = 'utf-8' | 'latin1'
 
 const charsets: ReadonlyMap<string, Charset> = new Map([
@@ -21,7 +19,6 @@ const charsets: ReadonlyMap<string, Charset> = new Map([
 
 /**
  * The encoding that a `charset` parameter names. US-ASCII is read as UTF-8, which contains it.
- *
  * @param label the parameter's value, `undefined` for UTF-8
  * @throws HttpError 415 `unsupported_media_type` for any other
  */
@@ -38,9 +35,8 @@ export function charsetOf(label: string | undefined): Charset {
 }
 
 /**
- * Bytes as text. A byte order mark at the beginning of UTF-8 is dropped.
- *
- * @returns `undefined` when the bytes are not UTF-8 though they should be
+ * Decodes bytes. A byte order mark at the beginning of UTF-8 is dropped.
+ * @returns `undefined` when the bytes should be UTF-8 and are not
  */
 export function decodeText(bytes: Buffer, charset: Charset): string | undefined {
   if (charset === 'latin1') return bytes.toString('latin1')

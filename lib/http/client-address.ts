@@ -1,17 +1,15 @@
 /**
- * Who the client is, when trusted proxies stand between (`server.trusted_proxies`).
+ * The client's address, scheme and host behind trusted proxies (`server.trusted_proxies`).
  *
- * `X-Forwarded-For` is read from the right, where the nearest proxy wrote: the client is the first address that is not
- * a trusted proxy's. What stands left of it may be made up.
- *
- * Surprise: `X-Forwarded-Proto` and `-Host` are read at the same depth from the right, so that a list that proxies
- * append to is no easier to forge than the address.
+ * `X-Forwarded-For` is read from the right, where the nearest proxy has written: the client is the first address that
+ * is not a trusted proxy's. Everything to its left may be forged. `X-Forwarded-Proto` and `-Host` are read at the same
+ * depth from the right, so that a list that proxies append to is no easier to forge than the address.
  */
 import { BlockList, isIP } from 'node:net'
 import { hostName } from './host.ts'
 import { isListed, normalizeIp } from './ip-address.ts'
 
-/** Who sent a request, and as what. */
+/** The client of a request. */
 export interface ClientInfo {
   /** The client's address as `normalizeIp` writes it; the socket's own text when that is no address. */
   readonly ip: string
@@ -21,7 +19,7 @@ export interface ClientInfo {
   readonly host: string | undefined
 }
 
-/** Looks up who sent a request. */
+/** Looks up the client of a request. */
 export interface ClientAddress {
   /**
    * @param socketAddress the address at the other end of the connection
@@ -32,14 +30,14 @@ export interface ClientAddress {
   trusts(socketAddress: string): boolean
 }
 
-/** Past this number of addresses all are forgotten. */
+/** When there are more addresses than this, all are forgotten. */
 const rememberedPeers = 1000
 
 const addressWithPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|(\d+\.\d+\.\d+\.\d+):\d{1,5})$/
 
 /**
  * Builds the lookup.
- * @param trusted addresses and CIDR blocks of the proxies to believe; empty: no header is looked at
+ * @param trusted addresses and CIDR blocks of the trusted proxies; empty: no header is read
  * @throws Error naming the entry that is no address and no block
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
@@ -99,7 +97,7 @@ function splitBlock(entry: string): { address: string; prefix: string | undefine
   return { address: entry.slice(0, slash), prefix: entry.slice(slash + 1) }
 }
 
-/** Normalizes the addresses of peers, and keeps what came out: each is asked for with every request. */
+/** Normalizes the addresses of peers, and remembers the results, since every request needs one. */
 function rememberPeers(): (socketAddress: string) => ClientInfo {
   const known = new Map<string, ClientInfo>()
   return (socketAddress) => {
@@ -112,7 +110,7 @@ function rememberPeers(): (socketAddress: string) => ClientInfo {
   }
 }
 
-/** Walks `X-Forwarded-For` from the right. The depth is how many entries stand right of the client's own. */
+/** Walks `X-Forwarded-For` from the right. The depth is the number of entries to the right of the client's own. */
 function walk(proxies: BlockList, peer: string, forwardedFor: string | undefined): { ip: string; depth: number } {
   let client = peer
   let depth = 0
@@ -132,7 +130,7 @@ function forwardedIp(entry: string): string | undefined {
   return normalizeIp(match === null ? entry : (match[1] ?? match[2] ?? ''))
 }
 
-/** The list's element at a depth from the right, or its first when the list is shorter. */
+/** The element of a list at a depth from the right; the first one of a shorter list. */
 function fromTheRight(value: string | undefined, depth: number): string | undefined {
   if (value === undefined) return undefined
   const elements = value.split(',')

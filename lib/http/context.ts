@@ -1,21 +1,33 @@
 /**
- * The context: what one request is to middleware, actions and views. What the client sent is in `received-request.ts`;
- * here are the route, the answer, and where the request stands. What other parts add (views, logs, sessions, streams)
- * comes from the table of features in `features.ts`.
+ * The context of a request: one object that the server, middleware and actions share. The received request is in
+ * `received-request.ts`; here are the route, the answer, and the state of the request. Features (`features.ts`) add
+ * members for sessions, views, logs and events.
  *
- * Surprise: every member may be taken out (`const { json, params } = ctx`), so functions are handed out bound.
+ * Any member may be destructured (`const { json, params } = ctx`), so members that are functions are getters that
+ * return bound functions.
  */
 import type { Socket } from 'node:net'
-import type { AccessEntry } from '../log/access-log.ts'
-import type { ParkedReply } from '../pool/parked.ts'
+import type { EndedRequest } from '../base/ports.ts'
 import type { Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
+import type { ParkedReply } from './parked.ts'
 import { ReceivedRequest } from './received-request.ts'
 import { BodyReply, emptyReply, htmlType, jsonReply, textReply, textType, toReply, type Reply } from './reply.ts'
 
-/** A member of a feature that was asked for. A request asks for few, so a list takes less memory than an array. */
+/**
+ * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
+ * and `docs/routes-and-actions.md` describes all of them.
+ */
+export type CoreMembers = Pick<
+  CoreContext,
+  | 'method' | 'path' | 'query' | 'rawQuery' | 'params' | 'headers' | 'cookies' | 'ip' | 'secure' | 'host'
+  | 'httpVersion' | 'id' | 'route' | 'state' | 'signal' | 'readBytes' | 'readText' | 'readJson' | 'readForm' | 'json'
+  | 'html' | 'text' | 'redirect' | 'empty' | 'fail' | 'status' | 'reply' | 'setHeader' | 'setCookie'
+>
+
+/** A feature's member that this request has used. A request uses few, so a linked list takes less memory. */
 interface MadeMember {
   readonly index: number
   readonly value: unknown
@@ -24,37 +36,38 @@ interface MadeMember {
 
 const noNames: readonly string[] = []
 
-export class Context extends ReceivedRequest implements AccessEntry {
-  /** The record of the route that answers; undefined where none does. */
+/** Made once for each request, by the class that `createContextClass` derives for a server. */
+export class CoreContext extends ReceivedRequest implements EndedRequest {
+  /** The record of the route that answers; undefined when none does. */
   route: RouteRecord | undefined = undefined
-  /** What answers: the route's middleware and action, joined. */
-  run: ((ctx: Context) => Reply | Promise<Reply>) | undefined = undefined
-  /** The reply so far. What the action returns takes its place. */
+  /** The route's middleware and action, joined. */
+  run: ((ctx: CoreContext) => Reply | Promise<Reply>) | undefined = undefined
+  /** The reply so far. The action's return value replaces it. */
   reply: Reply | undefined = undefined
-  /** The status to send, 200 to 599; 0 until somebody sets one. */
+  /** The status to send, 200 to 599; 0 until one is set. */
   status = 0
 
-  /** The body's bytes in the answer; 0 as long as nothing was sent. */
+  /** The bytes of the answer's body; 0 until it is sent. */
   sentBytes = 0
-  /** Whether this request has a worker of the HTTP pool now. */
+  /** Whether this request holds a worker of the HTTP pool now. */
   holdsWorker = false
   /** Whether the metrics count this request. */
   counted = true
-  /** Whether the route's middleware and action are at work. */
+  /** Whether the route's middleware and action are running. */
   running = false
-  /** What this request waits for or has waited for, after its middleware and action. */
+  /** The reply that waits or has waited in the REST pool, after middleware and action returned. */
   parked: ParkedReply | undefined = undefined
-  /** Of a WebSocket handshake: the socket, and what has arrived behind the header section. */
+  /** Of a WebSocket handshake: the socket, and the bytes that arrived after the header section. */
   upgrading: { readonly socket: Socket; readonly head: Buffer } | undefined = undefined
-  /** Whether the response has ended or the client has left. */
+  /** Whether the response has ended or the client has disconnected. */
   closed = false
-  /** Whether the client left before its answer was complete. */
+  /** Whether the client disconnected before its answer was complete. */
   left = false
   /** Whether the answer must be the last on its connection. */
   lastOnConnection = false
-  /** The name of a cookie that goes out with a 500 too, since what it stands for is done: a session has been saved. */
+  /** The name of a cookie that is sent even with a 500: the session that it names has been saved. */
   lastingCookie: string | undefined = undefined
-  /** Whether the answer goes out as it is: a secret in a compressed page can be guessed from its length (BREACH). */
+  /** Never compress the answer: it holds a secret, which could be guessed from the compressed length (BREACH). */
   neverCompressed = false
 
   #names = noNames
@@ -66,7 +79,7 @@ export class Context extends ReceivedRequest implements AccessEntry {
   #abort: AbortController | undefined = undefined
   #aborted = false
 
-  // ---- the route, and a place of its own ----
+  // ---- the route and the state ----
 
   /** The parameters of the route's pattern by name, decoded; an object without prototype. */
   get params(): Record<string, string> {
@@ -78,27 +91,27 @@ export class Context extends ReceivedRequest implements AccessEntry {
     return this.#params
   }
 
-  /** The name of the route that answers; '' where none does. */
+  /** The name of the route that answers; '' when none does. */
   get routeName(): string {
     return this.route === undefined ? '' : this.route.name
   }
 
-  /** The status that was sent; 499, as nginx has it, when the client left before there was one. */
+  /** The status that was sent; 499, as in nginx, when the client disconnected before one was sent. */
   get sentStatus(): number {
     return this.response.headersSent ? this.response.statusCode : 499
   }
 
-  /** Whether the client left while it waited for an event. */
+  /** Whether the client disconnected while it waited for an event. */
   get leftWait(): boolean {
     return this.left && this.parked !== undefined && !this.response.headersSent
   }
 
-  /** A place for what middleware hands to those behind it; an object without prototype. */
+  /** An object without prototype, for values that middleware hands to later middleware and to the action. */
   get state(): Record<string, unknown> {
     return (this.#state ??= Object.create(null) as Record<string, unknown>)
   }
 
-  /** Aborts when the client leaves before its answer is complete, and when a wait ends without what it waited for. */
+  /** Aborts when the client disconnects before its answer is complete, and when a wait ends without its event. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
@@ -109,29 +122,29 @@ export class Context extends ReceivedRequest implements AccessEntry {
 
   // ---- the answer ----
 
-  /** Replies with a value as JSON. Throws TypeError for what JSON cannot hold. */
+  /** Replies with a value as JSON. Throws TypeError for a value that JSON cannot hold. */
   get json(): (value: unknown, status?: number) => Reply {
     return (value, status) => answer(this, jsonReply(value), status)
   }
 
-  /** Replies with HTML, as it is. Throws TypeError for what is no string. */
+  /** Replies with HTML, unescaped. Throws TypeError when it is no string. */
   get html(): (text: string, status?: number) => Reply {
     return (text, status) => answer(this, textReply(htmlType, text), status)
   }
 
-  /** Replies with plain text. Throws TypeError for what is no string. */
+  /** Replies with plain text. Throws TypeError when it is no string. */
   get text(): (text: string, status?: number) => Reply {
     return (text, status) => answer(this, textReply(textType, text), status)
   }
 
-  /** Replies without a body, 204 unless said otherwise. */
+  /** Replies without a body; 204 unless `status` is given. */
   get empty(): (status?: number) => Reply {
     return (status = 204) => answer(this, emptyReply, status)
   }
 
   /**
-   * Sends the client elsewhere, 302 unless said otherwise. What a header field cannot hold is percent-encoded.
-   * @throws RangeError when the status is none of 301, 302, 303, 307, 308
+   * Redirects the client; 302 unless `status` is given. Characters that a header field cannot hold are percent-encoded.
+   * @throws RangeError when the status is not 301, 302, 303, 307 or 308
    */
   get redirect(): (url: string, status?: number) => Reply {
     return (url, status = 302) => {
@@ -143,22 +156,22 @@ export class Context extends ReceivedRequest implements AccessEntry {
     }
   }
 
-  /** Throws an HttpError; its message reaches the client when the status is below 500. */
+  /** Throws an HttpError. Its message is sent to the client when the status is below 500. */
   get fail(): (status: number, code: string, message: string) => never {
     return (status, code, message) => {
       throw new HttpError(status, code, message)
     }
   }
 
-  /** Sets a header field of the answer in place of those of its name. Throws TypeError as `HeaderList.set` does. */
+  /** Sets a header field of the answer; it replaces fields of that name. Throws TypeError as `HeaderList.set` does. */
   get setHeader(): (name: string, value: string | number | readonly string[]) => void {
     return (name, value) => this.outgoing.set(name, value)
   }
 
   /**
-   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. Of one
-   * name, domain and path the last one counts.
-   * @throws TypeError or RangeError for what no cookie may be (see `cookie.ts`)
+   * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. It replaces
+   * an earlier one of the same name, domain and path.
+   * @throws TypeError or RangeError for a cookie that is not allowed (see `cookie.ts`)
    */
   get setCookie(): (name: string, value: string, attributes?: CookieAttributes) => void {
     return (name, value, attributes = {}) => {
@@ -172,55 +185,55 @@ export class Context extends ReceivedRequest implements AccessEntry {
     return (this.#outgoing ??= new HeaderList())
   }
 
-  /** The header fields set so far, without making a list when there is none. */
+  /** The header fields set so far; undefined when there are none, so that no list is made. */
   get outgoingIfAny(): HeaderList | undefined {
     return this.#outgoing
   }
 
   // ---- for the server ----
 
-  /** Notes which route answers, and the parameters of its pattern. */
-  matched(match: Match<(ctx: Context) => Reply | Promise<Reply>>): void {
+  /** Sets the route that answers, and the parameters of its pattern. */
+  matched(match: Match<(ctx: CoreContext) => Reply | Promise<Reply>>): void {
     this.route = match.route.record
     this.run = match.route.target
     this.#names = match.route.pattern.names
     this.#values = match.values
   }
 
-  /** The reply to what an action returned: undefined leaves what was already replied, or an empty 204. */
+  /** The reply for an action's return value: undefined keeps the reply so far, or makes an empty 204. */
   replyOf(value: unknown): Reply {
     this.reply = value === undefined ? (this.reply ?? emptyReply) : toReply(value)
     return this.reply
   }
 
-  /** The reply so far. Throws HttpError 404 when nobody has answered. */
+  /** The reply so far. Throws HttpError 404 when there is none. */
   currentReply(): Reply {
     if (this.reply === undefined) throw new HttpError(404, 'not_found', notFoundMessage(this.path))
     return this.reply
   }
 
-  /** A member of a feature: made when it is first asked for, then kept. `index` is the feature member's own number. */
-  memo(index: number, make: (ctx: Context) => unknown): unknown {
+  /** The value of a feature's member: made at its first use, then kept. `index` is the number of that member. */
+  memo(index: number, make: (ctx: CoreContext) => unknown): unknown {
     for (let made = this.#made; made !== undefined; made = made.next) if (made.index === index) return made.value
     const value = make(this)
     this.#made = { index, value, next: this.#made }
     return value
   }
 
-  /** Whether the client is known to have left, or the answer has ended: nothing that is written now arrives. */
+  /** Whether the client has disconnected or the answer has ended: nothing written now would arrive. */
   get gone(): boolean {
     return this.closed || !this.request.socket.writable
   }
 
-  /** Aborts `signal`, though the client is there: its wait is over. */
+  /** Aborts `signal` although the client is still connected: its wait is over. */
   abort(): void {
     this.#aborted = true
     this.#abort?.abort()
   }
 
   /**
-   * To be called when the response has ended or the client has left: lets go of what the request held.
-   * @returns what `discardBody` does
+   * Call when the response has ended or the client has disconnected. Releases the body and aborts `signal`.
+   * @returns as `discardBody`
    */
   close(completed: boolean): Promise<void> | undefined {
     this.closed = true
@@ -232,7 +245,7 @@ export class Context extends ReceivedRequest implements AccessEntry {
   }
 }
 
-/** What a request is refused with for whose path there is neither a route nor a file. */
+/** The refusal of a request whose path matches neither a route nor a file. */
 export function notFound(path: string): Refusal {
   return new Refusal(404, 'not_found', notFoundMessage(path))
 }
@@ -241,7 +254,7 @@ function notFoundMessage(path: string): string {
   return `Nothing is here: ${path}`
 }
 
-function answer(ctx: Context, reply: Reply, status: number | undefined): Reply {
+function answer(ctx: CoreContext, reply: Reply, status: number | undefined): Reply {
   if (status !== undefined) ctx.status = status
   ctx.reply = reply
   return reply

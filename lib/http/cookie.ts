@@ -1,11 +1,11 @@
 /**
- * Cookies, read and written (RFC 6265bis sections 4.1 and 4.2).
+ * Reads and writes cookies (RFC 6265bis sections 4.1 and 4.2).
  *
- * What `serializeCookie` writes, `parseCookies` gives back, for every text: the bytes that a cookie value cannot hold,
- * and `%`, are written percent-encoded. Any other value goes over the wire as it is.
+ * `parseCookies` returns every text that `serializeCookie` has written: bytes that a cookie value cannot hold, and `%`,
+ * are percent-encoded, others are sent as they are.
  *
- * Surprise: of two cookies with one name the first counts. Browsers send the one with the longer path first, that is
- * the one nearer to the page.
+ * Of two cookies with the same name the first counts. Browsers send the one with the longer path first, which is the
+ * one nearer to the page.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { isToken } from '../base/token.ts'
@@ -30,15 +30,15 @@ export interface CookieAttributes {
   readonly sameSite?: SameSite | Lowercase<SameSite>
 }
 
-/** What holds for a cookie that does not say otherwise. */
-export interface CookieDefaults {
+/** Defaults of a cookie's attributes. */
+interface CookieDefaults {
   /** Whether the request came over TLS. */
   readonly secure: boolean
 }
 
-/** The most bytes of name and value together that browsers take (RFC 6265bis section 5.6). */
+/** The most bytes of name and value together that browsers accept (RFC 6265bis section 5.6). */
 const maxCookieBytes = 4096
-/** The most bytes of `path` and `domain` that browsers take (RFC 6265bis section 5.6). */
+/** The most bytes of `path` and `domain` that browsers accept (RFC 6265bis section 5.6). */
 const maxCookieAttributeBytes = 1024
 
 const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
@@ -51,14 +51,13 @@ const firstExpiry = Date.UTC(1601, 0, 1)
 const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /**
- * Reads a Cookie header. Never throws. A piece without `=` or without a name is passed over; quotes around a value are
- * taken off; a value whose bytes, percent-decoded, are UTF-8 is given as that text, any other as it was sent.
- *
+ * Reads a Cookie header. Never throws. Pieces without `=` or without a name are ignored; quotes around a value are
+ * removed; a value whose percent-decoded bytes are UTF-8 is decoded, any other is returned as it was sent.
  * @param header as Node gives it, a character a byte; several headers joined by `; `
  * @returns an object without prototype
  */
 export function parseCookies(header: string | undefined): Record<string, string> {
-  const cookies: Record<string, string> = Object.create(null) // typed here, since Object.create gives any
+  const cookies: Record<string, string> = Object.create(null) // `Object.create` returns any.
   if (header === undefined) return cookies
   for (let start = 0; start < header.length; ) {
     const semicolon = header.indexOf(';', start)
@@ -75,8 +74,8 @@ export function parseCookies(header: string | undefined): Record<string, string>
 }
 
 /**
- * One cookie of a Cookie header, as `parseCookies` has it; undefined when there is none of that name. It makes no
- * object: a name that is cut out of a header costs V8 most of a microsecond to become the name of a property.
+ * One cookie of a Cookie header, as in `parseCookies`; undefined when there is none of that name. It makes no object,
+ * since using a name that is cut out of a header as the name of a property takes V8 most of a microsecond.
  * @param name a token
  */
 export function readCookie(header: string, name: string): string | undefined {
@@ -94,9 +93,8 @@ export function readCookie(header: string, name: string): string | undefined {
 
 /**
  * Writes the value of a Set-Cookie header.
- *
  * @param name a token (RFC 9110 section 5.6.2)
- * @param value any text; what a cookie cannot hold is percent-encoded
+ * @param value any text; characters that a cookie cannot hold are percent-encoded
  * @param attributes of this cookie; `undefined` counts as not given
  * @param defaults of the connection
  * @throws TypeError for a wrong name, value or attribute, and for attributes that the browser would refuse together;
@@ -137,9 +135,7 @@ export function serializeCookie(
   return `${text}; SameSite=${sameSite}`
 }
 
-/**
- * Whether two values of Set-Cookie are for one cookie: that of their name, domain and path (RFC 6265bis, section 5.7).
- */
+/** Whether two values of Set-Cookie have the same name, domain and path (RFC 6265bis, section 5.7). */
 export function isSameCookie(one: string, other: string): boolean {
   return identityOf(one) === identityOf(other)
 }
@@ -154,7 +150,7 @@ function valueBetween(header: string, from: number, to: number): string {
   return decodeValue(unquote(trimmed(header, from, to)))
 }
 
-/** A part of a text without the blanks at its ends. */
+/** A part of a text without spaces and tabs at its ends. */
 function trimmed(text: string, from: number, to: number): string {
   let start = from
   let end = to
@@ -188,7 +184,7 @@ function encodeValue(name: string, value: string): string {
   }
 }
 
-/** The attribute as it is written. */
+/** The value of SameSite in its written form. */
 function readSameSite(name: string, given: unknown = 'Lax'): SameSite {
   const known = typeof given === 'string' && sameSites.find((each) => each.toLowerCase() === given.toLowerCase())
   if (!known) throw wrong(name, 'sameSite must be Strict, Lax or None', given)
@@ -202,7 +198,7 @@ interface Together {
   readonly sameSite: SameSite
 }
 
-/** What the browser would drop the cookie for without a word (RFC 6265bis sections 4.1.3 and 5.7). */
+/** Refuses combinations for which browsers silently drop the cookie (RFC 6265bis sections 4.1.3 and 5.7). */
 function checkTogether(name: string, { path, domain, secure, sameSite }: Together): void {
   if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
   const prefix = /^__(?:secure|host)-/i.exec(name)?.[0].toLowerCase()

@@ -1,11 +1,10 @@
 /**
- * The one place that renders an error for the client: JSON `{error, detail?}` for a program, a small page for a person.
- *
- * Surprise: from status 500 on the client is told nothing of the reason, except in `dev`.
+ * Renders errors for the client: JSON `{error, detail?}` for a program, a small page for a person. From status 500 on
+ * the client does not learn the reason, except in `dev`.
  */
 import { createHash } from 'node:crypto'
-import { isError, textOf } from '../log/stack.ts'
-import type { Context } from './context.ts'
+import { isError, textOf } from '../base/reason.ts'
+import type { CoreContext } from './context.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
@@ -13,10 +12,10 @@ import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, htmlType, jsonReply } from './reply.ts'
 
 /**
- * Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON body of its own.
- * @param request gives its header fields by their lower-case names
+ * Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON request body.
+ * @param request for its header fields, by lower-case name
  */
-export function wantsJson(request: Pick<Context, 'header'>): boolean {
+export function wantsJson(request: Pick<CoreContext, 'header'>): boolean {
   if (acceptsJson(request.header('accept') ?? '')) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
@@ -25,7 +24,7 @@ export function wantsJson(request: Pick<Context, 'header'>): boolean {
 let lastAccept = ''
 let lastAcceptsJson = false
 
-/** Whether one range of Accept names JSON. Clients mostly send what the one before has sent, so that is remembered. */
+/** Whether one range of Accept names JSON. The last field is remembered, since most clients send the same one. */
 function acceptsJson(accept: string): boolean {
   if (accept !== lastAccept) {
     lastAcceptsJson = accept.split(',').some(takesJson)
@@ -34,12 +33,12 @@ function acceptsJson(accept: string): boolean {
   return lastAcceptsJson
 }
 
-/** Whether a media range of Accept names JSON, and not as what is not wanted: `q=0` (RFC 9110, section 12.4.2). */
+/** Whether a media range of Accept names JSON, except with `q=0`, which rejects it (RFC 9110, section 12.4.2). */
 function takesJson(range: string): boolean {
   return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
-/** Makes an HttpError of whatever was thrown: itself, or 500 with the thrown thing as cause. A refusal stays one. */
+/** The HttpError for a thrown value: itself, or 500 with the value as its cause. A Refusal stays one. */
 export function toHttpError(thrown: unknown): HttpError | Refusal {
   if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
@@ -52,13 +51,13 @@ export function toHttpError(thrown: unknown): HttpError | Refusal {
 }
 
 /**
- * Makes the reply for an error and sets the context's status and header fields for it. Fields that described the reply
- * that never came are dropped; `Cache-Control` that is `no-store` or `private` stays. So do cookies below 500, where
- * the error is an answer that the application meant (a sign-in refused, say); from 500 on they go, since they belong to
- * work that failed, but for that of a session that has been saved.
+ * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
+ * that it replaces are dropped; a `Cache-Control` of `no-store` or `private` stays. Cookies stay below 500, where the
+ * error is an answer that the application meant, such as a refused sign-in. From 500 on they are dropped, since they
+ * belong to work that failed, except the cookie of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  */
-export function errorReply(ctx: Context, error: HttpError | Refusal, reveal: boolean): BodyReply {
+export function errorReply(ctx: CoreContext, error: HttpError | Refusal, reveal: boolean): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status
@@ -76,7 +75,7 @@ const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; ma
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }
 .stack { font: 0.9rem/1.5 ui-monospace, monospace }`
 const styleHash = createHash('sha256').update(style).digest('base64')
-/** The page's own: an application's would take its style away. */
+/** The page's own policy: that of an application could forbid its style. */
 const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleHash}'`
 
 const droppedFields = [
@@ -107,10 +106,7 @@ function isCookieOf(field: string | undefined, text: string, name: string | unde
   return name !== undefined && field?.toLowerCase() === 'set-cookie' && text.startsWith(`${name}=`)
 }
 
-/**
- * A small page that names the status and, where there are any, the detail and the request's id. Self-contained;
- * everything is escaped.
- */
+/** A self-contained page with the status and, if given, the detail and the request's id. Everything is escaped. */
 export function errorPage(
   status: number,
   detail: string | undefined,

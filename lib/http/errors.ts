@@ -1,12 +1,11 @@
 /**
- * The one error that carries an HTTP status. Whoever refuses a request throws it; one place (`error-reply.ts`) renders
- * it.
+ * The error with an HTTP status: code that refuses a request throws it, and `error-reply.ts` renders it.
  *
- * Surprise: the message reaches the client only when the status is below 500. From 500 on it is for the log. Only there
- * is a stack of use, and only there is one taken: it takes 4 us, a third of a plain request (Node 20).
+ * Surprise: the message reaches the client only when the status is below 500. From 500 on it is for the log. Only those
+ * errors have a stack, since taking one takes 4 us, a third of a plain request (Node 20).
  */
 
-/** Every code that the server itself answers with, and what it means. `docs/errors.md` is held against this table. */
+/** The codes of the server itself and their meanings. A test compares `docs/errors.md` with this table. */
 export const errorCodes = {
   bad_request: 'The request could not be read: a malformed line, header or body framing.',
   bad_path_encoding: 'A percent-encoding in the path is wrong or is not UTF-8.',
@@ -47,7 +46,7 @@ export const errorCodes = {
 /** A code of {@link errorCodes}. Applications may use codes of their own with `ctx.fail`. */
 export type ErrorCode = keyof typeof errorCodes
 
-/** An error that ends a request with a status of its own. */
+/** An error that ends a request with this status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   /** The HTTP status, 400 to 599. */
@@ -60,7 +59,7 @@ export class HttpError extends Error {
   /**
    * @param status 400 to 599
    * @param code one of {@link errorCodes}, or an application's own word
-   * @param message for the client below 500, for the log alone from 500 on
+   * @param message for the client below 500, only for the log from 500 on
    * @param options `headers` to send along; `cause` as in Error
    * @throws RangeError when the status is no integer from 400 to 599
    */
@@ -86,11 +85,11 @@ export class HttpError extends Error {
 const noHeaders: Readonly<Record<string, string>> = {}
 
 /**
- * What the server itself refuses a request with, below 500. It is answered as an HttpError with the same members is,
- * but never thrown, and it is no Error: to make one and throw it takes a microsecond, a tenth of a plain request.
+ * The server's own refusal of a request, below 500. It is answered like an HttpError with the same members, but it is
+ * never thrown and no Error: making and throwing one takes a microsecond, a tenth of a plain request.
  */
 export class Refusal {
-  /** Only a refusal has it, and asking for it runs no code of an application, as `instanceof` does. */
+  /** Marks a refusal; reading it runs no code of an application, as `instanceof` may. */
   readonly #mark = true
   /** 400 to 499. */
   readonly status: number
@@ -109,7 +108,7 @@ export class Refusal {
     this.headers = headers
   }
 
-  /** Whether something that was thrown, or handed on as if it were, is a refusal. Never throws. */
+  /** Whether a value is a refusal. Never throws. */
   static is(thrown: unknown): thrown is Refusal {
     return typeof thrown === 'object' && thrown !== null && #mark in thrown
   }

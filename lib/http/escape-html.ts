@@ -1,12 +1,11 @@
 /**
- * Escaping for HTML: text and quoted attribute values.
- *
- * Surprise: a loop over character codes, since `replace` with a callback takes 3 to 5 times as long (Node 20).
+ * Escapes HTML text and quoted attribute values, in a loop over character codes: `replace` with a callback takes 3 to 5
+ * times as long (Node 20).
  */
 
 const special = /[&<>"']/
 
-/** Returns the text with `&`, `<`, `>`, `"` and `'` as character references; text without them as it is. */
+/** Returns the text with `&`, `<`, `>`, `"` and `'` as character references. */
 export function escapeHtml(text: string): string {
   if (!special.test(text)) return text
   let escaped = ''

@@ -1,45 +1,43 @@
 /**
- * The table of features: what the parts of a server (logs, views, sessions, flash, streams) add to the context.
- * The class of a server's contexts is made of it once, when the server is built; a member costs nothing until a request
- * asks for it.
- *
- * Surprise: a member is made at its first use and then kept for that request, so `make` may hold state of the request.
+ * The table of features: members that other rooms (sessions, views, logs, events) add to the context. The context class
+ * of a server is derived once, when the server is built. A member is made when a request first uses it and kept for
+ * that request, so `make` may close over state of the request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Context } from './context.ts'
-import { HeaderSections } from './header-section.ts'
+import { CoreContext } from './context.ts'
 import type { RequestServices } from './received-request.ts'
 
 /** One member that a feature adds. */
 export interface Member {
-  /** Its name in the context, by the field's standard term. */
   readonly name: string
-  /** The specification's own names for the same. */
+  /** The specification's names for it. */
   readonly aliases?: readonly string[]
-  /** Whether views see it: under its name, its aliases, or not at all. */
+  /** Whether views see it: under its name or its aliases; not at all unless given. */
   readonly inViews?: 'name' | 'aliases'
-  /** Makes the member for one request. Functions must not depend on `this`. */
-  readonly make: (ctx: Context) => unknown
+  /**
+   * Makes the member for one request. Functions must not depend on `this`. A method, so that a feature may ask for a
+   * context with the members of others: `CoreContext & SessionMembers`.
+   */
+  make(ctx: CoreContext): unknown
 }
 
-/** What one part of the server adds. */
+/** The members that one room adds. */
 export interface Feature {
-  /** For messages: which part it is. */
+  /** Names the feature in messages. */
   readonly name: string
   readonly members: readonly Member[]
 }
 
 /** A context class of one server. */
-export type ContextClass = typeof Context
+export type ContextClass = typeof CoreContext
 
-/** What a view sees besides its data: the features' names, as getters that ask the context. */
+/** The names that a view sees besides its data: getters that read the context. */
 export type ViewScope = Readonly<Record<string, unknown>>
 
-/** What `createContextClass` makes. */
+/** A context class, and the scope that views get from its contexts. */
 export interface ContextParts {
   readonly ContextClass: ContextClass
-  /** The names that a view may use besides its data. */
-  readonly viewScope: (ctx: Context) => ViewScope
+  readonly viewScope: (ctx: CoreContext) => ViewScope
 }
 
 /** Members of the context itself that views see. */
@@ -50,30 +48,27 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
  * @throws Error when two features add the same name, or one takes a name of the context itself
  */
 export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
-  const ContextClass = class extends Context {}
-  Object.defineProperties(ContextClass.prototype, {
-    services: { value: services },
-    headerSections: { value: new HeaderSections() },
-  })
-  // A class, since an object made by `Object.create` with a descriptor takes 10 times as long.
+  const ContextClass = class extends CoreContext {}
+  Object.defineProperty(ContextClass.prototype, 'services', { value: services })
+  // A class: `Object.create` with a descriptor takes 10 times as long.
   const Scope = class {
-    readonly [contextKey]: Context
-    constructor(ctx: Context) {
+    readonly [contextKey]: CoreContext
+    constructor(ctx: CoreContext) {
       this[contextKey] = ctx
     }
   }
   const scope = Scope.prototype as object
-  Reflect.deleteProperty(scope, 'constructor') // It is no name of a view, and neither is what every object has.
+  Reflect.deleteProperty(scope, 'constructor') // Views see the names below and nothing that every object has.
   Object.setPrototypeOf(scope, null)
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
 
-  const own = new Set([...Object.keys(new Context(blankRequest, blankResponse)), 'services', 'headerSections'])
+  const own = new Set([...Object.keys(new CoreContext(blankRequest, blankResponse)), 'services'])
   let index = 0
   for (const feature of features) {
     for (const member of feature.members) {
       const slot = index++
-      const get = (ctx: Context): unknown => ctx.memo(slot, member.make)
+      const get = (ctx: CoreContext): unknown => ctx.memo(slot, member.make)
       const aliases = member.aliases ?? []
       for (const name of [member.name, ...aliases]) {
         if (name in ContextClass.prototype || own.has(name)) {
@@ -81,7 +76,7 @@ export function createContextClass(features: readonly Feature[], services: Reque
         }
         Object.defineProperty(ContextClass.prototype, name, {
           configurable: true,
-          get(this: Context) {
+          get(this: CoreContext) {
             return get(this)
           },
         })
@@ -90,19 +85,19 @@ export function createContextClass(features: readonly Feature[], services: Reque
       if (member.inViews === 'aliases') for (const alias of aliases) expose(scope, alias, get)
     }
   }
-  // The names are on the prototype, where the compiler does not see them.
+  // The getters are defined above, where the compiler does not see them.
   return { ContextClass, viewScope: (ctx) => new Scope(ctx) as object as ViewScope }
 }
 
 const contextKey = Symbol('context')
-/** As much of a request as a context's constructor looks at: for the names of the fields that it sets. */
+/** As much of a request as the constructor reads: a context of it shows the names of the fields. */
 const blankRequest = { method: 'GET', url: '/', rawHeaders: [] as string[] } as IncomingMessage
 const blankResponse = {} as ServerResponse
 
-function expose(scope: object, name: string, get: (ctx: Context) => unknown): void {
+function expose(scope: object, name: string, get: (ctx: CoreContext) => unknown): void {
   Object.defineProperty(scope, name, {
     enumerable: true,
-    get(this: { [contextKey]: Context }) {
+    get(this: { [contextKey]: CoreContext }) {
       return get(this[contextKey])
     },
   })

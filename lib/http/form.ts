@@ -1,30 +1,29 @@
 /**
- * What `readForm()` gives: the fields of a form and its files, whether it came urlencoded or as multipart.
- *
- * Surprise: a name that was not sent gives `undefined`, not an empty text: a browser sends empty inputs too, and an
- * unticked checkbox not at all.
+ * The form that `readForm()` returns: fields and files, sent urlencoded or as multipart.
  */
+import type { CoreContext } from './context.ts'
+import { parseParameters } from './parameters.ts'
 
-/** A file of a multipart form. Exactly one of `path` and `bytes` is there. */
+/** A file of a multipart form. It has either `path` or `bytes`. */
 export interface FormFile {
   /** The name of the input. */
   readonly name: string
   /**
-   * The file's name as the client says: its last path component without control characters; empty when nothing is left.
-   * It is the client's word: make a name of your own to store it under.
+   * The name that the client sent: its last path component without control characters; may be empty. Do not trust it:
+   * store the file under a name of your own.
    */
   readonly filename: string
-  /** The media type as the client says, in lower case, without parameters; `application/octet-stream` for none. */
+  /** The media type that the client sent, in lower case, without parameters; `application/octet-stream` for none. */
   readonly type: string
   /** Bytes. */
   readonly size: number
-  /** A temporary file of mode 0600, for files above 64 KiB. It goes when the request ends: move or copy it before. */
+  /** A temporary file of mode 0600, for files above 64 KiB. It is deleted when the request ends: move or copy it. */
   readonly path?: string
-  /** The content, for files up to 64 KiB. */
+  /** The content of a file of up to 64 KiB. */
   readonly bytes?: Buffer
 }
 
-/** A form that was read. Names are plain keys: `__proto__` is one like any other. */
+/** A form that was read. Names are keys of a map, so `__proto__` is one like any other. */
 export class Form {
   /** The files in the order sent. A file input left empty gives none. */
   readonly files: readonly FormFile[]
@@ -39,7 +38,7 @@ export class Form {
     this.files = files
   }
 
-  /** The first value of this name, `undefined` when it was not sent. */
+  /** The first value of this name; `undefined` when none was sent, as for an unchecked checkbox. */
   get(name: string): string | undefined {
     return this.#fields.get(name)?.[0]
   }
@@ -65,6 +64,20 @@ export class Form {
       for (const value of values) yield [name, value]
     }
   }
+}
+
+const formTypes: readonly (string | undefined)[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
+
+/**
+ * Reads one field of a form body, for code that must leave other bodies to the action.
+ * @returns the values in the order sent; undefined, at once, when the request has no form body. Rejects with the
+ *   HttpError of a body that cannot be read
+ */
+export function readFormField(ctx: CoreContext, name: string): Promise<readonly string[]> | undefined {
+  if (!ctx.hasBody) return undefined
+  const type = ctx.header('content-type')
+  if (type === undefined || !formTypes.includes(parseParameters(type)?.value)) return undefined
+  return ctx.readForm().then((form) => form.getAll(name))
 }
 
 /** Adds a value to a name, in the shape that {@link Form} takes. */

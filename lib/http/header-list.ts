@@ -1,36 +1,36 @@
 /**
  * The header fields of an answer, in the flat form that `response.writeHead` takes: name and value in turn.
  */
-import { asPropertyName } from '../property-name.ts'
+import { asPropertyName } from '../base/property-name.ts'
 import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 
-/** What the server alone sets: by the body, and so that no answer has two of it. */
+/** Fields that only the server sets, by the body. */
 const framingFields = /^(?:content-length|transfer-encoding)$/i
-/** Those that Node writes itself where nobody has, or treats in a way of its own. */
+/** Fields that Node adds when they are not set, or that change what it does. */
 const fieldsOfNode = /^(?:connection|content-disposition|date|expect|keep-alive|trailer)$/i
 
-/** What is known of a field's name. */
+/** A field name that was checked. */
 interface FieldName {
   readonly lower: string
-  /** Whether Node does not look at it. */
+  /** Whether the field has no meaning for Node. */
   readonly plain: boolean
 }
 
-/** The names that were set so far: applications have a few of them, and each is looked at once. */
+/** The names that were checked so far: applications use a few, and each is checked once. */
 const names = new Map<string, FieldName>()
-/** Neither more nor longer ones are kept, for an application that makes names of what it is sent. */
+/** Limits, for an application that makes names from what clients send. */
 const mostNames = 256
 const longestName = 64
 
-/** An ordered list of header fields. Names are told apart without regard to case. */
+/** An ordered list of header fields. Names are compared without regard to case. */
 export class HeaderList {
   /** Name and value in turn. */
   readonly flat: string[] = []
-  /** Whether nothing was set that Node looks at: these fields may then be sent as they are. */
+  /** Whether none of the fields has a meaning for Node, so that they may be sent without its checks. */
   plain = true
 
   /**
-   * Sets a field in place of all of that name; a list of values gives one field each.
+   * Sets a field; it replaces all fields of that name. A list of values sets a field each.
    * @throws TypeError when the name is no token or a value has a character that no field may hold (RFC 9110, section
    *   5.5), is null or undefined, and for Content-Length and Transfer-Encoding
    */
@@ -44,15 +44,15 @@ export class HeaderList {
   }
 
   /**
-   * Adds a field beside those of the same name, as `Set-Cookie` needs. Throws as `set` does.
-   * @param replaces the values of that name whose place it takes; none unless given
+   * Adds a field to those of the same name, as `Set-Cookie` needs. Throws as `set` does.
+   * @param replaces tells the values of that name that it replaces; none unless given
    */
   append(name: string, value: string, replaces?: (earlier: string) => boolean): void {
     const { lower, plain } = nameOf(name)
     const text = textOf(name, value)
     let at = replaces === undefined ? -1 : this.#find(lower, 0)
     while (at >= 0) {
-      if (replaces?.(this.flat[at + 1] as string) === true) this.flat.splice(at, 2) // Names and values stand in turn.
+      if (replaces?.(this.flat[at + 1] as string) === true) this.flat.splice(at, 2)
       else at += 2
       at = this.#find(lower, at)
     }
@@ -84,14 +84,14 @@ export class HeaderList {
   }
 }
 
-/** Throws TypeError for a name that is no token, and for one that the server alone sets. */
+/** Throws TypeError for a name that is no token or that only the server sets. */
 function nameOf(name: string): FieldName {
   const known = names.get(name)
   if (known !== undefined) return known
   validateHeaderName(name)
   if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
   const made = { lower: asPropertyName(name.toLowerCase()), plain: !fieldsOfNode.test(name) }
-  // A text of its own: one that was cut out of another would keep all of that.
+  // A copy: a name that was cut out of another text would keep all of that in memory.
   if (names.size < mostNames && name.length <= longestName) names.set(asPropertyName(name), made)
   return made
 }
@@ -100,7 +100,7 @@ function lowerOf(name: string): string {
   return names.get(name)?.lower ?? name.toLowerCase()
 }
 
-/** A value as it is sent. It is checked as a text, since an object may give another one each time. */
+/** A value as it is sent. Its text is what is checked, since an object may convert to another one each time. */
 function textOf(name: string, value: string | number): string {
   const text = value === undefined || value === null ? undefined : `${value}`
   validateHeaderValue(name, text as string) // Its type wants a string; it refuses undefined.

@@ -1,13 +1,14 @@
 /**
- * The Host header field: reading it, and which hosts this server answers to (`server.allowed_hosts`).
- *
- * Surprise: an absent port and an explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
+ * The Host header field: reading it, and which hosts this server serves (`server.allowed_hosts`). An absent port and an
+ * explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
  */
 import { isIPv4, isIPv6 } from 'node:net'
-import { normalizeIp } from './ip-address.ts'
+import type { CoreContext } from './context.ts'
+import { HttpError } from './errors.ts'
+import { isLoopback, normalizeIp } from './ip-address.ts'
 
-/** A host and port apart. */
-export interface Authority {
+/** A host and its port. */
+interface Authority {
   /** Lower case, no last dot; an IPv6 address normalized and without brackets. */
   readonly name: string
   /** 0 to 65535; undefined when there is none. */
@@ -44,8 +45,9 @@ export function hostName(hostHeader: string): string | undefined {
 }
 
 /**
- * Builds the check of `server.allowed_hosts`. An entry is a host (any port) or `host:port`; `*.example.org` stands for
- * exactly one label more than `example.org`. With no entry every well-formed Host passes, and so does its absence.
+ * Makes the check of `server.allowed_hosts`. An entry is a host (any port) or `host:port`; `*.example.org` matches
+ * names with exactly one label more than `example.org`. Without entries every well-formed Host passes, and so does its
+ * absence.
  * @throws Error naming the entry that is wrong
  */
 export function createHostCheck(allowed: readonly string[]): (hostHeader: string | undefined) => boolean {
@@ -65,6 +67,32 @@ export function createHostCheck(allowed: readonly string[]): (hostHeader: string
 }
 
 /**
+ * Makes the guard that checks every request (RFC 9112, section 3.2). It throws HttpError 400 `bad_host` for a Host
+ * field that is missing in HTTP/1.1, doubled, malformed or not allowed. Behind a trusted proxy, the host that the proxy
+ * states must be allowed. The last good field is remembered, since nearly all requests of a server have the same one.
+ * @param allowed see `createHostCheck`
+ */
+export function createHostGuard(allowed: readonly string[]): (ctx: CoreContext) => void {
+  const isWellFormed = createHostCheck([])
+  const isAllowed = createHostCheck(allowed)
+  let lastGood: string | undefined
+  return (ctx) => {
+    if (ctx.hostCount > 1) throw badHost('The request has more than one Host field')
+    const field = ctx.hostField
+    if (field === undefined && ctx.httpVersion === '1.1') throw badHost('The request has no Host field')
+    if (field !== lastGood) {
+      if (!isWellFormed(field)) throw badHost('The Host field is malformed')
+      lastGood = field
+    }
+    if (allowed.length > 0 && !isAllowed(ctx.host)) throw badHost('This server does not answer to that host')
+  }
+}
+
+function badHost(message: string): HttpError {
+  return new HttpError(400, 'bad_host', message)
+}
+
+/**
  * Checks an entry of `server.allowed_hosts`.
  * @returns what the entry must be, to follow its name in a message; undefined when it is right
  */
@@ -73,6 +101,11 @@ export function checkAllowedHost(entry: string): string | undefined {
   const host = parseAuthority(wildcard ? entry.slice(2) : entry)
   if (host !== undefined && !(wildcard && (isIPv4(host.name) || isIPv6(host.name)))) return undefined
   return 'must be a host such as example.org, example.org:8443, *.example.org or [::1]'
+}
+
+/** Whether an address to listen on is of this machine alone. */
+export function isBoundToLoopback(host: string): boolean {
+  return isLoopbackHost(host) || isLoopback(normalizeIp(host) ?? '')
 }
 
 /** Whether a Host header field names this machine: localhost, *.localhost, 127.0.0.0/8 or [::1], with any port. */
@@ -93,7 +126,7 @@ function entryKey(entry: string): string {
   return wildcard + host.name + (host.port === undefined ? '' : portKey(host.port))
 }
 
-/** A name holds no space, so that no name with a port is another name (`::1` and port 1, say). */
+/** Begins with a space, which no name has, so that no name with a port equals another name (`::1` with port 1). */
 function portKey(port: number | undefined): string {
   return port === undefined || port === 80 || port === 443 ? ' default' : ` ${port}`
 }

@@ -1,8 +1,6 @@
 /**
- * IP addresses as text, in one form each: IPv4 in dotted quads, IPv6 as RFC 5952 writes it.
- *
- * Surprise: an IPv4 address that came in through an IPv6 socket (`::ffff:127.0.0.1`) is written as IPv4, so that one
- * client has one address whatever the socket's family.
+ * IP addresses in a normal form: IPv4 in dotted quads, IPv6 as in RFC 5952. An IPv4 address on an IPv6 socket
+ * (`::ffff:127.0.0.1`) is written as IPv4, so that a client has one address whatever the socket's family.
  */
 import { BlockList, SocketAddress, isIP, isIPv4 } from 'node:net'
 
@@ -10,7 +8,7 @@ const mappedPrefix = '::ffff:'
 const loopback = blockList(['127.0.0.0', 8, 'ipv4'], ['::1', 128, 'ipv6'])
 
 /**
- * Writes an address in its one form, without a zone id.
+ * The normal form of an address, without a zone id.
  * @returns undefined when the text is no IP address
  */
 export function normalizeIp(text: string): string | undefined {
@@ -24,8 +22,8 @@ export function normalizeIp(text: string): string | undefined {
 }
 
 /**
- * What counts as one client where addresses are counted: a normalized IPv4 address, or the first 64 bits of an IPv6
- * one, since one client has all that lie behind them. A text that is no address is returned as it is.
+ * The part of a normalized address that counts as one client: an IPv4 address, or the first 64 bits of an IPv6 one,
+ * since a client has all addresses below them. A text that is no address is returned unchanged.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address

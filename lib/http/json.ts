@@ -1,33 +1,21 @@
 /**
- * JSON from a client, with the place of a mistake. V8's own messages name the place in some cases only, differ between
- * versions, and quote the text, which may hold a password.
+ * JSON from a client. The message for a text that is no JSON says where the mistake is. V8's own messages do so in some
+ * cases only, differ between versions, and quote the text, which may hold a password.
  */
-import { mapJson, JsonError, placeOf } from '../json/json-map.ts'
 import { HttpError } from './errors.ts'
+
+/** Says what is wrong with a text that is no JSON: `line 2, column 5: ...`. It must quote no value of the text. */
+export type ExplainJson = (text: string) => string
 
 /**
  * Parses JSON (RFC 8259). A key `__proto__` becomes an own property like any other and changes no prototype.
- * @throws HttpError 400 `bad_json` with the place
+ * @param explain unless given, the message does not say where the mistake is
+ * @throws HttpError 400 `bad_json`
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, explain: ExplainJson = () => 'it is not valid JSON'): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new HttpError(
-      400,
-      'bad_json',
-      `Cannot read the body as JSON: ${text === '' ? 'it is empty' : mistakeIn(text)}`,
-    )
-  }
-}
-
-function mistakeIn(text: string): string {
-  try {
-    mapJson(text)
-    return 'it is not valid JSON'
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error
-    const { line, column } = placeOf(text, error.offset)
-    return `line ${line}, column ${column}: ${error.message}`
+    throw new HttpError(400, 'bad_json', `Cannot read the body as JSON: ${text === '' ? 'it is empty' : explain(text)}`)
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Puts a multipart form together: fields and small files in memory, files above 64 KiB in a temporary folder of the
- * request's own (folder mode 0700, file mode 0600, names that the client has no part in).
+ * Assembles a multipart form: fields and small files in memory, files above 64 KiB in a temporary folder of the request
+ * (folder mode 0700, file mode 0600, names that the client does not influence).
  *
- * Surprise: it removes nothing by itself, not even after an error. `discard()` does, and it must be called once the
- * request has ended, whatever happened.
+ * Surprise: it removes no file by itself, not even after an error. Call `discard()` when the request has ended, however
+ * it ended.
  */
-import { open, rm, type FileHandle } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-
 import { reasonOf } from '../base/reason.ts'
 import { ByteCollector } from './byte-collector.ts'
 import { decodeText } from './charset.ts'
@@ -15,10 +15,12 @@ import { HttpError } from './errors.ts'
 import { addField, Form, type FormFile } from './form.ts'
 import { MultipartParser, type MultipartEvent } from './multipart.ts'
 import { parsePartHeader, type PartHeader } from './part-header.ts'
-import { makeUploadFolder } from './upload-folders.ts'
 
-/** A file up to this many bytes is kept in memory; also what is collected before each write to a temporary file. */
+/** Files up to this size stay in memory; larger ones are written to a temporary file in pieces of this size. */
 const maxFileBytesInMemory = 65_536
+
+/** The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. */
+export const uploadFolderName = /^svc-upload-(\d+)-(.+)-.{6}$/
 
 interface OpenFile {
   readonly handle: FileHandle
@@ -26,7 +28,7 @@ interface OpenFile {
   written: number
 }
 
-/** One form on its way in. Each call must have settled before the next, `discard()` included. */
+/** A form that is being received. Each call must have settled before the next one, `discard()` included. */
 export class MultipartForm {
   readonly #parser: MultipartParser
   readonly #parentFolder: string
@@ -39,7 +41,7 @@ export class MultipartForm {
 
   /**
    * @param boundary from Content-Type
-   * @param parentFolder where the temporary folder is made when it is needed
+   * @param parentFolder the folder of the temporary folder, which is made when it is needed
    * @throws HttpError 400 `bad_form` for a wrong boundary
    */
   constructor(boundary: string, parentFolder: string) {
@@ -48,9 +50,7 @@ export class MultipartForm {
   }
 
   /**
-   * Takes the next chunk. Returns a promise when bytes are on their way to the disk: nothing more may come until it has
-   * settled.
-   *
+   * Takes the next chunk. Returns a promise while bytes are written to the disk; the next chunk must wait for it.
    * @throws HttpError 400 `bad_form` and 415 `unsupported_media_type`, also as the promise's rejection; 500
    * `internal_error` with the cause when the disk does not take the bytes
    */
@@ -59,8 +59,7 @@ export class MultipartForm {
   }
 
   /**
-   * Says that the body is complete, and gives the form.
-   *
+   * Call when the body is complete. Returns the form.
    * @throws HttpError 400 `bad_form` when the closing delimiter is missing
    */
   end(): Form {
@@ -68,7 +67,7 @@ export class MultipartForm {
     return new Form(this.#fields, this.#files)
   }
 
-  /** Closes and removes whatever is on the disk. May be called again. Rejects when something cannot be removed. */
+  /** Closes and removes the temporary files. May be called again. Rejects when one cannot be removed. */
   async discard(): Promise<void> {
     const file = this.#file
     const folder = this.#folder
@@ -83,7 +82,7 @@ export class MultipartForm {
 
   #acceptAll(events: readonly MultipartEvent[], from: number): Promise<void> | undefined {
     for (let index = from; index < events.length; index += 1) {
-      const writing = this.#accept(events[index] as MultipartEvent) // the loop's condition says that it is there
+      const writing = this.#accept(events[index] as MultipartEvent) // `index` is in range.
       if (writing !== undefined) return writing.then(() => this.#acceptAll(events, index + 1))
     }
     return undefined
@@ -94,7 +93,7 @@ export class MultipartForm {
       this.#part = parsePartHeader(event.header)
       return undefined
     }
-    if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // a part's end follows its header
+    if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // The end of a part follows its header.
     this.#held.add(event.bytes)
     if (this.#part?.filename === undefined || this.#held.length <= maxFileBytesInMemory) return undefined
     return this.#writeHeld()
@@ -138,6 +137,12 @@ export class MultipartForm {
     const path = join(folder, String(this.#files.length))
     return { handle: await open(path, 'wx', 0o600), path, written: 0 }
   }
+}
+
+/** Makes the folder of one request's uploads, for this user alone. Rejects with the errors of the file system. */
+export async function makeUploadFolder(parent: string): Promise<string> {
+  await mkdir(parent, { recursive: true, mode: 0o700 })
+  return mkdtemp(join(parent, `svc-upload-${process.pid}-${hostname()}-`))
 }
 
 async function onDisk(folder: string, work: () => Promise<void>): Promise<void> {

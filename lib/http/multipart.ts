@@ -1,16 +1,16 @@
 /**
- * The framing of a multipart body (RFC 2046 section 5.1.1): chunks in, events out. It knows nothing of forms.
+ * Parses the framing of a multipart body (RFC 2046 section 5.1.1): chunks in, events out. It knows nothing of forms.
  *
- * A delimiter is a line that begins with `--boundary`; the CRLF before it belongs to it. So the search is for
- * CRLF `--boundary`, with a CRLF put before the very first byte. When a chunk ends within what may be a delimiter,
- * those few bytes wait for the next chunk; a CR is in no boundary, so they begin at the first CR near the end.
+ * A delimiter is a line that begins with `--boundary`, and the CRLF before it belongs to it. So the parser searches for
+ * CRLF `--boundary`, and puts a CRLF before the first byte. When a chunk ends within a possible delimiter, those few
+ * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end.
  *
- * Surprise: a line that merely begins with the boundary is a delimiter too, as the RFC has it. What follows it there is
- * wrong framing and refused; it is not taken for data.
+ * By the RFC a line that merely begins with the boundary is a delimiter too. The rest of such a line is refused as
+ * wrong framing, and not taken for data.
  */
 import { HttpError } from './errors.ts'
 
-/** What the framing gives: a part's header, then its data in any number of pieces, then its end. */
+/** An event: the header of a part, then its data in any number of pieces, then its end. */
 export type MultipartEvent =
   | { readonly kind: 'part'; readonly header: Buffer }
   | { readonly kind: 'data'; readonly bytes: Buffer }
@@ -20,7 +20,7 @@ type State = 'preamble' | 'delimiter' | 'closing' | 'padding' | 'line feed' | 'h
 
 /** The most parts of a body. */
 export const maxParts = 1000
-/** The most bytes of one part's header, without the empty line that ends it. */
+/** The most bytes of the header of a part, without the empty line at its end. */
 export const maxPartHeaderBytes = 8192
 
 const dash = 0x2d
@@ -31,7 +31,7 @@ const tab = 0x09
 const headerEnd = Buffer.of(carriageReturn, lineFeed, carriageReturn, lineFeed)
 const nothing = Buffer.alloc(0)
 
-/** Takes one body apart. Parts cannot be nested: a part is bytes. */
+/** Parses one body. Parts cannot be nested: a part is bytes. */
 export class MultipartParser {
   readonly #delimiter: Buffer
   #state: State = 'preamble'
@@ -52,8 +52,7 @@ export class MultipartParser {
   }
 
   /**
-   * Takes the next chunk. The events refer to its bytes, so it must not be changed while they are in use.
-   *
+   * Takes the next chunk. The events refer to its bytes, so it must not be changed while they are used.
    * @throws HttpError 400 `bad_form` for wrong framing, too many parts or too long a header; nothing may follow it
    */
   push(chunk: Buffer): MultipartEvent[] {
@@ -70,9 +69,8 @@ export class MultipartParser {
   }
 
   /**
-   * Says that no more comes.
-   *
-   * @throws HttpError 400 `bad_form` when the closing delimiter has not come
+   * Call when the body has ended.
+   * @throws HttpError 400 `bad_form` when the closing delimiter is missing
    */
   end(): void {
     if (this.#state === 'epilogue') return

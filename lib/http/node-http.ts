@@ -1,8 +1,8 @@
 /**
- * What is used of `node:http` while the program runs; types are imported from there as ever.
+ * The values of `node:http` that are used; types are imported from there.
  *
- * Surprise: it is not imported. An import reads all that a module exports, and with `node:http` that loads `fetch` and
- * its WebSocket on Node 24, for 20 ms that no server needs at its start.
+ * Surprise: an `import` would read everything that the module exports, which on Node 24 loads `fetch` and its
+ * WebSocket: 20 ms at the start.
  */
 export const {
   createServer,

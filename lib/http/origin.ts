@@ -1,26 +1,27 @@
 /**
- * Whether a request says that it comes from another site, asked before any token.
+ * Whether a request says that it comes from another site, which is checked before any token.
  *
- * Asked in this order, the first that is there decides:
+ * The first of these header fields that is there decides:
  * 1. `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.4): `same-origin` and `none` (typed, bookmarked) are of this site.
- *    Anything else is not, unless `Origin`, or without it `Referer`, names a trusted origin.
- * 2. `Origin` (RFC 6454 section 7): this host, or a trusted origin.
+ *    Other values are not, unless `Origin`, or without it `Referer`, names a trusted origin.
+ * 2. `Origin` (RFC 6454 section 7): of this host, or a trusted origin.
  * 3. `Referer` (RFC 9110 section 10.1.3): the same.
- * `Origin: null`, or none of the three, says nothing: a program other than a browser, or one told to keep silent.
+ * `Origin: null`, or none of the three, says nothing: it is a program, or a browser that was told not to say.
  *
- * Surprise: `https` on the same host passes where this server believes that it speaks `http`, since a proxy that ends
- * TLS may not be declared. `http` does not pass where this server knows that it speaks `https`.
+ * Surprise: `https` on the same host is of this site even where this server believes that it speaks `http`, since a
+ * proxy that ends TLS may not be declared. `http` is not where this server knows that it speaks `https`.
  */
+import type { CoreContext } from './context.ts'
 import { parseAuthority } from './host.ts'
 
 /** `same`: of this site or a trusted one. `cross`: of another. `unknown`: the request does not say. */
 export type OriginVerdict = 'same' | 'cross' | 'unknown'
 
-/** What the check looks at. */
+/** The request, as far as the check reads it. */
 export interface OriginRequest {
   /** Gives a header field's value by its lower-case name. */
   header(name: string): string | undefined
-  /** The scheme of the request as the client sent it, as far as it is known. */
+  /** The scheme that the client used, as far as it is known. */
   readonly scheme: 'http' | 'https'
   /** The host, perhaps with a port, that the client asked for. */
   readonly host: string
@@ -65,6 +66,14 @@ export function createOriginCheck(trustedOrigins: readonly string[]): (request: 
 export function checkTrustedOrigin(entry: string): string | undefined {
   if (readOrigin(originPattern, entry) !== undefined) return undefined
   return 'must be an origin such as https://example.org or http://localhost:3000, with nothing after the host and port'
+}
+
+/**
+ * Whether a request is a prefetch by `Sec-Purpose` (Fetch standard, section 3.2.8) or the `Purpose` of older browsers:
+ * the browser asks ahead, and perhaps nobody sees the answer. A prerendered page counts too.
+ */
+export function isPrefetch(ctx: Pick<CoreContext, 'header'>): boolean {
+  return /\bprefetch\b/i.test(`${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`)
 }
 
 function trustedKey(entry: string): string {

@@ -1,30 +1,28 @@
 /**
- * Header values with parameters, such as `text/html; charset=utf-8` and `form-data; name="a"` (RFC 9110 section 5.6.6).
- *
- * Surprise: in a quoted value only `\"` and `\\` are escapes. The RFC takes `\U` for `U`, but what is sent is a Windows
- * path that nobody escaped.
+ * Parses header values with parameters, such as `text/html; charset=utf-8` and `form-data; name="a"` (RFC 9110 section
+ * 5.6.6). In a quoted value only `\"` and `\\` are escapes: by the RFC `\U` is `U` too, but clients send Windows paths
+ * without escaping them.
  */
 import { isToken } from '../base/token.ts'
 
-/** A header value taken apart. */
+/** A parsed header value. */
 export interface ValueWithParameters {
-  /** What stands before the first `;`, in lower case. */
+  /** The text before the first `;`, in lower case. */
   readonly value: string
   /** Parameter names in lower case, values as sent without their quotes. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** One parameter; whether its name and a value without quotes are tokens is looked at afterwards. */
+/** One parameter; its name and an unquoted value are checked to be tokens afterwards. */
 const parameter = /;[ \t]*(?:([^\s=;"]+)=(?:([^\s;"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
 
 let lastText = ''
 let last: ValueWithParameters | undefined
 
 /**
- * Takes a header value apart. Nearly all requests of a form have the same one, so the last is remembered.
- *
+ * Parses a header value. The last one is remembered, since nearly all requests of a form have the same one.
  * @param text one header value, as in Content-Type or Content-Disposition
- * @returns `undefined` when it is malformed or names a parameter twice: two readers might take different ones
+ * @returns `undefined` when it is malformed or has a parameter twice, of which another reader might take the other
  */
 export function parseParameters(text: string): ValueWithParameters | undefined {
   if (text !== lastText) {

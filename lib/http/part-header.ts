@@ -1,32 +1,31 @@
 /**
- * The header of one part of a multipart form (RFC 7578 section 4).
+ * Parses the header of one part of a multipart form (RFC 7578 section 4).
  *
- * Browsers send a file name's UTF-8 bytes as they are, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML
- * standard, multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it,
- * and some nothing else: where it is valid UTF-8 it counts, else it is passed over.
+ * Browsers send the UTF-8 bytes of a file name, with `%22`, `%0D` and `%0A` for a quote and a line end (HTML standard,
+ * multipart/form-data encoding). RFC 7578 section 4.2 forbids `filename*` (RFC 8187), but clients send it, some of them
+ * alone: it counts when it is valid UTF-8, else it is ignored.
  */
 import { isToken } from '../base/token.ts'
 import { charsetOf, decodeText, type Charset } from './charset.ts'
 import { HttpError } from './errors.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 
-/** What is known of a part before its data. */
+/** The header of a part. */
 export interface PartHeader {
   readonly name: string
   /** The last path component without control characters; `undefined` for a field. */
   readonly filename: string | undefined
-  /** The media type in lower case without parameters; `application/octet-stream` when none or none that can be read. */
+  /** The media type in lower case without parameters; `application/octet-stream` when it is missing or malformed. */
   readonly type: string
-  /** How a field's value is encoded. */
+  /** The encoding of a field's value. */
   readonly charset: Charset
 }
 
 const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
 /**
- * Reads a part's header.
- *
- * @param header the header lines without the empty line that ends them
+ * Parses a header.
+ * @param header its lines, without the empty line at its end
  * @throws HttpError 400 `bad_form` when it is malformed, no form-data, without a name, or transfer-encoded; 415
  * `unsupported_media_type` for a field in another charset
  */
@@ -78,16 +77,13 @@ function plainName(filename: string | undefined): string | undefined {
   return filename === undefined ? undefined : unescapeBrowser(filename)
 }
 
-/**
- * The text of `UTF-8'language'percent-encoded`; undefined for another charset or a wrong encoding (RFC 8187, section
- * 3.2).
- */
+/** The text of `UTF-8'language'percent-encoded` (RFC 8187, section 3.2); undefined for another charset or encoding. */
 function extendedName(value: string | undefined): string | undefined {
   const encoded = value === undefined ? undefined : /^utf-8'[^']*'(.*)$/is.exec(value)?.[1]
   try {
     return encoded === undefined ? undefined : decodeURIComponent(encoded)
   } catch {
-    return undefined // It is no UTF-8.
+    return undefined // It is not UTF-8.
   }
 }
 

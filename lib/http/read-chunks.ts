@@ -1,26 +1,23 @@
 /**
- * Reads a request to its end, chunk by chunk, no faster than the chunks are accepted.
- *
- * Surprise: when it fails it only stops reading. It does not destroy the request, so that an answer can still be sent
- * over its connection.
+ * Reads a request to its end, chunk by chunk, no faster than the chunks are accepted. A failure only stops the reading:
+ * the request is not destroyed, so that an answer can still be sent on its connection.
  */
 import type { IncomingMessage } from 'node:http'
 
-/** A reading that has begun. */
+/** A reading. */
 export interface Reading {
-  /** Resolves when everything has come and was accepted; rejects with what `stop`, `accept` or its promise gave. */
+  /** Resolves when everything was read and accepted; rejects with the reason of `stop` or the error of `accept`. */
   readonly done: Promise<void>
-  /** Ends the reading with the reason that is made then. Does nothing once it has ended. */
+  /** Ends the reading with a reason. Does nothing after its end. */
   stop(makeReason: () => unknown): void
 }
 
 /**
  * Begins to read.
- *
- * @param request that nobody else reads from, and that has not ended
- * @param accept takes a chunk; while a promise that it returned is open no other chunk comes, and `done` waits for it
- * even after a failure. What it throws ends the reading.
- * @param clientClosed makes the reason for the case that the client leaves
+ * @param request that has not ended and is not read elsewhere
+ * @param accept takes a chunk. The next chunk waits for a promise that it returns, and so does `done`, even after a
+ *   failure. An error that it throws ends the reading
+ * @param clientClosed makes the reason when the client disconnects
  */
 export function readChunks(
   request: IncomingMessage,
@@ -63,7 +60,7 @@ export function readChunks(
     accepting = undefined
     if (!ended) request.resume()
   }
-  // The end comes right after the last chunk, even while the request is paused.
+  // `end` comes right after the last chunk, even while the request is paused.
   const onEnd = (): void => {
     end()
     if (accepting === undefined) resolve()

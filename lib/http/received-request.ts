@@ -1,37 +1,40 @@
 /**
- * What a client sent: the half of a context that reads the request. `context.ts` makes the rest of it.
+ * The received request: the part of a context that reads what the client sent. `context.ts` extends it.
  *
- * Nothing is parsed before it is asked for. The raw header fields are looked at once, for the few that every request is
- * asked about.
+ * Nothing is parsed before it is used. The constructor reads the raw header fields once, for the few that every request
+ * needs.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { TLSSocket } from 'node:tls'
 import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
-import type { HeaderSections } from './header-section.ts'
-import { fieldOf, fieldsOf } from './request-fields.ts'
+import type { HeaderSections } from '../core/header-section.ts'
+import type { ExplainJson } from './json.ts'
 import { isRequestId } from './request-id.ts'
 
-/** What every request of one server shares. */
+/** Shared by the requests of one server. */
 export interface RequestServices {
   /** The most bytes that a body may have. */
   readonly bodyLimitBytes: number
-  /** Where uploads lie while their requests run; the system's folder unless given. */
+  /** The folder of uploads while their requests run; the system's temporary folder unless given. */
   readonly temporaryFolder?: string
   readonly clientAddress: ClientAddress
+  /** Explains a body that is no JSON; see `parseJson`. */
+  readonly explainJson?: ExplainJson
   readonly makeRequestId: () => string
+  /** The header sections of this server; the first answer makes them. */
+  headerSections?: HeaderSections
 }
 
+/** The request that a context is about. */
 export class ReceivedRequest {
-  /** Of the server that this request came to; on the prototype, see `features.ts`. */
+  /** On the prototype, see `features.ts`. */
   declare readonly services: RequestServices
-  /** Of the server, on the prototype as well. */
-  declare readonly headerSections: HeaderSections
 
-  /** The raw request and response, for the server's own parts. An application has no use for them. */
+  /** Node's request and response, for the server's own parts. */
   readonly request: IncomingMessage
   readonly response: ServerResponse
 
@@ -39,11 +42,11 @@ export class ReceivedRequest {
   readonly method: string
   /** The path as sent: without the query, not decoded. */
   readonly path: string
-  /** Whether the client asked to be told to go on before it sends the body (`Expect: 100-continue`). */
+  /** Whether the client waits for `100 Continue` before it sends the body (`Expect: 100-continue`). */
   expectsContinue = false
-  /** The X-Request-Id that the client sent, where it is a valid one. */
+  /** The X-Request-Id that the client sent, if it is valid. */
   givenId: string | undefined = undefined
-  /** The Host header field as sent, the last one when there are several, and how many there are. */
+  /** The Host field as sent, the last one when there are several, and their number. */
   hostField: string | undefined = undefined
   hostCount = 0
   /** Whether the request announces a body. */
@@ -59,7 +62,7 @@ export class ReceivedRequest {
   #client: ClientInfo | undefined = undefined
   #madeId: string | undefined = undefined
 
-  /** Takes a request whose target is in origin form: `request.url` begins with '/'. */
+  /** @param request with a target in origin form: `request.url` begins with '/' */
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
     this.response = response
@@ -95,7 +98,7 @@ export class ReceivedRequest {
     return (this.#cookies ??= parseCookies(this.header('cookie')))
   }
 
-  /** The client's address: the peer's, or what trusted proxies say of it. */
+  /** The client's address: the peer's, or the one that trusted proxies state. */
   get ip(): string {
     return ReceivedRequest.#clientOf(this).ip
   }
@@ -106,12 +109,12 @@ export class ReceivedRequest {
     return proto === undefined ? (this.request.socket as TLSSocket).encrypted === true : proto === 'https'
   }
 
-  /** The host, with its port when it has one, that the client asked for; '' when it named none. */
+  /** The host that the client asked for, with its port when it has one; '' without a Host field. */
   get host(): string {
     return ReceivedRequest.#clientOf(this).host ?? this.header('host') ?? ''
   }
 
-  /** The bytes of the request's body: those that were read, or as announced where nobody read them. */
+  /** The bytes of the request's body: those that were read; those announced when none were. */
   get receivedBytes(): number {
     if (!this.hasBody) return 0
     return this.#body?.received ?? Number(this.header('content-length') ?? 0)
@@ -127,7 +130,7 @@ export class ReceivedRequest {
     return performance.now() - this.startedAt
   }
 
-  /** The request id: what the client sent, when it is 8 to 128 of `A-Za-z0-9_.-`, else made now. It is sent back. */
+  /** The request id: the client's when it is 8 to 128 of `A-Za-z0-9_.-`, else a new one. It is sent back. */
   get id(): string {
     return this.givenId ?? (this.#madeId ??= this.services.makeRequestId())
   }
@@ -142,6 +145,7 @@ export class ReceivedRequest {
     return (this.#body ??= new Body(this.request, {
       maxBytes: this.services.bodyLimitBytes,
       temporaryFolder: this.services.temporaryFolder,
+      explainJson: this.services.explainJson,
       onStart: () => {
         if (!this.expectsContinue || this.response.headersSent) return
         this.expectsContinue = false
@@ -150,7 +154,7 @@ export class ReceivedRequest {
     }))
   }
 
-  /** Reads the body as bytes. Like the three below it reads once and may be called again; 413 when it is too large. */
+  /** Reads the body as bytes. It and the three below read once and may be called again; 413 when it is too large. */
   get readBytes(): () => Promise<Buffer> {
     return () => this.body.bytes()
   }
@@ -160,7 +164,7 @@ export class ReceivedRequest {
     return () => this.body.text()
   }
 
-  /** Reads the body as JSON; 400 when it is none. */
+  /** Reads the body as JSON; 400 when it is no JSON. */
   get readJson(): () => Promise<unknown> {
     return () => this.body.json()
   }
@@ -171,18 +175,18 @@ export class ReceivedRequest {
   }
 
   /**
-   * Lets go of a body that was begun to be read: reads and throws away what is left of it, so that the connection can
-   * serve on or end politely.
-   * @returns what `Body.dispose` does
+   * Ends the reading of the body, and reads and discards the rest of it, so that the connection can be reused or closed
+   * without a reset.
+   * @returns as `Body.dispose`
    */
   protected discardBody(): Promise<void> | undefined {
     if (this.#body === undefined && !this.hasBody) return undefined
-    const disposal = this.body.dispose() // Also of one that nobody has read: who asks for it later is told.
+    const disposal = this.body.dispose() // Also when nothing was read: a later read rejects then.
     this.request.resume()
     return disposal
   }
 
-  /** What trusted proxies say of the client. Static, so that no request is marked for a private method of its own. */
+  /** The client as trusted proxies state it. Static: a private method would add a brand to every request. */
   static #clientOf(received: ReceivedRequest): ClientInfo {
     return (received.#client ??= received.services.clientAddress.resolve(
       received.request.socket.remoteAddress ?? '',
@@ -191,7 +195,7 @@ export class ReceivedRequest {
   }
 }
 
-/** One look at the raw fields, without building the headers object that most requests never need. */
+/** Reads the raw fields once, without building the headers object that most requests never need. */
 function scan(received: ReceivedRequest, raw: readonly string[]): void {
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string
@@ -212,4 +216,24 @@ function scan(received: ReceivedRequest, raw: readonly string[]): void {
         if (name.toLowerCase() === 'transfer-encoding') received.hasBody = true
     }
   }
+}
+
+/**
+ * A request header field by its lower-case name, several of one name joined as Node does; undefined when it was not
+ * sent. Node's object also has the members of every object, such as `constructor`, and a list for `Set-Cookie`.
+ */
+export function fieldOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  return Object.hasOwn(headers, name) ? asText(headers[name]) : undefined
+}
+
+/** All request header fields by lower-case name, each one text: an object without prototype. */
+export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
+  const fields = Object.assign(Object.create(null), headers) as Record<string, string>
+  const cookies = asText(headers['set-cookie'])
+  if (cookies !== undefined) fields['set-cookie'] = cookies
+  return fields
+}
+
+function asText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'object' ? value.join(', ') : value
 }

@@ -1,15 +1,13 @@
 /**
- * A reply is a value. The chain and the action return; only then is anything written, by `respond.ts`.
- *
- * Surprise: a reply holds content alone. Status, header fields and cookies live in the context, so that middleware can
- * still change them while the chain unwinds.
+ * A reply is a value: the action and the chain return it, and then `respond.ts` writes it. It has only content. Status,
+ * header fields and cookies are in the context, so that middleware can change them while the chain unwinds.
  */
 import type { ServerResponse } from 'node:http'
-import { ParkedReply } from '../pool/parked.ts'
+import { ParkedReply } from './parked.ts'
 
-/** A reply whose bytes are known. */
+/** A reply of known bytes. */
 export class BodyReply {
-  /** The Content-Type, used unless the context has one; '' for none. */
+  /** The Content-Type unless the context has one; '' for none. */
   readonly type: string
   /** Text is sent as UTF-8. */
   readonly body: string | Uint8Array
@@ -20,7 +18,7 @@ export class BodyReply {
   }
 }
 
-/** A reply that writes its bytes itself once the header section has been written: a file, say. */
+/** A reply that writes its bytes itself after the header section, such as a file. */
 export class StreamReply {
   /** The status, 200 to 599. */
   readonly status: number
@@ -28,10 +26,7 @@ export class StreamReply {
   readonly headers: readonly string[]
   /** The body's length in bytes, for the access log. */
   readonly length: number
-  /**
-   * Writes the body and ends the response; called once, after the header section. It lets go of what it holds however
-   * the response ends.
-   */
+  /** Writes the body and ends the response; called once. It releases its resources however the response ends. */
   readonly send: (response: ServerResponse) => void
 
   constructor(status: number, headers: readonly string[], length: number, send: (response: ServerResponse) => void) {
@@ -42,12 +37,9 @@ export class StreamReply {
   }
 }
 
-/** A reply that makes the connection another one, a WebSocket. */
+/** A reply that turns the connection into a WebSocket. */
 export class UpgradeReply {
-  /**
-   * Answers 101 and takes the socket over, once the chain has unwound. Throws HttpError, before anything is written,
-   * when it cannot be.
-   */
+  /** Answers 101 and takes the socket over. Throws HttpError, before anything is written, when it cannot. */
   readonly takeOver: () => void
 
   constructor(takeOver: () => void) {
@@ -58,20 +50,21 @@ export class UpgradeReply {
 /** A reply that can be written now. */
 export type ReadyReply = BodyReply | StreamReply
 
-/** What a chain comes back with: what to write, what is waited for, or another connection. */
+/** The result of a chain. */
 export type Reply = ReadyReply | ParkedReply | UpgradeReply
 
+/** The types of text replies. */
 export const htmlType = 'text/html; charset=utf-8'
 export const textType = 'text/plain; charset=utf-8'
 export const jsonType = 'application/json; charset=utf-8'
 
-/** The reply without a body. Its status, unless somebody sets one, is 204. */
+/** The reply without a body. Its status is 204 unless one is set. */
 export const emptyReply = new BodyReply('', '')
 
 /**
- * Makes a reply of what an action returned: a string is HTML, bytes are `application/octet-stream`, an object, an
- * array, null, a number or a boolean is JSON.
- * @throws TypeError for a value that is none of these (a function, a symbol, a bigint)
+ * Makes a reply of the value that an action returned: a string is HTML, bytes are `application/octet-stream`, an
+ * object, an array, null, a number or a boolean is JSON.
+ * @throws TypeError for other values: a function, a symbol, a bigint
  */
 export function toReply(value: unknown): Reply {
   if (typeof value === 'string') return new BodyReply(htmlType, value)
@@ -83,7 +76,7 @@ export function toReply(value: unknown): Reply {
 
 /**
  * Makes a reply of text.
- * @throws TypeError for what is no string, which JavaScript lets through
+ * @throws TypeError when the text is no string
  */
 export function textReply(type: string, text: unknown): BodyReply {
   if (typeof text !== 'string') throw new TypeError(`A text reply is made of a string: it is a ${typeof text}`)
@@ -92,7 +85,7 @@ export function textReply(type: string, text: unknown): BodyReply {
 
 /**
  * Makes a JSON reply.
- * @throws TypeError for what JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * @throws TypeError for a value that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
  */
 export function jsonReply(value: unknown): BodyReply {
   const text = JSON.stringify(value) as string | undefined

@@ -1,8 +1,6 @@
 /**
- * The parser of `application/x-www-form-urlencoded` (URL standard, section 5.1).
- *
- * A stray `%` is that character, as the standard has it. Surprise: bytes that are not UTF-8, for which it puts U+FFFD,
- * are refused here: no field arrives other than it was meant.
+ * Parses `application/x-www-form-urlencoded` (URL standard, section 5.1). By the standard a stray `%` is that
+ * character. Bytes that are not UTF-8 are refused, where the standard replaces them by U+FFFD.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Charset } from './charset.ts'
@@ -16,10 +14,9 @@ const escape = /%([0-9a-f]{2})/gi
 const strayPercent = /%(?![0-9a-f]{2})/gi
 
 /**
- * Reads a form. Empty pieces (`a=1&&b=2`) are passed over; a piece without `=` is a name with an empty value.
- *
+ * Parses a form. Empty pieces (`a=1&&b=2`) are ignored; a piece without `=` is a name with an empty value.
  * @param charset that of the bytes, and of those that are percent-encoded; UTF-8 unless given
- * @throws HttpError 400 `bad_form` for bytes that are not UTF-8 though they should be, or more than
+ * @throws HttpError 400 `bad_form` for bytes that should be UTF-8 and are not, and for more than
  * {@link maxUrlencodedFields} fields
  */
 export function parseUrlencoded(bytes: Buffer, charset: Charset = 'utf-8'): Form {

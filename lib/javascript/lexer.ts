@@ -1,21 +1,21 @@
 /**
- * A small lexer of JavaScript (ECMA-262, section 12): enough to find names, strings and the end of a bracketed piece
- * without being deceived by what stands in a string, template, comment or regular expression. It checks no grammar.
+ * A small lexer of JavaScript (ECMA-262, section 12). It finds names, strings and the end of a bracketed piece,
+ * whatever strings, templates, comments and regular expressions contain. It does not check the grammar.
  *
- * Surprise: whether `/` divides or begins a regular expression is decided from the tokens before it, without a parser.
- * After `)` it divides, unless the bracket belongs to `if`, `while`, `for` or `with`. After `}` it divides only where
- * the `{` stood where a value is expected. Known to be read wrongly: a regular expression after `for await (...)`,
- * after `of` and after a block that follows `case x:` or a label; a division after a function or class body.
- * `<!--` is no comment. TypeScript's tokens are read as well; JSX is not.
+ * The tokens before a `/` decide, without a parser, whether it divides or begins a regular expression. After `)` it
+ * divides, unless the bracket belongs to `if`, `while`, `for` or `with`. After `}` it divides only where the `{` stands
+ * in the place of a value. Known mistakes: a regular expression after `for await (...)`, after `of` and after a block
+ * that follows `case x:` or a label; a division after a function or class body. `<!--` is not a comment. Tokens of
+ * TypeScript are read as well; JSX is not.
  */
 
 /**
- * What a token is. A name may begin with `#`. A keyword after `.` or `?.` is a name, and so are the words that are
- * reserved in places only (`let`, `of`, `async`). A hashbang line is a comment.
+ * A name may begin with `#`. A keyword after `.` or `?.` is a name, and so are words that are reserved only in some
+ * places (`let`, `of`, `async`). A hashbang line is a comment.
  */
-export type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'template' | 'regex' | 'punctuator' | 'comment'
+type TokenKind = 'name' | 'keyword' | 'number' | 'string' | 'template' | 'regex' | 'punctuator' | 'comment'
 
-/** A piece of the source from `start` to below `end`, in UTF-16 units. `text` is as written, escapes and quotes too. */
+/** A piece of the source from `start` to below `end`, in UTF-16 units. `text` is as written, with its quotes. */
 export interface Token {
   readonly kind: TokenKind
   readonly text: string
@@ -23,10 +23,10 @@ export interface Token {
   readonly end: number
 }
 
-/** The source has a token without an end, or a character that begins none. */
+/** A mistake in a source: a token without an end, a character that begins no token, or one that the caller found. */
 export class JavaScriptSyntaxError extends Error {
   override readonly name = 'JavaScriptSyntaxError'
-  /** Where the token begins, in UTF-16 units from the start of the source. */
+  /** Where the mistake begins, in UTF-16 units from the start of the source. */
   readonly offset: number
 
   constructor(message: string, offset: number) {
@@ -35,7 +35,7 @@ export class JavaScriptSyntaxError extends Error {
   }
 }
 
-/** An open bracket, and whether a `/` right after its closing one begins a regular expression. */
+/** An open bracket, and whether a `/` right after the closing bracket begins a regular expression. */
 interface Bracket {
   readonly closedBy: string
   readonly regexAfter: boolean
@@ -61,10 +61,10 @@ const unicodeSpace = /[\s\ufeff]/
 const nameEscape = /^\\u(?:[0-9a-fA-F]{4}|\{[0-9a-fA-F]{1,8}\})/
 
 /**
- * Reads tokens one after the other, comments included; between them is white space alone. A template literal gives a
+ * Reads one token after the other, comments included; between them is only white space. A template literal gives a
  * token of kind `template` for each literal chunk with its marks (`` `a${ ``, `}b${`, `` }c` ``) and, between them, the
- * tokens of the expressions. A closing bracket that closes nothing is a punctuator like any other. Works lazily: what
- * comes after the last token asked for is not looked at. Takes time in proportion to the length.
+ * tokens of the expressions. A closing bracket that closes nothing is a punctuator like any other. Works lazily: the
+ * text after the last token taken is not read. The time is proportional to the length.
  *
  * @param start offset of the first character to read; a value is expected there, so `/` begins a regular expression
  * @throws JavaScriptSyntaxError for a string, template, regular expression or comment without an end, or a character
@@ -77,7 +77,8 @@ export function* tokenize(source: string, start = 0): Generator<Token, void, und
   let position = skipSpace(source, start)
   while (position < source.length) {
     const resumesTemplate = source[position] === '}' && open.at(-1)?.closedBy === '`'
-    const token = readToken(source, position, regexAllowed, resumesTemplate, previous)
+    const [kind, end] = readToken(source, position, regexAllowed, resumesTemplate, previous)
+    const token: Token = { kind, text: source.slice(position, end), start: position, end }
     yield token
     position = skipSpace(source, token.end)
     if (token.kind === 'comment') continue
@@ -87,16 +88,7 @@ export function* tokenize(source: string, start = 0): Generator<Token, void, und
   }
 }
 
-/** The tokens of `source` but for comments; where it cannot be read, those before that place. */
-export function* tokensBeforeError(source: string): Generator<Token, void, undefined> {
-  try {
-    for (const token of tokenize(source)) if (token.kind !== 'comment') yield token
-  } catch (error) {
-    if (!(error instanceof JavaScriptSyntaxError)) throw error
-  }
-}
-
-/** Follows the brackets across `token` and tells whether a `/` after it begins a regular expression. */
+/** Updates the open brackets for `token`. Returns whether a `/` after it begins a regular expression. */
 function updateBrackets(open: Bracket[], token: Token, previous: Token | undefined, regexAllowed: boolean): boolean {
   const { kind, text } = token
   if (kind === 'template') {
@@ -115,50 +107,46 @@ function updateBrackets(open: Bracket[], token: Token, previous: Token | undefin
     return open.at(-1)?.closedBy === text ? (open.pop()?.regexAfter ?? false) : false
   }
   if (text === '++' || text === '--') return false
-  // TypeScript's `value! / 2`, told from a negation on a new line by standing right after the value.
+  // TypeScript's `value! / 2`: unlike a negation on a new line, it follows the value without a space.
   if (text === '!' && !regexAllowed && previous?.end === token.start) return false
   return true
 }
 
-/** Whether a statement, not an operator, comes after what this bracket closes: a condition's `(` or a block's `{`. */
+/** Whether a statement follows what this bracket encloses: it is the `(` of a condition or the `{` of a block. */
 function opensStatement(text: string, previous: Token | undefined, regexAllowed: boolean): boolean {
   if (previous === undefined || text === '[') return false
   if (text === '(') return previous.kind === 'keyword' && keywordsBeforeCondition.has(previous.text)
   return !regexAllowed || beforeBlock.has(previous.text)
 }
 
+/** The kind and the end of the token that begins at `start`. */
 function readToken(
   source: string,
   start: number,
   regexAllowed: boolean,
   resumesTemplate: boolean,
   previous: Token | undefined,
-): Token {
+): [kind: TokenKind, end: number] {
   const first = source[start] ?? ''
   const second = source[start + 1] ?? ''
-  if (first === '"' || first === "'") return token('string', source, start, endOfString(source, start, first))
-  if (first === '`' || resumesTemplate) return token('template', source, start, endOfTemplateChunk(source, start))
-  if (first === '/' && second === '/') return token('comment', source, start, endOfLine(source, start))
-  if (first === '/' && second === '*') return token('comment', source, start, endOfBlockComment(source, start))
-  if (first === '/' && regexAllowed) return token('regex', source, start, endOfRegex(source, start))
-  if (first === '#' && second === '!' && start === 0) return token('comment', source, start, endOfLine(source, start))
+  if (first === '"' || first === "'") return ['string', endOfString(source, start, first)]
+  if (first === '`' || resumesTemplate) return ['template', endOfTemplateChunk(source, start)]
+  if (first === '/' && second === '/') return ['comment', endOfLine(source, start)]
+  if (first === '/' && second === '*') return ['comment', endOfBlockComment(source, start)]
+  if (first === '/' && regexAllowed) return ['regex', endOfRegex(source, start)]
+  if (first === '#' && second === '!' && start === 0) return ['comment', endOfLine(source, start)]
   if (isDigit(source, start) || (first === '.' && isDigit(source, start + 1))) {
-    return token('number', source, start, endOfNumber(source, start))
+    return ['number', endOfNumber(source, start)]
   }
   const nameStart = first === '#' ? start + 1 : start
   const nameEnd = endOfName(source, nameStart)
   if (nameEnd > nameStart) {
     const afterDot = previous?.kind === 'punctuator' && (previous.text === '.' || previous.text === '?.')
-    const kind = !afterDot && keywords.has(source.slice(start, nameEnd)) ? 'keyword' : 'name'
-    return token(kind, source, start, nameEnd)
+    return [!afterDot && keywords.has(source.slice(start, nameEnd)) ? 'keyword' : 'name', nameEnd]
   }
-  if (singlePunctuators.has(first)) return token('punctuator', source, start, endOfPunctuator(source, start))
+  if (singlePunctuators.has(first)) return ['punctuator', endOfPunctuator(source, start)]
   const character = String.fromCodePoint(source.codePointAt(start) ?? 0)
   throw new JavaScriptSyntaxError(`Unexpected character ${JSON.stringify(character)}`, start)
-}
-
-function token(kind: TokenKind, source: string, start: number, end: number): Token {
-  return { kind, text: source.slice(start, end), start, end }
 }
 
 function skipSpace(source: string, start: number): number {
@@ -211,7 +199,7 @@ function endOfLine(source: string, start: number): number {
   return at
 }
 
-/** Whether the digits fit the prefix, and separators stand between digits, is Node's to say. */
+/** The end of a number. Whether its digits fit its prefix, and where separators stand, is not checked. */
 function endOfNumber(source: string, start: number): number {
   if (source[start] === '0' && 'xXoObB'.includes(source[start + 1] ?? ' ')) return endOfNameParts(source, start + 2)
   let at = endOfDigits(source, start)
@@ -248,9 +236,7 @@ function endOfNameParts(source: string, start: number): number {
 function endOfNameCharacter(source: string, at: number, pattern: RegExp): number {
   const code = source.codePointAt(at)
   if (code === undefined) return at
-  if (code === 0x5c) {
-    return at + (nameEscape.exec(source.slice(at, at + 12))?.[0].length ?? 0)
-  }
+  if (code === 0x5c) return at + (nameEscape.exec(source.slice(at, at + 12))?.[0].length ?? 0)
   if (code < 0x80) return isAsciiNamePart(code) ? at + 1 : at
   return pattern.test(String.fromCodePoint(code)) ? at + (code > 0xffff ? 2 : 1) : at
 }

@@ -1,36 +1,33 @@
 /**
- * The settings of `SVC_MwJwt`, `setup.jwt`: read aside with their key file, then taken into use.
- *
- * Surprise: the key is read and imported once, here. A new key in the file counts from the next reload on.
+ * The settings of `SVC_MwJwt`, `setup.jwt`, which are prepared with their key file and then put into use as a whole.
+ * The key is read and imported here only: a new key in the file takes effect with the next reload.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import type { BuiltInGroup } from '../middleware/built-in.ts'
-import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { type BuiltInGroup, readSettings, SettingsError, type SettingsOf, settingsTable } from '../chain/settings.ts'
 import { isAtOrIn } from '../storage/paths.ts'
-import { algorithmNames, algorithms, isAlgorithm, type Algorithm } from './algorithms.ts'
-import { checkClaims } from './claims.ts'
-import { verifyJws } from './jws.ts'
 import { readKey } from './keys.ts'
 import { createJwtMiddleware, type JwtVerifier } from './middleware.ts'
+import { algorithms, checkClaims, isAlgorithm, verifyJws, type Algorithm } from './token.ts'
 
-/** What the group needs of the server. */
-export interface JwtGroupOptions {
-  /** The folder that a relative `key_file` is in, absolute. */
+interface JwtGroupOptions {
+  /** The folder of a relative `key_file`, absolute. */
   readonly folder: string
-  /** The folder that everybody may read, absolute; undefined: there is none. */
+  /** `paths.public`, absolute; undefined when there is none. */
   readonly publicFolder?: string | undefined
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: (module: string) => ModuleLogger
 }
 
+const algorithmNames = Object.keys(algorithms).join(', ')
+
 const table = settingsTable({
   algorithms: {
     kind: 'list', default: ['HS256'], check: checkAlgorithm,
-    meaning: `The algorithms that a token may be signed with, of ${algorithmNames.join(', ')}; all of one kind of key.`,
+    meaning: `The algorithms that a token may be signed with, of ${algorithmNames}; all of one kind of key.`,
   },
   key: {
     kind: 'string', default: '', secret: true,
@@ -87,7 +84,7 @@ export function createJwtGroup({ folder, publicFolder, now, log }: JwtGroupOptio
 }
 
 function checkAlgorithm(text: string): string | undefined {
-  return isAlgorithm(text) ? undefined : `must be one of ${algorithmNames.join(', ')}`
+  return isAlgorithm(text) ? undefined : `must be one of ${algorithmNames}`
 }
 
 function checkFile(text: string): string | undefined {
@@ -98,12 +95,12 @@ function checkFile(text: string): string | undefined {
 function algorithmsOf(settings: JwtSettings): readonly [Algorithm, ...Algorithm[]] {
   const [first, ...others] = settings.algorithms.filter(isAlgorithm)
   if (first === undefined) {
-    const problem = `setup.jwt.algorithms must name at least one of ${algorithmNames.join(', ')}: it is empty`
+    const problem = `setup.jwt.algorithms must name at least one of ${algorithmNames}: it is empty`
     throw new SettingsError([problem])
   }
   const other = others.find((name) => algorithms[name].kind !== algorithms[first].kind)
   if (other !== undefined) {
-    const problem = `setup.jwt.algorithms must be of one kind of key: ${first} and ${other} take different keys`
+    const problem = `setup.jwt.algorithms must all use one kind of key: ${first} and ${other} take different keys`
     throw new SettingsError([problem])
   }
   return [first, ...others]

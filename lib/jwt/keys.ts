@@ -1,23 +1,24 @@
 /**
  * The key of `SVC_MwJwt`: a text that is a PEM, a JSON Web Key (RFC 7517), or the secret itself.
  *
- * Surprise: a public key is never taken for a secret, in any of the forms in which such keys are handed about. An HMAC
- * under a public key could be made by anyone (RFC 8725, section 2.1).
+ * A public key is never used as a secret, whatever its format: anyone could make an HMAC with it (RFC 8725, section
+ * 2.1).
  */
 import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { reasonOf } from '../base/reason.ts'
-import { algorithms, type Algorithm, type KeyKind } from './algorithms.ts'
-import { decodeBase64url } from './base64url.ts'
+import { algorithms, decodeBase64url, type Algorithm } from './token.ts'
+
+type KeyKind = (typeof algorithms)[Algorithm]['kind']
 
 /** A key that fits every algorithm, or what is wrong: a text that follows the setting's name and holds no secret. */
-export type KeyReading =
+type KeyReading =
   | { readonly key: KeyObject; readonly warnings: readonly string[] }
   | { readonly problem: string }
 
-const leastRsaBits = 2048
+const minRsaBits = 2048
 const pemLine = /-{4} ?(?:BEGIN|END) /
 const sshLine = /\b(?:ssh|ecdsa-sha2|sk)-\S+\s+AAAA/
-/** The length and the first letters of a key's type, with which its bytes begin (RFC 4253, section 6.6). */
+/** An SSH key begins with the length and the first letters of its type (RFC 4253, section 6.6). */
 const sshBytes = /^\0{3}.(?:sk-)?(?:ssh|ecdsa)-/s
 const publicJwk = /"kty"\s*:\s*"(?!oct")/
 const jwkTypes: Readonly<Record<KeyKind, string>> = { secret: 'oct', RSA: 'RSA', 'P-256': 'EC', Ed25519: 'OKP' }
@@ -31,7 +32,7 @@ export function readKey(text: string, names: readonly [Algorithm, ...Algorithm[]
   if (pemLine.test(text)) return kind === 'secret' ? notSecret('a PEM') : readPem(text, kind)
   if (text.trimStart().startsWith('{')) return readJwk(text, kind, names)
   if (kind !== 'secret') return { problem: `must be a public key for ${names[0]}: it is neither a PEM nor a JWK` }
-  if (/^\s*["[]/.test(text)) return { problem: 'must be one JWK, or a secret: it begins as other JSON does' }
+  if (/^\s*["[]/.test(text)) return { problem: 'must be one JWK, or a secret: it begins like other JSON' }
   if (decodings(text).some(isPublicKey)) return notSecret('a public key')
   return secretOf(Buffer.from(text), names)
 }
@@ -48,7 +49,7 @@ function readPem(text: string, kind: KeyKind): KeyReading {
 
 function readJwk(text: string, kind: KeyKind, names: readonly Algorithm[]): KeyReading {
   const jwk = parseJson(text)
-  if (jwk === undefined) return { problem: 'must be a JWK, since it begins with {: it is no valid JSON' }
+  if (jwk === undefined) return { problem: 'must be a JWK, since it begins with {: it is not valid JSON' }
   if ('keys' in jwk) return { problem: 'must be one key: it is a set of keys; give one of its members' }
   const { kty, use, alg, n, e, crv, x, y, k } = jwk
   if (kty !== jwkTypes[kind]) return wrongJwk('kty', kty, jwkTypes[kind], names)
@@ -60,7 +61,7 @@ function readJwk(text: string, kind: KeyKind, names: readonly Algorithm[]): KeyR
     return secret === undefined ? { problem: 'must have its secret as base64url in k' } : secretOf(secret, names)
   }
   const members = kind === 'RSA' ? { kty, n, e } : kind === 'P-256' ? { kty, crv, x, y } : { kty, crv, x }
-  // Its members are checked by createPublicKey, which throws for what is no key.
+  // createPublicKey checks the members, and throws when they are not a key.
   return publicKeyOf(() => createPublicKey({ key: members as JsonWebKey, format: 'jwk' }), 'JWK', kind, 'd' in jwk)
 }
 
@@ -74,7 +75,7 @@ function secretOf(bytes: Buffer, names: readonly Algorithm[]): KeyReading {
   if (isPublicKey(bytes)) return notSecret('a public key')
   const name = names.find((one) => bytes.length < algorithms[one].secretBytes)
   const warning =
-    name && `has ${bytes.length} bytes: ${name} wants at least ${algorithms[name].secretBytes} (RFC 7518, section 3.2)`
+    name && `has ${bytes.length} bytes: ${name} needs at least ${algorithms[name].secretBytes} (RFC 7518, section 3.2)`
   return { key: createSecretKey(bytes), warnings: warning === undefined ? [] : [warning] }
 }
 
@@ -84,19 +85,19 @@ function publicKeyOf(make: () => KeyObject, form: string, kind: KeyKind, isPriva
     key = make()
   } catch (error) {
     const reason = reasonOf(error)
-    return { problem: `must be a key that can be read, without a passphrase: this ${form} cannot (${reason})` }
+    return { problem: `must be a readable key without a passphrase: this ${form} cannot be read (${reason})` }
   }
   const found = kindOf(key)
   if (found !== kind) return { problem: `must be a key of kind ${kind}: it is of kind ${found}` }
   const bits = key.asymmetricKeyDetails?.modulusLength
-  if (bits !== undefined && bits < leastRsaBits) {
-    return { problem: `must be an RSA key of at least ${leastRsaBits} bits (RFC 7518, section 3.3): it has ${bits}` }
+  if (bits !== undefined && bits < minRsaBits) {
+    return { problem: `must be an RSA key of at least ${minRsaBits} bits (RFC 7518, section 3.3): it has ${bits}` }
   }
   const warning = 'is a private key: its public half is used; keep the private one with the issuer alone'
   return { key, warnings: isPrivate ? [warning] : [] }
 }
 
-/** The kind of a public key; of one that no algorithm here takes, Node's name of its type. */
+/** The kind of a public key; Node's name of its type when no algorithm here uses it. */
 function kindOf(key: KeyObject): string {
   const type = key.asymmetricKeyType
   if (type === 'rsa') return 'RSA'
@@ -106,27 +107,27 @@ function kindOf(key: KeyObject): string {
   return curve === 'prime256v1' ? 'P-256' : `EC ${String(curve)}`
 }
 
-/** The bytes that a text stands for, if it is base64, base64url or hex; what these do not know is passed over. */
+/** The bytes of a text read as base64 or base64url, and as hex; other characters are skipped. */
 function decodings(text: string): readonly Buffer[] {
   return [Buffer.from(text, 'base64'), Buffer.from(text.replace(/0x|[^\da-f]/gi, ''), 'hex')]
 }
 
-/** Whether bytes are a public key as a file has it: DER, PEM, JWK, or the line or the blob of an SSH key. */
+/** Whether bytes are a public key in a format of files: DER, PEM, JWK, or the line or the blob of an SSH key. */
 function isPublicKey(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
   if ([sshBytes, sshLine, pemLine, publicJwk].some((shape) => shape.test(text))) return true
-  return isRead(() => createPublicKey({ key: bytes, format: 'der', type: 'spki' }))
-    || isRead(() => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }))
-    || isRead(() => new X509Certificate(bytes))
-}
-
-function isRead(read: () => unknown): boolean {
-  try {
-    read()
-    return true
-  } catch {
-    return false // no key of this form
-  }
+  const parsers = [
+    () => createPublicKey({ key: bytes, format: 'der', type: 'spki' }),
+    () => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }),
+    () => new X509Certificate(bytes),
+  ]
+  return parsers.some((parse) => {
+    try {
+      return parse() !== undefined
+    } catch {
+      return false // not a key in this format
+    }
+  })
 }
 
 function parseJson(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -1,23 +1,23 @@
 /**
- * `SVC_MwJwt`: lets a request pass that carries a token of the issuer as `Authorization: Bearer` (RFC 6750, section
- * 2.1).
+ * `SVC_MwJwt`: admits requests with a token of the issuer in `Authorization: Bearer` (RFC 6750, section 2.1).
  *
- * Surprise: every refusal is JSON, also for a browser: these are routes for programs. What it says of a token is one of
- * our own sentences and holds nothing of the token.
+ * Every refusal is JSON, for browsers too, since these are routes for programs. Its text never has any part of the
+ * token.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import type { Middleware } from '../middleware/compose.ts'
-import type { JsonObject } from './jws.ts'
+import type { Middleware } from '../chain/compose.ts'
 
 /** Reads a token: its claims, or why it is refused, in ASCII without quotes. Never throws. */
-export type JwtVerifier = (token: string) => { readonly claims: JsonObject } | { readonly problem: string }
+export type JwtVerifier = (
+  token: string,
+) => { readonly claims: Readonly<Record<string, unknown>> } | { readonly problem: string }
 
 /**
  * Makes the middleware. It throws HttpError 500 `jwt_requires_key` while there is no verifier.
- * @param verifier the one in use; undefined when there is no key
- * @param log is told of refusals, at DEBUG
+ * @param verifier the current one; undefined when there is no key
+ * @param log gets the refusals, at DEBUG
  */
 export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log: ModuleLogger): Middleware {
   function refuse(ctx: Context, error: string, detail: string, challenge: string): void {
@@ -28,7 +28,10 @@ export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log
 
   return (ctx, next) => {
     const verify = verifier()
-    if (verify === undefined) throw keyMissing(ctx)
+    if (verify === undefined) {
+      const message = `SVC_MwJwt on route "${ctx.routeName}" has no key: set key or key_file in setup.jwt`
+      throw new HttpError(500, 'jwt_requires_key', `${message} of the middleware configuration`)
+    }
     const fields = authorizationFields(ctx.request.rawHeaders)
     const token = fields.length === 1 ? bearerToken(fields[0] as string) : undefined
     if (fields.length < 2 && token === undefined) {
@@ -44,7 +47,7 @@ export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log
   }
 }
 
-/** Node keeps the first of several; a proxy may have looked at the last. */
+/** All Authorization fields: Node keeps only the first of several, and a proxy may have checked the last. */
 function authorizationFields(raw: readonly string[]): string[] {
   const values: string[] = []
   for (let at = 0; at < raw.length; at += 2) {
@@ -54,12 +57,7 @@ function authorizationFields(raw: readonly string[]): string[] {
   return values
 }
 
-/** What follows the scheme, '' when nothing does; undefined for another scheme. */
+/** The text after the scheme, which may be ''; undefined for another scheme. */
 function bearerToken(field: string): string | undefined {
   return /^bearer(?: +|$)(.*)$/i.exec(field)?.[1]
-}
-
-function keyMissing(ctx: Context): HttpError {
-  const message = `SVC_MwJwt on route "${ctx.routeName}" has no key: set key or key_file in setup.jwt`
-  return new HttpError(500, 'jwt_requires_key', `${message} of the middleware configuration`)
 }

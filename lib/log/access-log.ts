@@ -1,21 +1,19 @@
 /**
  * The access log: one line per request served, in the Common Log Format or one of its forms.
  *
- * Surprise: what a client sent is written with quotes, backslashes and everything outside printable ASCII as `\xNN`,
- * so that no request can forge a line or a field. The headers are only read by the forms that show them.
+ * Quotes, backslashes and everything outside printable ASCII that a client sent are written as `\xNN`, so that no
+ * request can forge a line or a field. Only the forms that show request headers read them.
  */
 import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
-import type { LogReport } from './appender.ts'
+import type { WrittenLog } from './appender.ts'
 import { createProcessConsole } from './console.ts'
 import type { ConsolePort } from './console.ts'
-import { nodeFileSystem } from './file-system.ts'
-import type { FileSystem } from './file-system.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
-import { LogFile, type LogTarget } from './log-file.ts'
-import type { WrittenLog } from './written-log.ts'
+import { LogFile } from './log-file.ts'
+import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
 
-/** What the access log asks of a request. The request's context implements it, so that nothing is made for a line. */
+/** What the access log reads of a request. The request's context implements it, so that nothing is made for a line. */
 export interface AccessEntry {
   readonly ip: string
   readonly method: string
@@ -29,42 +27,36 @@ export interface AccessEntry {
   readonly durationMs: number
   /** Empty when no route answered. */
   readonly routeName: string
-  /** The request id that the client gave, or undefined. */
+  /** The request id that the client sent, or undefined. */
   readonly givenId: string | undefined
   /** A header of the request, by its lower-case name. */
   header(name: string): string | undefined
 }
 
-/** The forms of an access line. */
-export const accessFormats = ['spec', 'common', 'combined', 'json'] as const
-
-/** The name of a form: the spec's line, with the bytes, with referer and user agent too, or a JSON object. */
-export type AccessFormat = (typeof accessFormats)[number]
-
-/** What the access log is made of; the names are those of `svc.json`. */
+/** The settings of the access log, by the names of `svc.json`, and what a test replaces. */
 export interface AccessLogOptions {
   readonly folder: string
   /** The file's name in the folder. */
   readonly file: string
-  readonly format: AccessFormat
-  /** Takes what happened to this log for the general log, module `logger`. */
-  readonly report?: LogReport
-  /** The time in milliseconds; `Date.now` unless given. */
+  /** The line of the specification, with the bytes, with referrer and user agent too, or a JSON object. */
+  readonly format: 'spec' | 'common' | 'combined' | 'json'
+  /** Writes to the general log what happens to this log; nothing unless given. */
+  readonly report?: LogReports['report']
+  /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
   /** Where outages are printed; the process's own console unless given. */
   readonly consolePort?: ConsolePort
-  /** The file system to write to; `node:fs` unless given. */
+  /** The file system; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
   /** Where lines go instead of the file. */
-  readonly target?: LogTarget
+  readonly target?: LogTarget | undefined
 }
 
 /** The access log. Everything is synchronous, and nothing throws. */
 export interface AccessLog extends WrittenLog {
   /**
-   * Takes the line of a request whose response has ended or whose client left.
-   * @param nowMs when that was, in milliseconds since 1970; whoever has just looked at the clock need not have it
-   *   looked at again
+   * Takes the line of a request whose response has ended or whose client has disconnected.
+   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
    */
   write(entry: AccessEntry, nowMs?: number): void
 }
@@ -73,79 +65,34 @@ const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
 const eachUnsafe = new RegExp(unsafe, 'g')
 const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 
-/**
- * Opens the access log. A folder or file that cannot be written is no error: see `problem`.
- * @throws RangeError when the format is unknown or the file has no name
- */
+/** Opens the access log. A folder or file that cannot be written is no error: see `problem`. */
 export function createAccessLog(options: AccessLogOptions): AccessLog {
-  const { file, format } = options
-  if (file === '') throw new RangeError('Cannot open the access log: access_log.file must not be empty')
-  if (!accessFormats.includes(format)) {
-    const rule = `access_log.format must be one of ${accessFormats.join(', ')}`
-    throw new RangeError(`Cannot open the access log: ${rule}: it is ${String(format)}`)
-  }
   return new RequestLog(options)
 }
 
-class RequestLog implements AccessLog {
-  readonly #appender: Appender
+class RequestLog extends Appender implements AccessLog {
   readonly #renderLine: RenderLine
   readonly #now: () => number
 
   constructor(options: AccessLogOptions) {
-    const { now = Date.now, fileSystem = nodeFileSystem, consolePort = createProcessConsole() } = options
-    const { report = () => {} } = options
-    const target = options.target ?? new LogFile(resolve(options.folder, options.file), fileSystem)
+    const { folder, file, format, report = () => {}, now = Date.now } = options
+    const { consolePort = createProcessConsole(), fileSystem } = options
+    const { target = new LogFile(resolve(folder, file), fileSystem) } = options
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    this.#now = now
-    this.#renderLine = createRenderLine(options.format)
     // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
-    const encoding = options.format === 'json' ? 'utf8' : 'latin1'
-    this.#appender = new Appender({ target, report, alert, now, encoding })
-  }
-
-  get written(): number {
-    return this.#appender.written
-  }
-
-  get lost(): number {
-    return this.#appender.lost
-  }
-
-  get problem(): string | undefined {
-    return this.#appender.problem
+    super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
+    this.#renderLine = createRenderLine(format)
+    this.#now = now
   }
 
   write(entry: AccessEntry, nowMs = this.#now()): void {
-    this.#appender.append(this.#renderLine(entry, nowMs))
+    this.append(this.#renderLine(entry, nowMs))
   }
-
-  take(lines: string): void {
-    this.#appender.append(lines, countOf(lines))
-  }
-
-  reopen(): void {
-    this.#appender.reopen()
-  }
-
-  flush(): void {
-    this.#appender.flush()
-  }
-
-  close(): void {
-    this.#appender.close()
-  }
-}
-
-function countOf(lines: string): number {
-  let count = 0
-  for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) count += 1
-  return count
 }
 
 type RenderLine = (entry: AccessEntry, nowMs: number) => string
 
-function createRenderLine(format: AccessFormat): RenderLine {
+function createRenderLine(format: AccessLogOptions['format']): RenderLine {
   if (format === 'json') return createJsonLine()
   if (format === 'spec') return createSpecLine('\n')
   const start = createSpecLine('')
@@ -156,9 +103,7 @@ function createRenderLine(format: AccessFormat): RenderLine {
   }
 }
 
-/**
- * Only the path is put together anew for each line; what stands before and behind it mostly is what it was last time.
- */
+/** Renders the path for each line; the texts before and after it are reused while they are those of the last line. */
 function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
   const before = rememberingLast(
@@ -179,13 +124,13 @@ function createJsonLine(): RenderLine {
     `${member('referer', entry.header('referer'))}${member('user_agent', entry.header('user-agent'))}}\n`
 }
 
-/** A field that ends at the next space; one that is empty is a `-`. */
+/** A field that ends at the next space; an empty one is a `-`. */
 function field(text: string): string {
   if (text === '') return '-'
   return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
 }
 
-/** The same, at the cost of three comparisons where all three are what they were last time. */
+/** Remembers the last result: with the same three arguments a call costs three comparisons. */
 function rememberingLast<A, B, C>(render: (a: A, b: B, c: C) => string): (a: A, b: B, c: C) => string {
   let last: readonly [A, B, C] | undefined
   let rendered = ''

@@ -1,40 +1,43 @@
 /**
- * Gathers log lines and appends them to a target: one write per turn of the event loop, earlier when 64 KiB are there.
+ * Gathers log lines and appends them to a file: one write per turn of the event loop, earlier when 64 KiB are waiting.
  *
- * Surprise: it never throws. While the target cannot be written it keeps the batch that failed and the newest lines,
- * up to 64 KiB of text; what does not fit is lost, counted and told. Every line given to it ends up in exactly one
- * place: on disk (`written`), counted as `lost`, or still held.
+ * Logging never throws. While the file cannot be written, the batch that failed and up to 64 KiB of newer text stay in
+ * memory; lines that do not fit are lost, counted and reported. So every line ends up in exactly one place: on disk
+ * (`written`), counted as `lost`, or in memory.
  */
 import { Buffer } from 'node:buffer'
 import { reasonOf } from '../base/reason.ts'
-import { codeOf } from './log-file.ts'
-import type { LogTarget } from './log-file.ts'
-import { isTooEarly, retryMs } from './retry.ts'
+import { codeOf, isTooEarly, retryMs } from './log-file.ts'
+import type { LogReports, LogTarget } from './log-file.ts'
 
-/** Takes a line for the general log, module `logger`: what happened to a log. */
-export type LogReport = (level: 'info' | 'warn', message: string) => void
-
-/** What an appender is made of. */
-export interface AppenderOptions {
-  readonly target: LogTarget
-  /** Told of outages, their ends, and reopening. */
-  readonly report: LogReport
-  /** Prints what the log itself cannot hold now: one line, without its end. */
-  readonly alert: (message: string) => void
-  /** The time in milliseconds. */
-  readonly now: () => number
-  /** `latin1` where every line is ASCII, which it encodes in half the time; `utf8` unless given. */
-  readonly encoding?: 'utf8' | 'latin1'
+/** What the general and the access log have in common. */
+export interface WrittenLog {
+  /** Takes whole lines that another process of this server made. */
+  take(lines: string): void
+  /** Continues with the file that is at the path now, for example after logrotate moved the old one away. */
+  reopen(): void
+  /** Writes now what waits for the end of this turn. Call it before the process exits. */
+  flush(): void
+  /** Flushes and closes. Lines that come afterwards are counted as lost. */
+  close(): void
+  /** The number of lines on disk. */
+  readonly written: number
+  /** The number of lines that could not be written. */
+  readonly lost: number
+  /** Why the file cannot be written now, or undefined when it can. */
+  readonly problem: string | undefined
 }
 
 const batchLength = 64 * 1024
 const maxBytesPerUnit = 3
-/** How often the file is looked for at its path, in milliseconds. */
+/** The time between two checks that the file is still at its path, in milliseconds. */
 const lookMs = 1000
 const lineFeed = 10
 const space = 32
-const worthWaiting = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN'])
+/** With these errors the file stays open: it may be written again when there is room. */
+const errorsOfFullDisk = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN'])
 
+/** Text that has left the buffer, as bytes. */
 interface Batch {
   readonly bytes: Uint8Array
   /** How many bytes are written. */
@@ -49,12 +52,10 @@ interface Outage {
   lastTryMs: number
 }
 
-/** The buffer in front of a target, with its counters. */
-export class Appender {
+/** The buffer in front of a file, with its counters. Both logs are one, with lines of their own. */
+export class Appender implements WrittenLog {
   readonly #target: LogTarget
-  readonly #report: LogReport
-  readonly #alert: (message: string) => void
-  readonly #now: () => number
+  readonly #reports: LogReports
   readonly #encoding: 'utf8' | 'latin1'
   readonly #turn = (): void => {
     this.#scheduled = false
@@ -74,75 +75,75 @@ export class Appender {
   #written = 0
   #lost = 0
 
-  /** Opens the target. Where that fails, the appender begins with an outage. */
-  constructor(options: AppenderOptions) {
-    this.#target = options.target
-    this.#report = options.report
-    this.#alert = options.alert
-    this.#now = options.now
-    this.#encoding = options.encoding ?? 'utf8'
+  /**
+   * Opens the target. Where that fails, the appender begins with an outage.
+   * @param encoding `latin1` where every line is ASCII: it is encoded in half the time
+   */
+  constructor(target: LogTarget, reports: LogReports, encoding: 'utf8' | 'latin1' = 'utf8') {
+    this.#target = target
+    this.#reports = reports
+    this.#encoding = encoding
     this.#drain()
-    this.#watch = setInterval(() => this.#look(), lookMs).unref()
+    this.#watch = setInterval(() => this.#reopenWhenMoved(), lookMs).unref()
   }
 
-  /** The lines that are on disk. */
   get written(): number {
     return this.#written
   }
 
-  /** The lines that will never be. */
   get lost(): number {
     return this.#lost
   }
 
-  /** Why the target cannot be written now, or undefined when it can. */
   get problem(): string | undefined {
     return this.#outage?.reason
   }
 
-  /**
-   * Takes one line with its end. It may hold further lines that begin with a space: they belong to the first.
-   * @param count how many lines it is, where it is more than one
-   */
-  append(line: string, count = 1): void {
-    this.#text += line
-    this.#lines += count
-    if (this.#text.length >= this.#flushAt) this.#overflow()
-    else if (!this.#scheduled) this.#schedule()
+  /** Takes one line with its end. It may contain further lines that begin with a space: they belong to the first. */
+  append(line: string): void {
+    this.#add(line, 1)
   }
 
-  /** Writes now what is held. What cannot be written stays held. */
+  take(lines: string): void {
+    let count = 0
+    for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) count += 1
+    this.#add(lines, count)
+  }
+
   flush(): void {
     this.#drain()
-    if (this.#lines > 0 && this.#outage === undefined) this.#drain() // what the first one reported, such as a rotation
+    // The first drain may report something, such as a rotation.
+    if (this.#lines > 0 && this.#outage === undefined) this.#drain()
   }
 
-  /** Writes what is held, then goes on with the file that is at the target's path now. */
   reopen(): void {
     if (this.#closed) return
     this.flush()
     try {
       this.#target.reopen()
     } catch (error) {
-      if (this.#outage === undefined) this.#keepOldFile(error)
+      if (this.#outage !== undefined) return
+      const message = `Cannot reopen ${this.#target.path}: ${reasonOf(error)}. Lines go on to the file that was open`
+      this.#reports.alert(message)
+      this.#reports.report('warn', message)
       return
     }
     this.#cutTornLine()
-    this.#report('info', `Reopened ${this.#target.path}`)
+    this.#reports.report('info', `Reopened ${this.#target.path}`)
     this.flush()
   }
 
-  /** Writes what is held and closes the target. What cannot be written, now or later, is lost. */
   close(): void {
     if (this.#closed) return
     this.flush()
     const held = this.#lines + (this.#batch?.lines ?? 0)
     if (held > 0) {
-      this.#alert(`The log ${this.#target.path} is closed. Lines lost: ${held}. ${this.#outage?.reason ?? ''}`)
+      const reason = this.#outage?.reason ?? ''
+      this.#reports.alert(`The log ${this.#target.path} is closed. Lines lost: ${held}. ${reason}`)
     }
     this.#closed = true
     this.#lost += held
-    this.#forget()
+    this.#emptyBuffer()
     this.#batch = undefined
     this.#flushAt = 0
     clearTimeout(this.#retry)
@@ -150,16 +151,11 @@ export class Appender {
     this.#target.close()
   }
 
-  /** A file that somebody has removed would take lines that nobody ever reads. */
-  #look(): void {
-    if (this.#outage !== undefined) return
-    try {
-      if (this.#target.isAtPath()) return
-      this.#target.reopen()
-    } catch (error) {
-      return this.#fail(error)
-    }
-    this.#report('warn', `${this.#target.path} was removed or moved away: began a new one`)
+  #add(text: string, lines: number): void {
+    this.#text += text
+    this.#lines += lines
+    if (this.#text.length >= this.#flushAt) this.#overflow()
+    else if (!this.#scheduled) this.#schedule()
   }
 
   #schedule(): void {
@@ -170,22 +166,26 @@ export class Appender {
 
   #overflow(): void {
     if (this.#draining) return
-    if (this.#closed || (this.#outage !== undefined && isTooEarly(this.#now(), this.#outage.lastTryMs))) {
+    if (this.#closed || (this.#outage !== undefined && isTooEarly(this.#reports.now(), this.#outage.lastTryMs))) {
       this.#lost += this.#lines
-      this.#forget()
+      this.#emptyBuffer()
     } else {
       this.#drain()
     }
   }
 
+  /** Writes the batch that failed, if any, then the buffer. */
   #drain(): void {
     if (this.#draining || this.#closed) return
     this.#draining = true
     try {
       this.#target.open()
       this.#writeBatch()
-      this.#takeBatch()
-      this.#writeBatch()
+      if (this.#lines > 0) {
+        this.#batch = { bytes: this.#bytesOf(this.#text), offset: 0, lines: this.#lines }
+        this.#emptyBuffer()
+        this.#writeBatch()
+      }
       if (this.#outage !== undefined) this.#endOutage(this.#outage)
     } catch (error) {
       this.#fail(error)
@@ -194,12 +194,6 @@ export class Appender {
       const room = this.#target.room
       this.#flushAt = this.#outage === undefined && room > 0 && room < batchLength ? room : batchLength
     }
-  }
-
-  #takeBatch(): void {
-    if (this.#lines === 0) return
-    this.#batch = { bytes: this.#bytesOf(this.#text), offset: 0, lines: this.#lines }
-    this.#forget()
   }
 
   #writeBatch(): void {
@@ -211,15 +205,27 @@ export class Appender {
     this.#target.batchWritten()
   }
 
-  /** The text as bytes. There is one batch at a time, so all share one memory: new ones would cost a tenth more. */
+  /** There is one batch at a time, so all of them share one memory: a new one for each costs a tenth more. */
   #bytesOf(text: string): Uint8Array {
     if (text.length * maxBytesPerUnit > this.#memory.length) return Buffer.from(text, this.#encoding)
     return this.#memory.subarray(0, this.#memory.write(text, this.#encoding))
   }
 
-  #forget(): void {
+  #emptyBuffer(): void {
     this.#text = ''
     this.#lines = 0
+  }
+
+  /** Lines that go to a removed file are read by nobody, so a new file begins. */
+  #reopenWhenMoved(): void {
+    if (this.#outage !== undefined) return
+    try {
+      if (this.#target.isAtPath()) return
+      this.#target.reopen()
+    } catch (error) {
+      return this.#fail(error)
+    }
+    this.#reports.report('warn', `${this.#target.path} was removed or moved away: began a new one`)
   }
 
   #fail(error: unknown): void {
@@ -230,7 +236,7 @@ export class Appender {
       batch.lines = left
     }
     this.#beginOutage(`Cannot write the log ${this.#target.path}: ${reasonOf(error)}`)
-    if (!worthWaiting.has(codeOf(error) ?? '')) {
+    if (!errorsOfFullDisk.has(codeOf(error) ?? '')) {
       this.#target.close()
       this.#cutTornLine()
     }
@@ -238,13 +244,13 @@ export class Appender {
   }
 
   #beginOutage(reason: string): void {
-    const lastTryMs = this.#now()
+    const lastTryMs = this.#reports.now()
     if (this.#outage !== undefined) {
       this.#outage.lastTryMs = lastTryMs
       return
     }
     this.#outage = { reason, lostBefore: this.#lost, lastTryMs }
-    this.#alert(`${reason}. It is tried again each second; lines that do not fit in memory meanwhile are lost`)
+    this.#reports.alert(`${reason}. It is tried again each second; lines that do not fit in memory meanwhile are lost`)
   }
 
   #endOutage(outage: Outage): void {
@@ -252,17 +258,11 @@ export class Appender {
     clearTimeout(this.#retry)
     this.#scheduled = false
     const message = `The log ${this.#target.path} is written again. Lines lost: ${this.#lost - outage.lostBefore}`
-    this.#alert(message)
-    this.#report('warn', `${message} (${outage.reason})`)
+    this.#reports.alert(message)
+    this.#reports.report('warn', `${message} (${outage.reason})`)
   }
 
-  #keepOldFile(error: unknown): void {
-    const message = `Cannot reopen ${this.#target.path}: ${reasonOf(error)}. Lines go on to the file that was open`
-    this.#alert(message)
-    this.#report('warn', message)
-  }
-
-  /** The rest of a line whose beginning is in another file, or was ended there, would be no line: it is lost. */
+  /** Counts a line as lost whose beginning is in another file, or was ended there, and skips the rest of it. */
   #cutTornLine(): void {
     const batch = this.#batch
     if (batch === undefined || isLineStart(batch.bytes, batch.offset)) return
@@ -278,7 +278,7 @@ function isLineStart(bytes: Uint8Array, at: number): boolean {
   return at === 0 || (bytes[at - 1] === lineFeed && bytes[at] !== space)
 }
 
-/** The lines that end after `from`, but for one of which nothing but its line feed is missing: it is on disk. */
+/** The lines that end after `from`. A line of which only the line feed is missing does not count: it is on disk. */
 function countLines(bytes: Uint8Array, from: number): number {
   let count = 0
   for (let at = from + 2; at <= bytes.length; at += 1) if (isLineStart(bytes, at)) count += 1

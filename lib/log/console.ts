@@ -1,12 +1,12 @@
 /**
  * Prints log lines on the console, gathered for one turn of the event loop.
  *
- * A console that is gone (the reader of a pipe has left) is no reason to end the server, so its errors are dropped. One
- * whose reader stands still (a stopped journald, say) must not fill the memory: Node takes whatever is written to a
- * pipe and keeps it, so past a bound lines are left out and counted. The file has every line.
+ * A closed console (the reader of a pipe has gone) is no reason to end the server, so its errors are dropped. One whose
+ * reader has stopped reading (a stopped journald, for example) must not fill the memory: Node keeps whatever is written
+ * to a pipe, so above a limit lines are left out and counted. The file has every line.
  */
 
-/** Where text is printed: `out` for the lines of the log, `error` for what the log itself cannot hold. */
+/** Where text is printed: `out` takes the lines of the log, `error` what the log itself cannot hold. */
 export interface ConsolePort {
   out(text: string): void
   error(text: string): void
@@ -21,9 +21,7 @@ const maxWaitingBytes = 2 ** 20
 
 /** The console of this process: standard output and standard error. */
 export function createProcessConsole(): ConsolePort {
-  for (const stream of [process.stdout, process.stderr]) {
-    if (!stream.listeners('error').includes(ignoreConsoleError)) stream.on('error', ignoreConsoleError)
-  }
+  ignoreConsoleErrors()
   return {
     out: (text) => void process.stdout.write(text),
     error: (text) => {
@@ -32,6 +30,13 @@ export function createProcessConsole(): ConsolePort {
     get waitingBytes() {
       return process.stdout.writableLength
     },
+  }
+}
+
+/** Lets this process live on when its standard streams fail: their reader has gone, or their disk is full. */
+export function ignoreConsoleErrors(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
   }
 }
 
@@ -54,7 +59,7 @@ export class ConsoleLines {
     this.#onStill = onStill
   }
 
-  /** What the operator should know: that lines are being left out, and how many. Undefined while all are printed. */
+  /** A message for the operator while lines are left out; undefined while all are printed. */
   get problem(): string | undefined {
     if (this.#leftOut === 0) return undefined
     return `Nobody reads the console: it lacks ${countedLines(this.#leftOut)}. The log file has them`
@@ -63,8 +68,10 @@ export class ConsoleLines {
   /** Takes one line with its end. */
   append(line: string): void {
     this.#text += line
-    if (this.#text.length >= batchLength) this.flush()
-    else if (!this.#scheduled) this.#schedule()
+    if (this.#text.length >= batchLength) return this.flush()
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(this.#turn)
   }
 
   /** Prints now what is held. */
@@ -83,15 +90,10 @@ export class ConsoleLines {
     this.#leftOut += text.split('\n').length - 1
     if (isFirst) this.#onStill()
   }
-
-  #schedule(): void {
-    this.#scheduled = true
-    setImmediate(this.#turn)
-  }
 }
 
 function countedLines(count: number): string {
   return count === 1 ? '1 line' : `${count} lines`
 }
 
-function ignoreConsoleError(): void {}
+function ignore(): void {}

@@ -1,29 +1,30 @@
 /**
- * What the logs add to the context: `log` (module `app`), `logger(module)`, and the specification's short names.
+ * The logs in the context: `log` (module `app`), `logger(module)`, and the short names of the specification.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
-import { withRequestId } from './line.ts'
+import { withRequestId } from '../http/label.ts'
 import type { Logger, ModuleLogger } from './logger.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /** The log of module `app`: `log(message)` is INFO; `log.debug`, `.info`, `.warn`, `.error`, `.fatal`. */
-    readonly log: ModuleLogger
-    /** The log of a module. A name of the application's own always passes the trace filter. */
-    readonly logger: (module: string) => ModuleLogger
-    /** Level 1, DEBUG. */
-    readonly ld: (message: string) => void
-    /** Level 2, INFO. */
-    readonly l: (message: string) => void
-    /** Level 3, WARN. */
-    readonly lw: (message: string) => void
-    /** Level 4, ERROR. */
-    readonly le: (message: string, thrown?: unknown) => void
-    /** Level 5, FATAL. */
-    readonly lf: (message: string, thrown?: unknown) => void
-  }
+/** The members that the logs add to the context. */
+export interface LogMembers {
+  /** The log of module `app`: `log(message)` is INFO; `log.debug`, `.info`, `.warn`, `.error`, `.fatal`. */
+  readonly log: ModuleLogger
+  /** The log of a module. A name of the application's own always passes the trace filter. */
+  readonly logger: (module: string) => ModuleLogger
+  /** Level 1, DEBUG. */
+  readonly ld: (message: string) => void
+  /** Level 2, INFO. */
+  readonly l: (message: string) => void
+  /** Level 3, WARN. */
+  readonly lw: (message: string) => void
+  /** Level 4, ERROR. */
+  readonly le: (message: string, thrown?: unknown) => void
+  /** Level 5, FATAL. */
+  readonly lf: (message: string, thrown?: unknown) => void
 }
+
+type Context = CoreContext & LogMembers
 
 /** Makes the feature for a server's general log. */
 export function logFeature(logger: Logger): Feature {
@@ -40,7 +41,7 @@ export function logFeature(logger: Logger): Feature {
   return { name: 'log', members: Object.entries(members).map(([name, make]) => ({ name, make })) }
 }
 
-/** The log of a module whose lines from WARN up have the request's id. */
+/** The log of a module, with the request's id in its lines from WARN up. */
 function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
   const own = Object.assign((message: string) => log.info(message), {
     debug: log.debug,
@@ -49,5 +50,6 @@ function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
     error: (message: string, thrown?: unknown) => log.error(withRequestId(message, ctx), thrown),
     fatal: (message: string, thrown?: unknown) => log.fatal(withRequestId(message, ctx), thrown),
   })
-  return Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled }) as ModuleLogger // It is whole now.
+  const complete: unknown = Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled })
+  return complete as ModuleLogger // It has every member now.
 }

@@ -1,11 +1,11 @@
 /**
- * The texts that log lines are made of: times, and messages without control characters.
+ * The parts of log lines: times, and messages without control characters.
  *
- * Surprise: a clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
+ * A clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
  */
 
-/** Gives the text of a moment, in milliseconds since 1970. Moments may go back. */
-export type Clock = (nowMs: number) => string
+/** Returns the text of a time in milliseconds since 1970. Times may go back. */
+type Clock = (nowMs: number) => string
 
 const controls = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
 const eachControl = new RegExp(controls, 'g')
@@ -13,14 +13,6 @@ const needsJson = /[^\x20\x21\x23-\x5b\x5d-\x7e]/
 const jsonControls = /[\x7f-\x9f\u2028\u2029]/
 const eachJsonControl = new RegExp(jsonControls, 'g')
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
-
-/**
- * A message that a request causes, with the request's id: every line from WARN up has it. Where the request has no id
- * yet it gets one, which is sent back.
- */
-export function withRequestId(message: string, { id }: { readonly id: string }): string {
-  return `${message} [${id}]`
-}
 
 /** The text with every control character (C0, DEL, C1, U+2028, U+2029) written as `\xNN` or `\uNNNN`. */
 export function escapeControls(text: string): string {

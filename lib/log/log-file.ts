@@ -1,53 +1,100 @@
 /**
- * A log file that is open for appending: made when missing (0640, its folder 0750), told apart from what is at its
- * path by now.
+ * The files of the logs: one that only grows, and one that is rotated when it reaches its size.
  *
- * Surprise: a file whose last line has no end (a crash, a full disk) gets that end when it is opened, so that the next
- * line does not run into it.
+ * A missing file is made with mode 0640, its folder with 0750. Where the last line has no end (a crash, a full disk),
+ * it gets one when the file is opened, so that the next line does not run into it.
  */
-import { dirname } from 'node:path'
-import type { FileSystem } from './file-system.ts'
+import * as fs from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
+import { compactTime } from './line.ts'
 
-/** Where an `Appender` writes to. What throws, throws the file system's errors. */
+/** Where an `Appender` writes. Its methods throw the errors of the file system. */
 export interface LogTarget {
-  /** The path that lines go to. */
+  /** The path of the file, for messages. */
   readonly path: string
-  /** The bytes that may still be written before something is to be done between two lines; Infinity: any number. */
+  /** The bytes that fit until the file is rotated; Infinity where it is not. */
   readonly room: number
   /** Opens the target unless it is open. */
   open(): void
-  /** Opens what is at the path now and leaves what was open. When this throws, what was open stays open. */
+  /** Opens the file that is at the path now and closes the old one. When this throws, the old one stays open. */
   reopen(): void
-  /** Writes the bytes from `offset` on with one system call. Returns how many were taken, 1 at least. */
+  /** Writes the bytes from `offset` on with one system call. Returns how many were written, 1 at least. */
   write(bytes: Uint8Array, offset: number): number
-  /** Whether the path still leads to what is open here. Throws what cannot be looked at. */
+  /** Whether the path still leads to the open file. */
   isAtPath(): boolean
-  /** Told after each batch of whole lines, when the target may change the file. Throws nothing. */
+  /** Called after each batch of whole lines: here the target may change the file. Throws nothing. */
   batchWritten(): void
   /** Closes the target. It may be opened again. Throws nothing. */
   close(): void
 }
 
+/** How a log says what happens to it, and the clock that it uses. */
+export interface LogReports {
+  /** Writes a line to the general log, module `logger`. */
+  readonly report: (level: 'info' | 'warn', message: string) => void
+  /** Prints a line, given without its end, on standard error. */
+  readonly alert: (message: string) => void
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** The calls of `node:fs` that the logs use. A test passes a file system whose disk is full. */
+export interface FileSystem {
+  openSync(path: string, flags: string, mode: number): number
+  closeSync(fd: number): void
+  fstatSync(fd: number): FileFacts
+  statSync(path: string): FileFacts
+  readSync(fd: number, into: Uint8Array, offset: number, length: number, position: number): number
+  writeSync(fd: number, bytes: Uint8Array, offset: number, length: number): number
+  existsSync(path: string): boolean
+  renameSync(from: string, to: string): void
+  unlinkSync(path: string): void
+  readdirSync(path: string): string[]
+  mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
+}
+
+type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
+
+/** The time between two attempts at what the disk refused, in milliseconds. */
+export const retryMs = 1000
+
 const fileMode = 0o640
 const folderMode = 0o750
 const lineFeed = 10
+const rotatedName = /^svc_\d{14}_(\d{6}|[1-9]\d{6,14})\.log$/
 
-/** The plain target: one file that only grows. */
+/** Whether the last attempt is less than a second ago. After the clock was set back it is not. */
+export function isTooEarly(nowMs: number, lastTryMs: number): boolean {
+  const passedMs = nowMs - lastTryMs
+  return passedMs >= 0 && passedMs < retryMs
+}
+
+/** The code of a system error (`ENOSPC`), or undefined for any other value. */
+export function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : undefined
+}
+
+/** A file that only grows. */
 export class LogFile implements LogTarget {
   readonly path: string
-  readonly room = Number.POSITIVE_INFINITY
   readonly #fileSystem: FileSystem
   #fd: number | undefined
   #size = 0
   #regular = true
 
-  /** @param path the file; it is opened by `open()` */
-  constructor(path: string, fileSystem: FileSystem) {
+  /** @param path the file; `open()` opens it */
+  constructor(path: string, fileSystem: FileSystem = fs) {
     this.path = path
     this.#fileSystem = fileSystem
   }
 
-  /** The size in bytes, as far as this process knows; 0 for what has none, such as a pipe. */
+  get room(): number {
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** The size in bytes as far as this process knows; 0 where there is none, such as for a pipe. */
   get size(): number {
     return this.#regular ? this.#size : 0
   }
@@ -80,11 +127,11 @@ export class LogFile implements LogTarget {
     try {
       this.#fileSystem.closeSync(fd)
     } catch {
-      // The descriptor is gone all the same (close(2)), and write() has told what the system took.
+      // The descriptor is gone all the same (close(2)), and write() has returned what the system took.
     }
   }
 
-  /** Whether the path still leads to the file that is open here. Throws what `stat` throws, but for a missing file. */
+  /** Whether the path still leads to the open file; false where the path leads nowhere. */
   isAtPath(): boolean {
     if (this.#fd === undefined) return false
     try {
@@ -128,8 +175,109 @@ export class LogFile implements LogTarget {
   }
 }
 
-/** The code of a system error (`ENOSPC`), or undefined for any other value. */
-export function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : undefined
+/**
+ * A log file that is renamed when it reaches its size; a new one begins, and the oldest renamed files are deleted.
+ *
+ * The newest renamed file has the highest number, not the latest time in its name: a clock may be set back. The number
+ * is taken from the names in the folder, so it grows over restarts.
+ */
+export class RotatingFile extends LogFile {
+  readonly #maxBytes: number
+  readonly #maxFiles: number
+  readonly #reports: LogReports
+  readonly #fileSystem: FileSystem
+  readonly #folder: string
+  #lastNumber = 0
+  /** When a rotation last failed; undefined after one that succeeded. */
+  #failedMs: number | undefined
+  #deletionFailed = false
+
+  /**
+   * @param maxBytes the size at which the file is renamed
+   * @param maxFiles how many renamed files stay; 0 keeps all
+   */
+  constructor(path: string, maxBytes: number, maxFiles: number, reports: LogReports, fileSystem: FileSystem = fs) {
+    super(path, fileSystem)
+    this.#maxBytes = maxBytes
+    this.#maxFiles = maxFiles
+    this.#reports = reports
+    this.#fileSystem = fileSystem
+    this.#folder = dirname(path)
+  }
+
+  override get room(): number {
+    return this.#maxBytes - this.size
+  }
+
+  override batchWritten(): void {
+    const { now, report } = this.#reports
+    if (this.room > 0 || (this.#failedMs !== undefined && isTooEarly(now(), this.#failedMs))) return
+    try {
+      const done = this.#rotate()
+      this.#failedMs = undefined
+      report('info', done)
+      this.#deleteOldest()
+    } catch (error) {
+      const isFirst = this.#failedMs === undefined
+      this.#failedMs = now()
+      if (isFirst) this.#warn(`Cannot rotate ${this.path}: ${reasonOf(error)}. Lines go on to the same file`)
+    }
+  }
+
+  /** Renames the file and opens a new one. Returns a message. When it throws, the old file is still open. */
+  #rotate(): string {
+    if (!this.isAtPath()) {
+      this.reopen()
+      return `Began a new ${this.path}: the old one had been moved away`
+    }
+    const name = this.#nextName()
+    const to = join(this.#folder, name)
+    this.#fileSystem.renameSync(this.path, to)
+    try {
+      this.reopen()
+    } catch (error) {
+      this.#fileSystem.renameSync(to, this.path)
+      throw error
+    }
+    return `Rotated ${basename(this.path)} to ${name}`
+  }
+
+  #nextName(): string {
+    const time = compactTime(this.#reports.now())
+    if (this.#lastNumber === 0 || this.#maxFiles > 0) {
+      this.#lastNumber = Math.max(this.#lastNumber, this.#rotatedFiles().at(-1)?.number ?? 0)
+    }
+    let name: string
+    do {
+      this.#lastNumber += 1
+      name = `svc_${time}_${String(this.#lastNumber).padStart(6, '0')}.log`
+    } while (this.#fileSystem.existsSync(join(this.#folder, name)))
+    return name
+  }
+
+  /** The renamed files in the folder, the oldest first. */
+  #rotatedFiles(): { name: string; number: number }[] {
+    return this.#fileSystem
+      .readdirSync(this.#folder)
+      .map((name) => ({ name, number: Number(rotatedName.exec(name)?.[1]) }))
+      .filter(({ number }) => !Number.isNaN(number))
+      .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1))
+  }
+
+  #deleteOldest(): void {
+    if (this.#maxFiles === 0) return
+    try {
+      const files = this.#rotatedFiles()
+      for (const { name } of files.slice(0, -this.#maxFiles)) this.#fileSystem.unlinkSync(join(this.#folder, name))
+      this.#deletionFailed = false
+    } catch (error) {
+      if (!this.#deletionFailed) this.#warn(`Cannot delete old log files: ${reasonOf(error)}. They stay`)
+      this.#deletionFailed = true
+    }
+  }
+
+  #warn(message: string): void {
+    this.#reports.alert(message)
+    this.#reports.report('warn', message)
+  }
 }

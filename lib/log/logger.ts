@@ -1,23 +1,22 @@
 /**
  * The general log: five levels, one logger per module, trace switches, lines as text or as JSON.
  *
- * Surprise: a module logger is a function (`log('text')` is INFO) that carries the other levels as members, and none
- * of them ever throws, whatever it is given.
+ * A module logger is a function (`log('text')` writes an INFO line) with the other levels as members. None of them ever
+ * throws, whatever it is given.
  */
 import { resolve } from 'node:path'
+import { isError, textOf } from '../base/reason.ts'
 import { Appender } from './appender.ts'
+import type { WrittenLog } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
 import type { ConsolePort } from './console.ts'
-import { nodeFileSystem } from './file-system.ts'
-import type { FileSystem } from './file-system.ts'
-import type { LogTarget } from './log-file.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
-import { RotatingFile } from './rotating-file.ts'
-import { isError, stackLines, textOf } from './stack.ts'
+import { RotatingFile } from './log-file.ts'
+import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
+import { stackLines } from './stack.ts'
 import { Trace } from './trace.ts'
-import type { WrittenLog } from './written-log.ts'
 
-/** The levels; a level's number is its place, 1 to 5. */
+/** The levels, the lowest first. */
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 
 /** The name of a level. */
@@ -37,12 +36,12 @@ export interface ModuleLogger {
   readonly debugEnabled: boolean
 }
 
-/** What the general log is made of; the names are those of `svc.json`. */
+/** The settings of the general log, by the names of `svc.json`, and what a test replaces. */
 export interface LoggerOptions {
   readonly folder: string
   /** The file's name in the folder. */
   readonly file: string
-  /** Lines below it are not written. */
+  /** The lowest level that is written. */
   readonly level: Level
   /** Whether lines are printed on the console as well. */
   readonly console: boolean
@@ -51,18 +50,18 @@ export interface LoggerOptions {
   /** How many rotated files stay; 0 keeps all. */
   readonly maxFiles: number
   readonly format: 'text' | 'json'
-  /** The trace switches at the start; what is not named is on. */
+  /** The trace switches at the start; a module without one is on. */
   readonly trace: Readonly<Record<string, boolean>>
-  /** Is given each line, as it was logged and without its stack, before it is written. It must not throw. */
+  /** Called with each line before it is written, as it was logged and without its stack. It must not throw. */
   readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
-  /** The time in milliseconds; `Date.now` unless given. */
+  /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
   /** Where lines and outages are printed; the process's own console unless given. */
   readonly consolePort?: ConsolePort
-  /** The file system to write to; `node:fs` unless given. */
+  /** The file system; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
   /** Where lines go instead of the rotating file. */
-  readonly target?: LogTarget
+  readonly target?: LogTarget | undefined
 }
 
 /** The general log. Everything is synchronous. */
@@ -70,29 +69,38 @@ export interface Logger extends WrittenLog {
   /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger
   readonly trace: Trace
-  /** Why the console lacks lines now; undefined when it has all, or there is none. */
+  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
   readonly consoleProblem: string | undefined
 }
 
 const megabyte = 2 ** 20
 /** Between two lines: a stack stays with its line. */
 const endOfLine = /(?<=\n)(?=[^ ])/
+const nothing = (): void => {}
+
+/** A module logger that writes nothing, for the commands that inspect an application without running it. */
+export const silentLogger: ModuleLogger = Object.assign((): void => {}, {
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  fatal: nothing,
+  debugEnabled: false,
+})
 
 /**
  * Opens the general log. A folder or file that cannot be written is no error: see `problem`.
- * @throws RangeError when an option is out of its range or `trace` names an unknown module
+ * @throws RangeError when `trace` names an unknown module
  */
 export function createLogger(options: LoggerOptions): Logger {
-  check(options)
   return new GeneralLog(options)
 }
 
 type Write = (message: unknown, thrown?: unknown) => void
 
-class GeneralLog implements Logger {
+class GeneralLog extends Appender implements Logger {
   readonly trace: Trace
   readonly #modules = new Map<string, ModuleLogger>()
-  readonly #appender: Appender
   readonly #console: ConsoleLines | undefined
   readonly #threshold: number
   readonly #renderLine: RenderLine
@@ -100,33 +108,23 @@ class GeneralLog implements Logger {
   readonly #now: () => number
 
   constructor(options: LoggerOptions) {
-    const { now = Date.now, fileSystem = nodeFileSystem, consolePort = createProcessConsole() } = options
-    this.trace = new Trace(options.trace)
-    this.#threshold = numberOf(options.level)
+    const { folder, file, maxSizeMb, maxFiles, fileSystem, now = Date.now } = options
+    const { consolePort = createProcessConsole() } = options
+    const trace = new Trace(options.trace) // First, since it may throw: then nothing has been opened.
+    const reports: LogReports = {
+      report: (level, message) => this.module('logger')[level](message),
+      alert: (message) => consolePort.error(`${escapeControls(message)}\n`),
+      now,
+    }
+    const maxBytes = Math.ceil(maxSizeMb * megabyte)
+    super(options.target ?? new RotatingFile(resolve(folder, file), maxBytes, maxFiles, reports, fileSystem), reports)
+    this.trace = trace
+    this.#threshold = levels.indexOf(options.level)
     this.#now = now
     this.#onLine = options.onLine
     this.#renderLine = options.format === 'json' ? createJsonLine() : createTextLine()
     const onStill = (): void => this.module('logger').warn('nobody reads the console: lines are in the log file alone')
     this.#console = options.console ? new ConsoleLines(consolePort, onStill) : undefined
-    const path = resolve(options.folder, options.file)
-    const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    const report = (level: 'info' | 'warn', message: string): void => this.module('logger')[level](message)
-    const maxBytes = Math.ceil(options.maxSizeMb * megabyte)
-    const file = { path, maxBytes, maxFiles: options.maxFiles, fileSystem, report, alert, now }
-    const target = options.target ?? new RotatingFile(file)
-    this.#appender = new Appender({ target, report, alert, now })
-  }
-
-  get written(): number {
-    return this.#appender.written
-  }
-
-  get lost(): number {
-    return this.#appender.lost
-  }
-
-  get problem(): string | undefined {
-    return this.#appender.problem
   }
 
   get consoleProblem(): string | undefined {
@@ -141,22 +139,19 @@ class GeneralLog implements Logger {
     return made
   }
 
-  take(lines: string): void {
+  /** Takes lines one by one, so that the file is rotated between any two of them. */
+  override take(lines: string): void {
     this.#console?.append(lines)
-    for (const line of lines.split(endOfLine)) this.#appender.append(line)
+    for (const line of lines.split(endOfLine)) this.append(line)
   }
 
-  reopen(): void {
-    this.#appender.reopen()
-  }
-
-  flush(): void {
-    this.#appender.flush()
+  override flush(): void {
+    super.flush()
     this.#console?.flush()
   }
 
-  close(): void {
-    this.#appender.close()
+  override close(): void {
+    super.close()
     this.#console?.flush()
   }
 
@@ -164,8 +159,8 @@ class GeneralLog implements Logger {
     const traced = this.trace.switchOf(name)
     const writers = levels.map((level) => this.#createWriter(level, name))
     const [writeDebug, writeInfo, warn, error, fatal] = writers as [Write, Write, Write, Write, Write] // one per level
-    const debugs = this.#threshold <= numberOf('debug')
-    const infos = this.#threshold <= numberOf('info')
+    const debugs = this.#threshold <= levels.indexOf('debug')
+    const infos = this.#threshold <= levels.indexOf('info')
     const debug = (message: string): void => {
       if (debugs && traced.on) writeDebug(message)
     }
@@ -178,7 +173,7 @@ class GeneralLog implements Logger {
   }
 
   #createWriter(level: Level, module: string): Write {
-    if (numberOf(level) < this.#threshold) return () => {}
+    if (levels.indexOf(level) < this.#threshold) return () => {}
     const renderLine = this.#renderLine(level, module)
     const onLine = this.#onLine
     return (message, thrown) => {
@@ -187,12 +182,12 @@ class GeneralLog implements Logger {
       const line = renderLine(nowMs, text, thrown ?? (isError(message) ? message : undefined))
       onLine?.(nowMs, level, module, text)
       this.#console?.append(line)
-      this.#appender.append(line)
+      this.append(line)
     }
   }
 }
 
-/** Prepares the constant parts of a level's and module's lines and returns what puts a line together. */
+/** Prepares the constant parts of the lines of a level and module, and returns the function that renders a line. */
 type RenderLine = (level: Level, module: string) => (nowMs: number, message: string, thrown: unknown) => string
 
 function createTextLine(): RenderLine {
@@ -217,25 +212,7 @@ function createJsonLine(): RenderLine {
   }
 }
 
-/** The text for a message that is no string, which JavaScript can pass: an error's stack follows the line. */
+/** The text of a message that is no string, which JavaScript can pass. An error's stack follows the line. */
 function titleOf(message: unknown): string {
   return textOf(message).split('\n', 1).join()
-}
-
-function numberOf(level: Level): number {
-  return levels.indexOf(level) + 1
-}
-
-function check(options: LoggerOptions): void {
-  const { file, level, maxSizeMb, maxFiles } = options
-  if (file === '') throw new RangeError('Cannot open the log: log.file must not be empty')
-  if (!levels.includes(level)) {
-    throw new RangeError(`Cannot open the log: log.level must be one of ${levels.join(', ')}: it is ${String(level)}`)
-  }
-  if (!(maxSizeMb * megabyte >= 1024 && maxSizeMb <= 100_000)) {
-    throw new RangeError(`Cannot open the log: log.max_size_mb must be 0.001 to 100000: it is ${maxSizeMb}`)
-  }
-  if (!Number.isSafeInteger(maxFiles) || maxFiles < 0) {
-    throw new RangeError(`Cannot open the log: log.max_files must be an integer from 0: it is ${maxFiles}`)
-  }
 }

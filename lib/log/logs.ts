@@ -1,9 +1,8 @@
 /**
- * The logs of one server together: the general log, the access log where there is one, and the last lines for the
- * monitor.
+ * The logs of one server: the general log, the access log where there is one, and the last lines for the monitor.
  *
- * Surprise: the access log always goes first. What happens to it, a full disk say, is told in the general log, which
- * must still be there to take it.
+ * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
+ * still be open then.
  */
 import type { Config } from '../config/table.ts'
 import { createAccessLog, type AccessLog } from './access-log.ts'
@@ -11,6 +10,7 @@ import type { LogTarget } from './log-file.ts'
 import { createLogger, type Logger, type ModuleLogger } from './logger.ts'
 import { RecentLines } from './recent-lines.ts'
 
+/** The open logs. */
 export interface Logs {
   readonly general: Logger
   /** Undefined when `access_log.enabled` is false. */
@@ -19,25 +19,23 @@ export interface Logs {
   readonly recent: RecentLines
   /** The general log of a module. */
   module(name: string): ModuleLogger
-  /** Why the logs cannot be written now; none when they can. */
+  /** Why the logs cannot be written now; empty when they can. */
   problems(): readonly string[]
   flush(): void
   reopen(): void
   close(): void
 }
 
-/** Where the lines of a process go that does not write the files itself. */
-export interface LogTargets {
-  readonly general: LogTarget
-  readonly access: LogTarget
-}
-
 /**
  * Opens the logs.
  * @param folder `paths.log`, absolute
- * @param targets given: lines go there instead of to files and console
+ * @param targets where the lines of a worker go, instead of to files and console
  */
-export function openLogs(config: Config, folder: string, targets?: LogTargets): Logs {
+export function openLogs(
+  config: Config,
+  folder: string,
+  targets?: { readonly general: LogTarget; readonly access: LogTarget },
+): Logs {
   const recent = new RecentLines()
   const general = createLogger({
     folder,
@@ -49,7 +47,7 @@ export function openLogs(config: Config, folder: string, targets?: LogTargets): 
     format: config['log.format'],
     trace: config.trace,
     onLine: (...line) => recent.add(...line),
-    ...(targets !== undefined && { target: targets.general }),
+    target: targets?.general,
   })
   const access = config['access_log.enabled']
     ? createAccessLog({
@@ -57,7 +55,7 @@ export function openLogs(config: Config, folder: string, targets?: LogTargets): 
         file: config['access_log.file'],
         format: config['access_log.format'],
         report: (level, message) => general.module('logger')[level](message),
-        ...(targets !== undefined && { target: targets.access }),
+        target: targets?.access,
       })
     : undefined
   const both = [access, general]

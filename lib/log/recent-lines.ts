@@ -1,29 +1,21 @@
 /**
  * The last lines of the general log, for the monitor page.
  *
- * Surprise: messages are kept as bytes. A short text that was cut from a long one (a piece of a request's body, say)
- * keeps all of the long one in memory for as long as it is kept itself.
+ * Messages are kept as bytes: a short string that was cut from a long one (a piece of a request's body, for example)
+ * keeps the long one in memory.
  */
 import { escapeControls } from './line.ts'
-import { levels, type Level } from './logger.ts'
+import type { Level } from './logger.ts'
 
 /** A line of the log. */
 export interface LogLine {
   /** In milliseconds since 1970. */
   readonly time: number
   readonly level: Level
-  /** As it was named, and not more than its first 64 characters. */
+  /** At most its first 64 characters. */
   readonly module: string
-  /** Without its stack and without control characters; not more than its first 500 characters. */
+  /** Without its stack and without control characters; at most its first 500 characters. */
   readonly message: string
-}
-
-/** What is asked for; everything unless said. */
-export interface LogLineFilter {
-  /** The lines of this module alone. */
-  readonly module?: string
-  /** The lines of this level and above. */
-  readonly level?: Level
 }
 
 /** How many lines are kept. */
@@ -41,7 +33,7 @@ export class RecentLines {
   readonly #modules: string[] = []
   #next = 0
 
-  /** Keeps a line. It fits `onLine` of the logger's options and never throws. */
+  /** Keeps a line. It never throws. */
   add(timeMs: number, level: Level, module: string, message: string): void {
     const at = this.#next
     this.#sizes[at] = this.#messages.write(message.slice(0, maxMessageLength), at * slotBytes)
@@ -52,15 +44,10 @@ export class RecentLines {
   }
 
   /** The lines, the oldest first. */
-  list(filter: LogLineFilter = {}): LogLine[] {
-    const { module, level = 'debug' } = filter
-    const passing = levels.slice(levels.indexOf(level))
+  list(): LogLine[] {
     const count = this.#levels.length
     const oldest = count < keptLines ? 0 : this.#next
-    return Array.from({ length: count }, (_, index) => (oldest + index) % keptLines)
-      .filter((at) => module === undefined || this.#modules[at] === module)
-      .filter((at) => passing.includes(this.#levels[at] as Level))
-      .map((at) => this.#line(at))
+    return Array.from({ length: count }, (_, index) => this.#line((oldest + index) % keptLines))
   }
 
   #line(at: number): LogLine {

@@ -1,10 +1,10 @@
 /**
- * What a thrown value looks like below its log line: its head, its frames, and those of what caused it.
+ * Renders a thrown value below its log line: its message, its stack frames, and those of its causes.
  *
- * Surprise: anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. Whatever
- * it is, some lines come out and each begins with four spaces, by which it can be told from a line of the log.
+ * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There are always
+ * some lines, and each begins with four spaces, which tells it from a line of the log.
  */
-import { inspect } from 'node:util'
+import { isError, textOf } from '../base/reason.ts'
 import { escapeControls } from './line.ts'
 
 const maxErrors = 16
@@ -12,31 +12,12 @@ const indent = '    '
 
 /**
  * The lines for a thrown value, without line ends. Each begins with four spaces and has no control character.
- * `cause` and the `errors` of an AggregateError follow, 16 errors in all; one that comes again is not repeated.
+ * `cause` and the `errors` of an AggregateError follow, 16 errors in all; none is repeated.
  */
 export function stackLines(thrown: unknown): string[] {
   const lines: string[] = []
   addLines(lines, thrown, '', new Set())
   return lines
-}
-
-/** One value as text: an error's stack, else what `util.inspect` shows. Never empty. */
-export function textOf(value: unknown): string {
-  try {
-    if (isError(value) && typeof value.stack === 'string' && value.stack.trim() !== '') return value.stack
-    return inspect(value, { breakLength: Number.POSITIVE_INFINITY, customInspect: false })
-  } catch {
-    return '(a value that cannot be shown)'
-  }
-}
-
-/** Whether the value is an Error. A revoked proxy, which throws when asked, is none. */
-export function isError(value: unknown): value is Error {
-  try {
-    return value instanceof Error
-  } catch {
-    return false
-  }
 }
 
 function addLines(lines: string[], thrown: unknown, label: string, seen: Set<unknown>): void {
@@ -56,6 +37,6 @@ function membersOf(thrown: unknown): { label: string; value: unknown }[] {
     const found = members.map((value: unknown) => ({ label: 'one of: ', value }))
     return thrown.cause === undefined ? found : [{ label: 'caused by: ', value: thrown.cause }, ...found]
   } catch {
-    return [] // a getter or an iterator of the error's own threw; the error itself is already shown
+    return [] // a getter or an iterator of the error threw; the error itself is already shown
   }
 }

@@ -52,11 +52,16 @@ export class Trace {
    * @throws RangeError that names the known modules when the name is none of them
    */
   set(module: string, enabled: boolean): void {
-    const chosen = module === 'all' ? [...this.#switches.values()] : [this.#switches.get(module)]
-    for (const each of chosen) {
-      if (each === undefined) throw new RangeError(unknownModule(module))
-      each.on = enabled
-    }
+    this.check(module)
+    for (const [name, each] of this.#switches) if (module === 'all' || module === name) each.on = enabled
+  }
+
+  /**
+   * Checks a name.
+   * @throws RangeError that names the known modules when the name is none of them, nor `all`
+   */
+  check(module: string): void {
+    if (module !== 'all' && !this.#switches.has(module)) throw new RangeError(unknownModule(module))
   }
 
   /** Whether DEBUG and INFO lines of the module pass. */

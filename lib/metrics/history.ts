@@ -1,47 +1,53 @@
 /**
- * The last minutes of the server, for the charts of the monitor page: a sample every few seconds, in a fixed ring.
+ * The last minutes of the server, for the charts of the monitor page: a sample every few seconds.
  *
- * Surprise: when the clock is set back, the earlier samples are set back with it, so that the times only ever grow.
- * When it leaps ahead, or the machine slept, there is a gap.
+ * When the clock is set back, the earlier samples are set back with it, so that the times only ever grow. When it leaps
+ * ahead, or the machine slept, there is a gap.
  */
 import { performance } from 'node:perf_hooks'
-import { after, type MaybePromise } from '../maybe-promise.ts'
-import { round3 } from './round.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
+import { percentileMs } from './histogram.ts'
+import { countRequests } from './metrics.ts'
+import { difference, utilizationOf, type Reading } from './reading.ts'
+import { megabytes, round3 } from './values.ts'
 
-/** What a sample holds. Rates are per second, times in milliseconds, memory in units of 2^20 bytes. */
-export const sampleFields = [
-  'requests',
-  'errors',
-  'p50_ms',
-  'p95_ms',
-  'p99_ms',
-  'busy_http',
-  'queue_http',
-  'longpoll',
-  'sse',
-  'ws',
-  'loop_p99_ms',
-  'utilization',
-  'rss_mb',
-  'heap_mb',
-  'connections',
-  'bytes_out',
-] as const
+/**
+ * The numbers of a sample, made from the window since the last sample. Rates are per second, times in milliseconds,
+ * memory in units of 2^20 bytes.
+ */
+const series = {
+  requests: ({ values, seconds }) => countRequests(values.requests).total / seconds,
+  errors: ({ values, seconds }) => countRequests(values.requests).errors / seconds,
+  p50_ms: ({ values }) => percentileMs(values.durations, 50),
+  p95_ms: ({ values }) => percentileMs(values.durations, 95),
+  p99_ms: ({ values }) => percentileMs(values.durations, 99),
+  busy_http: ({ values }) => values.poolBusy.http,
+  queue_http: ({ values }) => values.poolWaiting.http,
+  longpoll: ({ values }) => values.poolBusy.longpoll,
+  sse: ({ values }) => values.poolBusy.sse,
+  ws: ({ values }) => values.poolBusy.ws,
+  loop_p99_ms: ({ values }) => percentileMs(values.loopDelay, 99),
+  utilization: ({ values }) => utilizationOf(values),
+  rss_mb: ({ values }) => megabytes(values.memoryResident),
+  heap_mb: ({ values }) => megabytes(values.heapUsed),
+  connections: ({ values }) => values.connectionsOpen,
+  bytes_out: ({ values, seconds }) => values.bytesOut / seconds,
+} satisfies Readonly<Record<string, (window: Reading) => number>>
 
 /** The name of a number in a sample. */
-export type SampleField = (typeof sampleFields)[number]
+type SampleField = keyof typeof series
 
-/** The numbers of one moment. */
+/** The names, in the order of the document. */
+export const sampleFields = Object.keys(series) as SampleField[] // It has no other keys.
+
+/** A sample. */
 export type Sample = Readonly<Record<SampleField, number>>
 
-/** A list for each number, and `time` in milliseconds since 1970; the oldest first, all of one length. */
+/** A list for each number, and `time` in milliseconds since 1970; oldest first, all of one length. */
 export type HistorySnapshot = Readonly<Record<'time' | SampleField, readonly number[]>>
 
 export interface HistoryOptions {
-  /**
-   * Gives the numbers of the interval since it was last called, at once or later; it is not called again before that. It
-   * must not reject.
-   */
+  /** Takes a sample of the time since the last call. It must not reject, and is not called again before it is done. */
   readonly sample: () => MaybePromise<Sample>
   /** Milliseconds from one sample to the next; 5000 unless given. */
   readonly everyMs?: number
@@ -61,14 +67,27 @@ export interface History {
   close(): void
 }
 
-const width = sampleFields.length
+/** The shortest time of a sample, so that a rate is finite if the clock stands still. */
+const leastSeconds = 0.001
 
-/** Begins to take samples; the first is there after `everyMs`. It does not keep the process alive. */
+/**
+ * Takes the samples of a history by difference. The first sample is of the time since the start.
+ * @param read returns a reading without routes
+ */
+export function createSampler(read: () => MaybePromise<Reading>): HistoryOptions['sample'] {
+  let before: Reading | undefined
+  return () =>
+    after(read(), (now) => {
+      const window = difference(now, before)
+      before = now
+      return sampleOf({ ...window, seconds: Math.max(window.seconds, leastSeconds) })
+    })
+}
+
+/** Begins to take samples, the first after `everyMs`. It does not keep the process alive. */
 export function createHistory(options: HistoryOptions): History {
   const { sample, everyMs = 5000, keep = 180, now = () => performance.now(), wallNow = Date.now } = options
-  const times = new Float64Array(keep)
-  const values = new Float64Array(keep * width)
-  let taken = 0
+  const kept: { time: number; readonly numbers: Sample }[] = []
   let isAwaited = false
   let lastAt = now()
   let lastWall = wallNow()
@@ -85,42 +104,30 @@ export function createHistory(options: HistoryOptions): History {
   function put(numbers: Sample): void {
     const at = now()
     const wall = wallNow()
-    if (wall <= lastWall) shift(wall - lastWall - Math.max(at - lastAt, 1))
+    const byMs = wall > lastWall ? 0 : wall - lastWall - Math.max(at - lastAt, 1)
+    for (const each of kept) each.time += byMs
     lastAt = at
     lastWall = wall
-    const row = taken % keep
-    times[row] = wall
-    for (let column = 0; column < width; column += 1) {
-      const value = numbers[sampleFields[column] as SampleField]
-      values[row * width + column] = Number.isFinite(value) ? round3(value) : 0
-    }
-    taken += 1
+    kept.push({ time: wall, numbers })
+    if (kept.length > keep) kept.shift()
   }
 
-  function shift(byMs: number): void {
-    for (let row = 0; row < keep; row += 1) times[row]! += byMs // `row` is in the array
-  }
-
-  function rows(): number[] {
-    const first = Math.max(0, taken - keep)
-    const list = Array.from({ length: taken - first }, (_, at) => (first + at) % keep)
+  function snapshot(): HistorySnapshot {
     const oldest = lastWall - keep * everyMs
-    return list.filter((row) => (times[row] as number) >= oldest)
+    const shown = kept.filter(({ time }) => time >= oldest)
+    const lists = sampleFields.map((field) => [field, shown.map(({ numbers }) => shownNumber(numbers[field]))])
+    const time = shown.map((each) => Math.round(each.time))
+    return { time, ...Object.fromEntries(lists) } as HistorySnapshot // It has a list for each field.
   }
 
   const timer = setInterval(take, everyMs).unref()
+  return { take, snapshot, close: () => clearInterval(timer) }
+}
 
-  return {
-    take,
-    snapshot: () => {
-      const kept = rows()
-      const series = sampleFields.map((field, column) => [
-        field,
-        kept.map((row) => values[row * width + column] as number),
-      ])
-      const time = kept.map((row) => Math.round(times[row] as number))
-      return { time, ...Object.fromEntries(series) } as HistorySnapshot // an entry per field, from the list above
-    },
-    close: () => clearInterval(timer),
-  }
+function sampleOf(window: Reading): Sample {
+  return Object.fromEntries(sampleFields.map((field) => [field, series[field](window)])) as Sample // of each field
+}
+
+function shownNumber(value: number): number {
+  return Number.isFinite(value) ? round3(value) : 0
 }

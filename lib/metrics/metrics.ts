@@ -1,20 +1,18 @@
 /**
- * What is counted of the requests: since the server started (for Prometheus), in the window (since the start or the
- * last `bench-start`, for the status), since the last sample (for the monitor's charts), and the last 100.
+ * Counts requests since the start, for the server as a whole and for each route. No counter decreases.
  *
- * Surprise: the window's counters are differences of those that never go back, so `resetWindow` loses nothing.
+ * A bench window is the difference to the counters at its start. A route saves these at its first request in the
+ * window, so a window costs nothing for routes that are not requested.
+ *
+ * Route names stay when their routes are deleted, since Prometheus counters must not decrease. So that adding and
+ * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
 import { performance } from 'node:perf_hooks'
-import { Histogram, toMicroseconds } from './histogram.ts'
+import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
 import { RecentRequests, type RecentRequest } from './recent-requests.ts'
-import { RequestCounts } from './request-counts.ts'
-import { ratesOf, requestWindow } from './request-figures.ts'
-import type { MetricsSnapshot, MetricsTotals, RequestFigures, RequestInterval, RequestsSince } from './request-figures.ts'
-import { RouteTable, type RouteFigures, type RouteTimings } from './route-metrics.ts'
+import { combineAll, subtract } from './values.ts'
 
-export type { RecentRequest }
-
-/** What the metrics ask of a request that has ended. Its context is one, so that nothing is made for it. */
+/** The facts of a request that has ended. The context of a request has them, so that no object is made. */
 export interface RequestRecord {
   readonly method: string
   /** Without the query. */
@@ -25,107 +23,144 @@ export interface RequestRecord {
   /** The bytes of the request's body; 0 when it is not there. */
   readonly receivedBytes?: number
   readonly durationMs: number
-  /** Whether the client left while it waited for an event: that is no error. */
+  /** Whether the client disconnected while it waited for an event: that is no error. */
   readonly leftWait?: boolean
   /** '' when no route answered. */
   readonly routeName: string
 }
 
-/** The clocks, in milliseconds. */
+/** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
+const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
+
+/** The number of requests with each outcome. */
+type RequestCounts = Readonly<Record<(typeof outcomes)[number], number>>
+
+/** Everything that is counted about requests. */
+export type RequestValues = {
+  readonly requests: RequestCounts
+  /** From the header section to the end of the answer. Requests that waited for an event are left out. */
+  readonly durations: Durations
+  /** Bytes of request bodies. */
+  readonly bytesIn: number
+  /** Bytes of response bodies. */
+  readonly bytesOut: number
+}
+
+/** The requests of one route, since the start or in a window. */
+export interface RouteReading {
+  readonly name: string
+  readonly values: RequestValues
+}
+
+/** Clocks in milliseconds. */
 export interface MetricsOptions {
-  /** One that does not jump; `performance.now` unless given. */
+  /** A clock that does not jump; `performance.now` unless given. */
   readonly now?: () => number
-  /** That of the calendar; `Date.now` unless given. */
+  /** The calendar's clock; `Date.now` unless given. */
   readonly wallNow?: () => number
+}
+
+/** The name for requests that no route answered. */
+const noRouteName = '(none)'
+/** The name for the routes past the bound. */
+export const otherRoutesName = '(other)'
+/** The most names that have an entry of their own. */
+export const maxNames = 20_000
+
+/** The window of a route that was never requested. */
+const never = -1
+
+const left = outcomes.indexOf('left')
+const bytesIn = outcomes.length
+const bytesOut = bytesIn + 1
+
+/** The number of requests, and of those that were answered with 400 or above. */
+export function countRequests(requests: RequestCounts): { readonly total: number; readonly errors: number } {
+  const errors = requests['4xx'] + requests['5xx']
+  return { total: requests['1xx'] + requests['2xx'] + requests['3xx'] + requests.left + errors, errors }
 }
 
 /** Counts requests. It holds no timer, so there is nothing to close. */
 export class Metrics {
+  /** In milliseconds since 1970. */
+  readonly startedAtMs: number
+  readonly #all = new RequestCounter('')
+  readonly #none = new RequestCounter(noRouteName)
+  readonly #other = new RequestCounter(otherRoutesName)
+  /** The routes in the order in which they were first requested. */
+  readonly #routes = [this.#none, this.#other]
+  readonly #byName = new Map([
+    ['', this.#none],
+    [noRouteName, this.#none],
+    [otherRoutesName, this.#other],
+  ])
+  readonly #recent = new RecentRequests()
   readonly #now: () => number
   readonly #wallNow: () => number
   readonly #startedAt: number
-  readonly #startedAtMs: number
-  readonly #counts = new RequestCounts()
-  readonly #routes = new RouteTable()
-  readonly #recent = new RecentRequests()
-  readonly #windowLatency = new Histogram()
-  readonly #intervalLatency = new Histogram()
-  readonly #countsAtReset = new RequestCounts()
-  readonly #countsAtSample = new RequestCounts()
-  #resetAt: number
-  #sampledAt: number
+  /** The number of the bench window. */
+  #window = 0
 
   constructor(options: MetricsOptions = {}) {
     this.#now = options.now ?? (() => performance.now())
     this.#wallNow = options.wallNow ?? Date.now
-    this.#startedAtMs = this.#wallNow()
+    this.startedAtMs = this.#wallNow()
     this.#startedAt = this.#now()
-    this.#resetAt = this.#startedAt
-    this.#sampledAt = this.#startedAt
   }
 
   /**
-   * Counts a request that has ended. On the way of every request: it makes no object but on a route's first.
-   * @param timed false leaves its duration out of percentiles and histograms: it waited for an event, which says nothing
-   *   of the server
-   * @param endedAtMs when it ended, in milliseconds since 1970; whoever has just looked at the clock need not have it looked
-   *   at again
+   * Counts a request that has ended. It allocates only at the first request of a route, and of a route in a window.
+   * @param timed false leaves out the duration: the request waited for an event, which says nothing about the server
+   * @param endedAtMs when it ended, in milliseconds since 1970; pass it if the clock has just been read
    */
   record(request: RequestRecord, timed = true, endedAtMs = this.#wallNow()): void {
-    const { method, path, sentStatus, sentBytes, receivedBytes = 0, routeName } = request
+    const { method, path, sentStatus, sentBytes, receivedBytes = 0, leftWait = false, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
-    const route = this.#routes.of(routeName)
-    if (request.leftWait === true) {
-      this.#counts.addLeft(receivedBytes)
-      route.countLeft(receivedBytes)
-    } else {
-      this.#counts.add(sentStatus, receivedBytes, sentBytes)
-      route.count(sentStatus, receivedBytes, sentBytes)
-    }
+    const slot = leftWait ? left : slotOf(sentStatus)
+    const bodyBytes = leftWait ? 0 : sentBytes
+    const route = this.#byName.get(routeName) ?? this.#create(routeName)
+    if (route.window !== this.#window) route.beginWindow(this.#window)
+    route.count(slot, receivedBytes, bodyBytes)
+    this.#all.count(slot, receivedBytes, bodyBytes)
     if (timed) {
-      this.#windowLatency.add(durationUs)
-      this.#intervalLatency.add(durationUs)
-      route.time(durationUs)
+      route.durations.add(durationUs)
+      this.#all.durations.add(durationUs)
     }
     this.#recent.add(endedAtMs, method, path, sentStatus, durationUs, routeName)
   }
 
-  /** Begins a new window: every counter and timing of `snapshot()` is 0 again, but for the uptime. Totals stay. */
-  resetWindow(): void {
-    this.#resetAt = this.#now()
-    this.#countsAtReset.copy(this.#counts)
-    this.#windowLatency.reset()
-    for (const route of this.#routes.all) route.resetWindow()
+  /** Begins a bench window. */
+  beginWindow(): void {
+    this.#window += 1
+    this.#all.durations.beginWindow() // Routes do so at their next request.
   }
 
-  /** The present window. */
-  snapshot(): MetricsSnapshot {
-    return requestWindow(this.figures('window'))
+  /** All requests since the start. */
+  read(): RequestValues {
+    return this.#all.read()
   }
 
-  /** What was counted, as a value. The durations of routes that are not asked for are empty. */
-  figures(timings: RouteTimings = 'all'): RequestFigures {
-    return this.#figuresOf(this.#routes.all.filter((route) => route.used).map((route) => route.figures(timings)))
+  /** Each route that was requested, since the start. */
+  readRoutes(): RouteReading[] {
+    return this.#routes.filter(({ window }) => window !== never).map((route) => route.reading())
   }
 
-  /** All that was counted, but of the routes those alone that were asked for since this was last called. */
-  takeChanges(): RequestFigures {
-    return this.#figuresOf(this.#routes.all.filter((route) => route.takeChanged()).map((route) => route.figures()))
+  /** The same, but only the routes that were requested since the last call. Must have one caller. */
+  takeChangedRoutes(): RouteReading[] {
+    return this.#routes.filter((route) => route.isChanged).map((route) => {
+      route.isChanged = false
+      return route.reading()
+    })
   }
 
-  /** What was counted since the start. */
-  totals(): MetricsTotals {
-    return {
-      startedAtMs: this.#startedAtMs,
-      uptimeSeconds: this.#secondsSince(this.#startedAt),
-      routes: this.#routes.all.filter((route) => route.used).map((route) => route.totals()),
-    }
+  /** Each route that was requested in the bench window, since the window began. */
+  readWindowRoutes(): RouteReading[] {
+    return this.#routes.filter(({ window }) => window === this.#window).map((route) => route.windowReading())
   }
 
-  /** How many requests were answered since the start, and how many of them with 400 and above. */
-  answered(): { readonly requests: number; readonly errors: number; readonly uptimeSeconds: number } {
-    const { total: requests, errors } = this.#counts
-    return { requests, errors, uptimeSeconds: this.#secondsSince(this.#startedAt) }
+  /** Seconds since the start. */
+  get uptimeSeconds(): number {
+    return toMicroseconds(this.#now() - this.#startedAt) / 1e6
   }
 
   /** The last 100 requests, the oldest first. */
@@ -133,35 +168,69 @@ export class Metrics {
     return this.#recent.list()
   }
 
-  /** What happened since this or `takeCounts` was last called, or since the start. */
-  takeInterval(): RequestInterval {
-    return ratesOf(this.takeCounts())
+  #create(name: string): RequestCounter {
+    if (this.#routes.length >= maxNames) return this.#other
+    const route = new RequestCounter(name)
+    this.#byName.set(name, route)
+    this.#routes.push(route)
+    return route
+  }
+}
+
+/** Counts the requests of a route, or all requests. */
+class RequestCounter {
+  readonly durations = new Histogram()
+  /** Whether it has counted a request since the changes were last taken. */
+  isChanged = false
+  /** The number of the last window with a request. */
+  window = never
+  readonly #name: string
+  /** A slot for each outcome, then the two for bytes. */
+  readonly #slots = new Float64Array(bytesOut + 1)
+  /** The counters when that window began; undefined if the first request came in it. */
+  #before: RequestValues | undefined
+
+  constructor(name: string) {
+    this.#name = name
   }
 
-  /** What was counted since this was last called, or since the start. It has one caller: the history of the monitor. */
-  takeCounts(): RequestsSince {
-    const { total, errors, bytesOut } = this.#counts.since(this.#countsAtSample)
-    const seconds = Math.max(this.#secondsSince(this.#sampledAt), 0.001)
-    const taken = { seconds, requests: total, errors, bytesOut, latency: this.#intervalLatency.toCells() }
-    this.#sampledAt = this.#now()
-    this.#countsAtSample.copy(this.#counts)
-    this.#intervalLatency.reset()
-    return taken
+  /** Counts a request. A number of bytes below 0 or NaN is 0. */
+  count(slot: number, receivedBytes: number, sentBytes: number): void {
+    this.isChanged = true
+    this.#slots[slot]! += 1 // All three are slots of the array.
+    if (receivedBytes > 0) this.#slots[bytesIn]! += receivedBytes
+    if (sentBytes > 0) this.#slots[bytesOut]! += sentBytes
   }
 
-  #figuresOf(routes: readonly RouteFigures[]): RequestFigures {
-    const { byOutcome, bytesIn, bytesOut } = this.#counts.since(this.#countsAtReset)
+  beginWindow(window: number): void {
+    if (this.window !== never) this.#before = this.read()
+    this.window = window
+    this.durations.beginWindow()
+  }
+
+  read(): RequestValues {
+    const [first = 0, second = 0, third = 0, fourth = 0, fifth = 0, gone = 0, received = 0, sent = 0] = this.#slots
     return {
-      startedAtMs: this.#startedAtMs,
-      uptimeSeconds: this.#secondsSince(this.#startedAt),
-      windowSeconds: this.#secondsSince(this.#resetAt),
-      requests: { byOutcome, bytesIn, bytesOut },
-      latency: this.#windowLatency.toCells(),
-      routes,
+      requests: { '1xx': first, '2xx': second, '3xx': third, '4xx': fourth, '5xx': fifth, left: gone },
+      durations: this.durations.read(),
+      bytesIn: received,
+      bytesOut: sent,
     }
   }
 
-  #secondsSince(startMs: number): number {
-    return toMicroseconds(this.#now() - startMs) / 1e6
+  reading(): RouteReading {
+    return { name: this.#name, values: this.read() }
   }
+
+  windowReading(): RouteReading {
+    const now = this.read()
+    const values = this.#before === undefined ? now : combineAll(now, this.#before, subtract)
+    return { name: this.#name, values }
+  }
+}
+
+/** The slot of a status; outside 100 to 599 it is that of the nearest class. */
+function slotOf(status: number): number {
+  const hundreds = Math.trunc(status / 100)
+  return hundreds > 5 ? 4 : hundreds > 1 ? hundreds - 1 : 0
 }

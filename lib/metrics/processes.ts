@@ -1,48 +1,112 @@
 /**
- * The contract of the processes of a server: what the admin panel asks of all of them together.
- *
- * Surprise: each process asks, whichever the request for the panel came to, and gets what all of them know.
+ * The processes of a server, as the admin panel reads them: any process can be asked and answers for all of them. Here
+ * are the contract, this process, and a server of one process; `lib/group/readings.ts` has servers of several.
  */
 import type { LogLine } from '../log/recent-lines.ts'
-import type { Figures, Gauges, Interval, ProcessFigures } from './figures.ts'
-import type { HistorySnapshot } from './history.ts'
+import { percentileMs } from './histogram.ts'
+import { createHistory, createSampler, type HistorySnapshot } from './history.ts'
+import { countRequests } from './metrics.ts'
+import { difference, readProcess, type Reading, type ServerReading } from './reading.ts'
 import type { RecentRequest } from './recent-requests.ts'
-import type { RouteTimings } from './route-metrics.ts'
-import type { Summary } from './summary.ts'
+import type { MetricSources } from './table.ts'
+import { megabytes, round3 } from './values.ts'
+
+/** Where the counters of a reading begin: at the start of the server, or of the bench window. */
+export type Since = 'start' | 'window'
 
 /** The processes of a server on one machine, this one among them. */
 export interface Processes {
-  /**
-   * Of each process, those that ended as if they were one; at least one. `mergeFigures` makes their sum.
-   * @param timings the durations of routes that the caller looks at: the others may be empty
-   */
-  figures(timings?: RouteTimings): Promise<readonly ProcessFigures[]>
-  /** The last lines of the general log, the oldest first. */
+  /** The total, and each process if there are several. */
+  read(since: Since): Promise<ServerReading>
+  /** The last lines of the general log, oldest first. */
   lines(): Promise<readonly LogLine[]>
-  /** The last requests, the oldest first. */
+  /** The last requests, oldest first. */
   requests(): Promise<readonly RecentRequest[]>
-  /** The samples of the last minutes, each of all processes. */
+  /** The samples of the last minutes, over all processes. */
   history(): Promise<HistorySnapshot>
-  /** Begins a new bench window in this process. The others are told to do so, too, by their control. */
-  resetWindow(): void
-  /** Ends what runs in the background. To be called once no request runs: what is counted later is not told any more. */
+  /** Begins a bench window in this process. The others are told by their control. */
+  beginWindow(): void
+  /** Stops the background work. Call when no request is running: requests counted later are lost. */
   close(): void
 }
 
-/** What one process knows of itself. */
+/** This process. */
 export interface OwnProcess {
-  figures(timings?: RouteTimings): Figures
-  /** The figures with those routes alone that were asked for since this was last called. It has one caller. */
-  takeChanges(): Figures
-  /** What happened since this was last called. It has one caller. */
-  takeInterval(): Interval
-  gauges(): Gauges
+  read(since: Since): Reading
+  /** Reads since the start, but only the routes that were requested since the last call. Must have one caller. */
+  takeChanges(): Reading
+  /** Reads since the start, without routes: the cost does not depend on their number. */
+  readWithoutRoutes(): Reading
   summary(): Summary
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
-  /** Begins a new bench window. */
-  resetWindow(): void
+  beginWindow(): void
 }
 
-/** Makes the processes of a server out of the one that is here. */
+/** Joins this process with the others of its server. */
 export type JoinProcesses = (own: OwnProcess) => Processes
+
+/** A server in a few numbers, cheap enough to be taken every second. */
+export interface Summary {
+  readonly processes: number
+  readonly uptime_s: number
+  /** Answered since the start, and those of 400 and above. */
+  readonly requests: number
+  readonly errors: number
+  /** Being served now. */
+  readonly active: number
+  /** In units of 2^20 bytes. */
+  readonly rss_mb: number
+  /** The delay of the event loop in the bench window: the worst of all processes that serve. */
+  readonly loop_p99_ms: number
+}
+
+/**
+ * Makes this process.
+ * @param lines returns the last lines of its log, oldest first
+ */
+export function createOwnProcess(sources: MetricSources, lines: () => readonly LogLine[]): OwnProcess {
+  const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
+  let windowStart: Reading | undefined
+  const readWithoutRoutes = (): Reading => readProcess(sources, [])
+  return {
+    read: (since) =>
+      since === 'start'
+        ? readProcess(sources, metrics.readRoutes())
+        : { ...difference(readWithoutRoutes(), windowStart), routes: metrics.readWindowRoutes() },
+    takeChanges: () => readProcess(sources, metrics.takeChangedRoutes()),
+    readWithoutRoutes,
+    summary: () => {
+      const now = readWithoutRoutes()
+      const { total, errors } = countRequests(now.values.requests)
+      return {
+        processes: 1,
+        uptime_s: Math.floor(now.uptimeSeconds),
+        requests: total,
+        errors,
+        active: now.values.requestsActive,
+        rss_mb: megabytes(now.values.memoryResident),
+        loop_p99_ms: round3(percentileMs(difference(now, windowStart).values.loopDelay, 99)),
+      }
+    },
+    lines,
+    requests: () => metrics.recent(),
+    beginWindow: () => {
+      for (const each of [metrics, eventLoop.delay, queueWaits, restQueueWaits]) each.beginWindow()
+      windowStart = readWithoutRoutes()
+    },
+  }
+}
+
+/** Makes a server of one process. */
+export function createSingleProcess(own: OwnProcess): Processes {
+  const history = createHistory({ sample: createSampler(own.readWithoutRoutes) })
+  return {
+    read: async (since) => ({ pid: process.pid, total: own.read(since) }),
+    lines: async () => own.lines(),
+    requests: async () => own.requests(),
+    history: async () => history.snapshot(),
+    beginWindow: () => own.beginWindow(),
+    close: () => history.close(),
+  }
+}

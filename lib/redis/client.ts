@@ -6,7 +6,7 @@
  * sent again. Only its caller knows whether it may be done twice. Commands before the first connection wait for it.
  */
 import { createHash } from 'node:crypto'
-import { Heartbeat } from '../heartbeat.ts'
+import { Heartbeat } from '../base/heartbeat.ts'
 import { beatMsFor, type Claim, type Connection, type Waiter } from './connection.ts'
 import { RedisReplyError } from './errors.ts'
 import { Link, type RedisState } from './link.ts'

@@ -7,7 +7,7 @@
  * gone is noticed.
  */
 import type { Socket } from 'node:net'
-import type { Beating, Heartbeat } from '../heartbeat.ts'
+import type { Beating, Heartbeat } from '../base/heartbeat.ts'
 import { RedisAwayError, RedisForeignError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from './errors.ts'
 import { isList, listIn, textIn, type Command, type Reply } from './reply.ts'
 import { CommandBatch, ReplyParser } from './resp.ts'

@@ -3,7 +3,7 @@
  * that many processes do not come back in the same moment.
  */
 import { performance } from 'node:perf_hooks'
-import type { Beating } from '../heartbeat.ts'
+import type { Beating } from '../base/heartbeat.ts'
 import { beatMsFor, Connection, type ConnectionOptions } from './connection.ts'
 import { RedisAwayError, RedisForeignError } from './errors.ts'
 import { describe } from './socket.ts'

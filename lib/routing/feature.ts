@@ -1,18 +1,17 @@
 /**
- * What routing adds to the context: `url(name, params)`, the path of a named route.
+ * The context member of routing: `url(name, params)`, the path of a named route.
  */
 import type { Feature } from '../http/features.ts'
 import { buildPath } from './pattern.ts'
 import type { Registry } from './registry.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * The path of a named route, its parameters percent-encoded.
-     * @throws Error when no route has the name, or a parameter is missing
-     */
-    readonly url: (name: string, params?: Readonly<Record<string, string | number>>) => string
-  }
+/** The member that routing adds to the context. */
+export interface RoutingMembers {
+  /**
+   * The path of a named route, its parameters percent-encoded.
+   * @throws Error when no route has the name, or a parameter is missing
+   */
+  readonly url: (name: string, params?: Readonly<Record<string, string | number>>) => string
 }
 
 /** Makes the feature for a server's routes. */

@@ -1,43 +1,32 @@
 /**
- * The routes of one pattern, parameter names aside, and which of them answers which method.
+ * The routes of one pattern, whatever the names of its parameters, and which of them answers which method.
  *
- * Surprise: the first registered that takes a method answers it, so what comes behind a `*` route is never reached
- * until that one is removed. GET also serves HEAD.
+ * The first route that takes a method answers it, so those after a `*` route are not reached until it is removed. GET
+ * also serves HEAD.
  */
-import type { Member } from './literal-tree.ts'
 import type { Match, Route } from './route.ts'
 
-/** What `allowed` names for a route that takes every method. */
+/** The methods that `allowed` names for a route that takes every method. */
 export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
 
 /** The routes that end at one node of the tree. */
-export class Leaf<T> implements Member {
-  readonly isBranch = false
-  /** The path of a pattern without parameters, in canonical form; `''` for others. */
-  readonly text: string
+export class Leaf<T> {
   /** In the order of registration. */
   #routes: Route<T>[] = []
-  /** The method that was named first and its match: the whole answer for most leaves, without a load from a list. */
+  /** The first method and its match: all that most leaves have, without a load from a list. */
   #firstMethod: string | undefined = undefined
   #firstMatch: Match<T> | undefined = undefined
-  /** All methods that are named, and at the same place the match of each: few, so a list is faster than a Map. */
+  /** The methods, and the match of each at the same index: there are few, so lists are faster than a Map. */
   #methods: string[] = []
   #matches: Match<T>[] = []
   #any: Match<T> | undefined = undefined
-
-  constructor(text: string) {
-    this.text = text
-  }
 
   /** In the order of registration. */
   get routes(): readonly Route<T>[] {
     return this.#routes
   }
 
-  /**
-   * The route that answers a method, as a match without values: one object a route, ready when there are no
-   * parameters.
-   */
+  /** The route that answers a method, as a match without values, which is made once a route. */
   pick(method: string): Match<T> | undefined {
     if (method === this.#firstMethod) return this.#firstMatch
     for (let index = 1; index < this.#methods.length; index += 1) {
@@ -46,16 +35,15 @@ export class Leaf<T> implements Member {
     return this.#any
   }
 
-  /** Puts a route behind the others. Returns how many there are then. */
-  add(route: Route<T>): number {
-    // A list that begins with its first element takes a tenth of the space of one that grows from none.
+  /** Adds a route after the others. */
+  add(route: Route<T>): void {
+    // A list literal takes a tenth of the memory of a list that grows from empty.
     if (this.#routes.length === 0) this.#routes = [route]
     else this.#routes.push(route)
     this.#index(route)
-    return this.#routes.length
   }
 
-  /** Takes a route out. Returns true when none is left. */
+  /** Removes a route. Returns true when none is left. */
   remove(route: Route<T>): boolean {
     this.#routes = this.#routes.filter((one) => one !== route)
     this.#methods = []
@@ -67,7 +55,7 @@ export class Leaf<T> implements Member {
     return this.#routes.length === 0
   }
 
-  /** Adds the methods that find an answer here. */
+  /** Adds the methods that a route here takes. */
   addMethodsTo(methods: Set<string>): void {
     for (const [at, method] of this.#methods.entries()) {
       if (method !== 'HEAD' || this.#matches[at]?.route.refusesHead !== true) methods.add(method)
@@ -97,7 +85,7 @@ export class Leaf<T> implements Member {
   }
 }
 
-/** The methods that a record names, and HEAD with GET. */
+/** The methods of a record, and HEAD when GET is among them. */
 function methodsTaken(methods: string): string[] {
   const list = methods.split(',')
   return list.includes('GET') && !list.includes('HEAD') ? [...list, 'HEAD'] : list

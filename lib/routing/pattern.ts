@@ -1,12 +1,11 @@
 /**
  * URL patterns: segments between `/`, each a literal, `:name`, or, as the last, `*name` (the rest of the path).
  *
- * Surprise: literals are kept percent-decoded. `/caf%C3%A9` and `/café` are one pattern, and `%3A` is how a literal
- * gets a colon. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
+ * Literals are kept percent-decoded: `/caf%C3%A9` and `/café` are one pattern, and a colon in a literal is written
+ * `%3A`. A parameter is always a whole segment: `/v:major` is refused, not read as a literal.
  */
 
-import { asPropertyName } from '../property-name.ts'
-import { quote } from './quote.ts'
+import { asPropertyName } from '../base/property-name.ts'
 
 /** One segment of a pattern. A literal's `text` is decoded; its `encoded` form is fit for a URL. */
 export type Segment =
@@ -22,30 +21,32 @@ export interface Pattern {
   readonly segments: readonly Segment[]
   /** The names of parameters and rest, from the left. */
   readonly names: readonly string[]
-  /** The same for patterns that match the same paths: names of parameters and a last slash do not show in it. */
+  /** Equal for patterns that match the same paths: it has neither the names of parameters nor a last slash. */
   readonly key: string
 }
 
-/** Why a text is no pattern. The message names the text, the position (from 1) and what is allowed. */
+/** The text is no pattern. The message names the text, the position (from 1) and what is allowed. */
 export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
 
-/** The longest pattern, in segments. It bounds the depth of the tree, and so of the walk through it. */
+/** The most segments of a pattern. It bounds the depth of the tree, and so of the walk through it. */
 export const maxSegments = 100
 
 const namePattern = /^[A-Za-z_][A-Za-z0-9_]*$/
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
-/** What is never escaped (RFC 3986 section 2.3): most segments are of nothing else. */
+/** Characters that are never escaped (RFC 3986 section 2.3): most segments have no others. */
 const unreserved = /^[A-Za-z0-9._~-]*$/
-/** Means itself, decoded and encoded. */
+/** The same decoded and encoded. */
 const plainLiteral = /^[A-Za-z0-9_~-][A-Za-z0-9._~-]*$/
+/** The most characters of a value in a message. */
+const longestQuote = 120
 const escapeOfPathCharacter = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
 
 /**
  * Reads a pattern.
  * @param text begins with `/`; one slash at its end does not matter
- * @throws PatternError when it is none
+ * @throws PatternError when it is no pattern
  */
 export function parsePattern(text: string): Pattern {
   refuseCharacters(text)
@@ -69,15 +70,14 @@ export function parsePattern(text: string): Pattern {
     segments.push(segment)
     start = end + 1
   }
-  // Copies take the space they need; lists that grew take more, for each of maybe many patterns.
+  // Copies: a list that grew takes more memory than it needs, and there may be many patterns.
   return { text, segments: segments.slice(), names: names.slice(), key: keyOf(segments) }
 }
 
 /**
- * The way back: returns the path of a pattern, percent-encoded, such that the router finds these parameters in it
- * again.
+ * Builds a path of a pattern, percent-encoded, in which the router finds the same parameters.
  * @param params a value for each name; that of a rest may be empty, and its slashes stay slashes
- * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or of a name that the pattern has not
+ * @throws TypeError when a value is missing, empty, `.`, `..`, not well-formed, or the pattern does not have its name
  */
 export function buildPath(pattern: Pattern, params: Readonly<Record<string, string | number>> = {}): string {
   const stranger = Object.keys(params).find((name) => !pattern.names.includes(name))
@@ -95,7 +95,7 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
       if (text === '') refuseValue(pattern, segment.name, 'it is empty')
       path += `/${encodeValue(pattern, segment.name, text)}`
     } else {
-      // Browsers take what begins with two slashes for another host.
+      // Browsers take a path that begins with two slashes for another host.
       if (path === '' && text.startsWith('/')) refuseValue(pattern, segment.name, 'it begins with an empty segment')
       path += `/${text.split('/').map((part) => encodeValue(pattern, segment.name, part)).join('/')}`
     }
@@ -104,7 +104,7 @@ export function buildPath(pattern: Pattern, params: Readonly<Record<string, stri
 }
 
 /**
- * Makes a text fit to be one segment of a path: what RFC 3986 section 3.3 does not allow there is percent-encoded.
+ * Percent-encodes the characters of a text that RFC 3986 section 3.3 does not allow in one segment of a path.
  * @throws URIError when it holds half a surrogate pair
  */
 function encodeSegment(text: string): string {
@@ -120,6 +120,28 @@ export function decodeText(text: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * The canonical form of a path: escapes are decoded, except those of `/` and `%`, so that a path and the literals of a
+ * pattern that mean the same are the same text.
+ * @param path as sent, without query
+ * @returns a segment with a wrong encoding stays as it is, and then equals no literal
+ */
+export function canonicalPath(path: string): string {
+  if (!path.includes('%')) return path
+  return path.split('/').map(canonicalSegment).join('/')
+}
+
+/** The canonical form of a literal, which is given decoded. */
+export function canonicalLiteral(text: string): string {
+  if (!text.includes('%') && !text.includes('/')) return text
+  return text.replaceAll('%', '%25').replaceAll('/', '%2F')
+}
+
+function canonicalSegment(segment: string): string {
+  const text = decodeText(segment)
+  return text === undefined ? segment : canonicalLiteral(text)
 }
 
 function parseSegment(text: string, start: number, end: number): Segment {
@@ -188,4 +210,11 @@ function encodeValue(pattern: Pattern, name: string, value: string): string {
 
 function refuseValue(pattern: Pattern, name: string, reason: string): never {
   throw new TypeError(`Cannot build the path of ${pattern.text}: parameter "${name}": ${reason}`)
+}
+
+/** Shows a value from outside in a message: as JSON, so that it has no control character, of about 120 characters. */
+export function quote(value: unknown): string {
+  const text = typeof value === 'string' && value.length > longestQuote ? `${value.slice(0, longestQuote)}...` : value
+  const json = String(JSON.stringify(text))
+  return json.length > 2 * longestQuote ? `${json.slice(0, longestQuote)}...` : json
 }

@@ -1,25 +1,20 @@
 /**
- * Route records as users write them, in route files and through the admin API, checked and brought into one normal
- * form.
+ * Checks route records from route files and the admin API, and brings them into the normal form.
  *
- * Surprise: every problem of a record is told at once, and an unknown field is a warning, not a problem: a record may
- * carry notes of its own, but who writes `methods` should hear of it.
+ * All problems of a record are reported at once. An unknown field is a warning, not a problem: a record may have notes
+ * of its own, but a misspelled `methods` should not go unnoticed.
  */
 import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 import { METHODS } from '../http/node-http.ts'
-import { nearest } from '../config/nearest.ts'
+import { nearest } from '../base/nearest.ts'
 import { actionPath, parseAction } from './action.ts'
-import { parsePattern, PatternError } from './pattern.ts'
-import type { Pattern } from './pattern.ts'
-import { quote } from './quote.ts'
+import { parsePattern, PatternError, quote, type Pattern } from './pattern.ts'
 import type { RouteRecord } from './route.ts'
 
-export type { RouteRecord } from './route.ts'
-
-/** What a record is checked against. */
+/** The rules that depend on the application. */
 export interface RecordRules {
-  /** `paths.root`, absolute: actions lie below it. */
+  /** `paths.root`, absolute: actions are below it. */
   readonly root: string
   readonly middlewareKnown: (name: string) => boolean
   /** The names of all middleware, for a better message. */
@@ -30,17 +25,17 @@ export interface RecordRules {
 export interface GoodRecord {
   readonly record: RouteRecord
   readonly pattern: Pattern
-  /** Texts on what is ignored or will never happen. */
+  /** Mistakes that do no harm. */
   readonly warnings: readonly string[]
 }
 
-/** A record that may not. */
+/** A record that may not be registered. */
 export interface BadRecord {
   /** The record's name, `''` when it has none. */
   readonly name: string
-  /** True when the name begins with `svc.`: the admin API answers 400 then, and 409 for every other problem. */
+  /** True when the name begins with `svc.`: the admin API then answers 400, for other problems 409. */
   readonly reserved: boolean
-  /** One text for each problem, at least one. */
+  /** A text for each problem, at least one. */
   readonly problems: readonly string[]
 }
 
@@ -49,7 +44,7 @@ const mostMiddleware = 100
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /**
- * Checks a route record (spec, "Route record").
+ * Checks a route record (specification, "Route record").
  * @param value anything that JSON can hold
  */
 export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | BadRecord {
@@ -73,7 +68,7 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
 
 /** Whether two records are the same in every field. */
 export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
-  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same.
+  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same fields.
   return fields.every((field) => a[field] === b[field])
 }
 
@@ -177,7 +172,6 @@ function readText(fields: Readonly<Record<string, unknown>>, field: string, prob
   problems.push(`${field} must be a text: it is ${kindOf(value)}`)
   return undefined
 }
-
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'an array'

@@ -1,19 +1,18 @@
 /**
- * The routes of one server: found by method and path on the hot path, by name everywhere else. System routes
- * (`svc.*`) are ordinary entries.
+ * The routes of one server: found by method and path for a request, by name elsewhere. System routes (`svc.*`) are
+ * ordinary entries.
  *
- * Surprise: `replaceApplication` builds a whole new table aside and then takes it with one assignment. A request sees
- * the old table or the new one, and when building fails the old one stays as it was.
+ * `replaceApplication` builds a new table and then takes it into use with one assignment: a request sees the old table
+ * or the new one, and when building fails the old one stays.
  */
 import type { Match, Route } from './route.ts'
 import { Trie } from './trie.ts'
 
 export type { Match, Route } from './route.ts'
 
-/** A route was to be added under a name that another route has. */
+/** A route cannot be added, since another route has its name. */
 export class NameTakenError extends Error {
   override readonly name = 'NameTakenError'
-  /** The name that is taken. */
   readonly routeName: string
 
   constructor(routeName: string) {
@@ -42,9 +41,8 @@ export class Registry<T> {
   }
 
   /**
-   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted; none when no pattern matches the path. HEAD is there
-   * with GET, and OPTIONS always. Meant for a path where `find` found nothing; a route for `*` counts as the ordinary
-   * methods.
+   * The methods for `Allow` (RFC 9110 section 10.2.1), sorted, with HEAD when there is GET, and with OPTIONS; none when
+   * no pattern matches the path. A route for `*` counts as the ordinary methods.
    */
   allowed(path: string): readonly string[] {
     const methods = this.#table.trie.methodsOf(path)
@@ -52,14 +50,14 @@ export class Registry<T> {
   }
 
   /**
-   * Adds a route behind the others.
+   * Adds a route after the others.
    * @throws NameTakenError when another has its name
    */
   add(route: Route<T>): void {
     this.#table.add(route)
   }
 
-  /** Removes a route by name; one that it hid answers from now on. Returns false when there is none of that name. */
+  /** Removes a route by name; a route that it hid answers from now on. Returns false when there is none. */
   remove(name: string): boolean {
     return this.#table.remove(name)
   }
@@ -75,7 +73,7 @@ export class Registry<T> {
   }
 
   /**
-   * Replaces all routes but the system's in one swap.
+   * Replaces all routes except the system's in one step.
    * @returns the number of routes removed
    * @throws NameTakenError when two have one name, or one has that of a system route; TypeError when a system route is
    *   among them. Nothing has changed then.
@@ -90,8 +88,8 @@ export class Registry<T> {
   }
 
   /**
-   * The first route that answers a method and the pattern of this one instead of it: registered before it, when it is
-   * in the table, else at all. Undefined when it answers, or would answer, all its methods itself.
+   * The first route with the same pattern that answers one of this route's methods instead of it: an earlier one when
+   * this route is in the table, else any. Undefined when this route answers, or would answer, all its methods.
    */
   shadowedBy(route: Pick<Route<T>, 'record' | 'pattern'>): Route<T> | undefined {
     const methods = route.record.method.split(',')

@@ -1,16 +1,14 @@
 /**
- * What the router knows of a route, and what it answers: types alone.
- *
- * Surprise: `target`, the thing that runs, is opaque here. The router never calls it.
+ * The types of a route and of a match. The router never calls `target`.
  */
 import type { Pattern } from './pattern.ts'
 
-/** A route record in its one normal form: the spec's fields, none missing, none unknown. */
+/** A route record in its normal form: the specification's fields, none missing, none unknown. */
 export interface RouteRecord {
   readonly name: string
   /** The URL pattern as the user wrote it. */
   readonly url: string
-  /** The program, relative to `paths.root`, maybe with `@export` behind it. */
+  /** The program, relative to `paths.root`, with `@export` at its end for a named export. */
   readonly action: string
   /** `*`, or methods in upper case, joined by commas without spaces: `GET,POST`. */
   readonly method: string
@@ -19,18 +17,18 @@ export interface RouteRecord {
   readonly scope: string
 }
 
-/** A route as it stands in the registry. `T` is what the server runs for it. */
+/** A route of the registry. `T` is what the server runs for it. */
 export interface Route<T> {
   readonly record: RouteRecord
   readonly pattern: Pattern
   /** True for the server's own routes (`svc.*`): a reload keeps them. */
   readonly system: boolean
-  /** True where what takes GET refuses HEAD, since a request changes something: `Allow` does not name it then. */
+  /** True when the route takes GET but refuses HEAD, since a request changes something; `Allow` omits HEAD then. */
   readonly refusesHead?: boolean
   readonly target: T
 }
 
-/** A route found, and its parameters percent-decoded, in the order of `route.pattern.names`. */
+/** The route that was found, and its parameters, percent-decoded, in the order of `route.pattern.names`. */
 export interface Match<T> {
   readonly route: Route<T>
   readonly values: readonly string[]

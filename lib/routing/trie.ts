@@ -1,60 +1,93 @@
 /**
- * The tree of patterns: one edge a segment, literals before the parameter before the rest, with backtracking.
- * With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends at the second.
+ * The tree of patterns: one edge a segment; literals are tried before the parameter, and that before the rest, with
+ * backtracking. With `/a/:x/c` and `/:y/b/d` the path `/a/b/d` goes down `a`, finds no `d` there, comes back and ends
+ * at the second pattern.
  *
- * Surprise: a find visits a node at most once, since a node's depth is the number of segments before it. However a
- * path is made, the work is bounded by the nodes of the table no deeper than the path, and the recursion by
- * `maxSegments`.
+ * A find visits a node at most once, since a node's depth is the number of segments before it. Whatever the path is,
+ * the work is bounded by the number of nodes no deeper than the path, and the recursion by `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
-import { canonicalPath } from './canonical.ts'
-import type { Leaf } from './leaf.ts'
-import { candidate } from './literal-tree.ts'
-import { Node, standsAt } from './node.ts'
-import { decodeText, maxSegments } from './pattern.ts'
-import type { Pattern } from './pattern.ts'
-import { PlainPaths } from './plain-paths.ts'
-import { quote } from './quote.ts'
+import { Leaf } from './leaf.ts'
+import { candidate, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
+import { canonicalLiteral, canonicalPath, decodeText, maxSegments, quote, type Pattern } from './pattern.ts'
 import type { Match, Route } from './route.ts'
-import { addRoute, fillTree, removeRoute } from './trie-changes.ts'
 
 const slashCode = 47
+
+/**
+ * A node of the tree with its children: literals by their text, one parameter, one rest. A literal is compared in
+ * place, by its character codes: for texts as short as segments that is faster than `startsWith` or cutting the segment
+ * out.
+ */
+class Node<T> implements Member {
+  readonly isBranch = false
+  /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
+  readonly text: string
+  /** The character codes of the text. */
+  readonly codes: readonly number[]
+  /** The number of parameters that lead here: the index of the next one among the values. */
+  readonly parametersBefore: number
+  /** The literal children. A candidate of the tree must also be at its place in the path: `standsAt`. */
+  literals: LiteralTree<Node<T>> | undefined = undefined
+  parameter: Node<T> | undefined = undefined
+  /** The routes whose pattern takes the rest from here. */
+  rest: Leaf<T> | undefined = undefined
+  /** The routes whose pattern ends here. */
+  leaf: Leaf<T> | undefined = undefined
+
+  constructor(text: string, parametersBefore: number) {
+    this.text = text
+    this.codes = text.split('').map((unit) => unit.charCodeAt(0))
+    this.parametersBefore = parametersBefore
+  }
+
+  /** True when nothing ends here or further down. */
+  get empty(): boolean {
+    return !this.literals && !this.parameter && !this.leaf && !this.rest
+  }
+
+  /** The literal child for the segment that begins at `start` in a path. */
+  literal(path: string, start: number): Node<T> | undefined {
+    const child = this.literals === undefined ? undefined : candidate(this.literals, path, start)
+    return child !== undefined && standsAt(child.codes, path, start) ? child : undefined
+  }
+
+  /** The literal child for the text of a pattern, which is decoded. */
+  literalOf(text: string): Node<T> | undefined {
+    return this.literal(canonicalLiteral(text), 0)
+  }
+}
 
 /** A set of routes that is searched by method and path. */
 export class Trie<T> {
   readonly #root = new Node<T>('', 0)
-  /** The leaves of patterns without parameters. */
-  readonly #plain: PlainPaths<Leaf<T>>
-  /** Where the parameters of the present find begin and end, two places each. It belongs to one find at a time. */
+  /** The beginnings and ends of the parameters, in turn. One find uses it at a time. */
   readonly #bounds = new Int32Array(2 * maxSegments)
 
-  /** @param routes those that are in from the beginning; that is cheaper than adding them */
   constructor(routes: readonly Route<T>[] = []) {
-    this.#plain = new PlainPaths(fillTree(this.#root, routes))
+    for (const route of routes) this.add(route)
   }
 
   /**
    * Finds the route that answers.
-   * @param path as sent, without query; one that does not begin with `/` (`*`, say) is not found
+   * @param path as sent, without query; one that does not begin with `/`, such as `*`, is not found
    * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
-    const ready = this.#plain.get(path)?.pick(method)
-    if (ready !== undefined) return ready
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
     const match = walk(this.#bounds, this.#root, method, canonicalPath(path), 1)
     return match === undefined ? undefined : { route: match.route, values: match.values.map(decodeValue) }
   }
 
-  /** The methods that find an answer on a path, with HEAD where GET is, in no order. */
+  /** The methods that a path takes, with HEAD where GET is, in no order. */
   methodsOf(path: string): Set<string> {
     const methods = new Set<string>()
     if (path.charCodeAt(0) === slashCode) collectMethods(this.#root, canonicalPath(path), 1, methods)
     return methods
   }
 
-  /** The routes with the pattern of this one, parameter names aside, in the order of registration. */
+  /** The routes with the same pattern, whatever the names of its parameters, in the order of registration. */
   siblings(pattern: Pattern): readonly Route<T>[] {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
@@ -65,18 +98,18 @@ export class Trie<T> {
     return node.leaf?.routes ?? []
   }
 
-  /** Adds a route behind those that have its pattern. */
+  /** Adds a route after those with the same pattern. */
   add(route: Route<T>): void {
-    addRoute(this.#root, this.#plain, route)
+    leafFor(this.#root, route.pattern).add(route)
   }
 
-  /** Takes a route out that is in. Nodes that lead nowhere then go too. */
+  /** Removes a route that was added, and nodes that then lead nowhere. */
   remove(route: Route<T>): void {
-    removeRoute(this.#root, this.#plain, route)
+    prune(this.#root, route, 0)
   }
 }
 
-/** Walks on from a node; the next segment begins at `begin`, and past the end of the path there is none. */
+/** Walks from a node; the next segment begins at `begin`, which is beyond the end of the path when there is none. */
 function walk<T>(bounds: Int32Array, from: Node<T>, method: string, path: string, begin: number): Match<T> | undefined {
   let node = from
   let start = begin
@@ -125,7 +158,7 @@ function takeRest<T>(
 }
 
 function cut(path: string, bounds: Int32Array, count: number): string[] {
-  // Lists written out are made in one piece.
+  // A list literal is allocated at its final size.
   if (count === 1) return [path.slice(bounds[0], bounds[1])]
   if (count === 2) return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3])]
   if (count === 3) {
@@ -154,4 +187,55 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   const child = node.literal(path, start)
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
+}
+
+/** The leaf of a pattern; made when there is none. */
+function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
+  let node = root
+  for (const segment of pattern.segments) {
+    if (segment.kind === 'rest') return (node.rest ??= new Leaf())
+    if (segment.kind === 'literal') node = literalFor(node, canonicalLiteral(segment.text))
+    else node = node.parameter ??= new Node('', node.parametersBefore + 1)
+  }
+  return (node.leaf ??= new Leaf())
+}
+
+function literalFor<T>(node: Node<T>, text: string): Node<T> {
+  const known = node.literal(text, 0)
+  if (known !== undefined) return known
+  const made = new Node<T>(text, node.parametersBefore)
+  node.literals = withMember(node.literals, made)
+  return made
+}
+
+/** Removes below a node. Returns true when the last route of the pattern is gone. */
+function prune<T>(node: Node<T>, route: Route<T>, depth: number): boolean {
+  const segment = route.pattern.segments[depth]
+  if (segment === undefined) {
+    if (!node.leaf?.remove(route)) return false
+    node.leaf = undefined
+    return true
+  }
+  if (segment.kind === 'rest') {
+    if (!node.rest?.remove(route)) return false
+    node.rest = undefined
+    return true
+  }
+  const child = segment.kind === 'parameter' ? node.parameter : node.literalOf(segment.text)
+  if (child === undefined || !prune(child, route, depth + 1)) return false
+  if (child.empty) {
+    if (segment.kind === 'parameter') node.parameter = undefined
+    else if (node.literals !== undefined) node.literals = withoutMember(node.literals, child)
+  }
+  return true
+}
+
+/** Whether a path has these codes from `start` to the next slash or its end. */
+function standsAt(codes: readonly number[], path: string, start: number): boolean {
+  const end = start + codes.length
+  if (end < path.length ? path.charCodeAt(end) !== slashCode : end > path.length) return false
+  for (let index = 0; index < codes.length; index += 1) {
+    if (path.charCodeAt(start + index) !== codes[index]) return false
+  }
+  return true
 }

@@ -1,8 +1,8 @@
 /**
- * How the keys of a session are the fields of a store, and values their texts.
+ * Maps the keys of a session to the fields of a store, and values to texts.
  *
- * Surprise: the key `_flash` is no field. Each of its form ids is one, so that requests that run at the same time do
- * not undo each other's form ids.
+ * The key `_flash` is not one field: each form id in it is a field of its own, so that concurrent requests do not undo
+ * each other's form ids.
  */
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
@@ -17,7 +17,7 @@ export const csrfTokenKey = '_csrf_token'
 const keyPrefix = 'key:'
 const flashPrefix = 'flash:'
 
-/** A key as an application gives it. Throws TypeError for what is no string. */
+/** A key as an application gives it. Throws TypeError when it is no string. */
 export function checkedKey(key: unknown): string {
   if (typeof key === 'string') return key
   throw new TypeError(`A key of the session is a string: it is ${typeof key}`)
@@ -28,7 +28,7 @@ export function fieldOf(key: string): string {
   return keyPrefix + key
 }
 
-/** The field of a form id in `_flash`. No key has the same. */
+/** The field of a form id in `_flash`. It differs from that of any key. */
 export function flashFieldOf(formId: string): string {
   return flashPrefix + formId
 }
@@ -39,9 +39,9 @@ export function formIdOf(field: string): string | undefined {
 }
 
 /**
- * The text of a value: JSON, as JSON has it (a Date becomes a text, NaN null).
- * @param what for the message: which value it is
- * @throws TypeError for what JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * The text of a value: its JSON, in which a Date is a string and NaN is null.
+ * @param what names the value in the message
+ * @throws TypeError for a value that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
  */
 export function textOfValue(what: string, value: unknown): string {
   let text: string | undefined
@@ -56,8 +56,8 @@ export function textOfValue(what: string, value: unknown): string {
 }
 
 /**
- * The value of a text, valid JSON, made anew each time. Most are strings in which nothing is escaped: to parse one
- * takes V8 three times as long as to cut it out.
+ * The value of a text that is valid JSON; a new one at each call. Most are strings without escapes, which V8 cuts out
+ * of the text three times as fast as it parses them.
  */
 export function valueOfText(text: string): unknown {
   const isPlainString = text.startsWith('"') && text.endsWith('"') && !text.includes('\\')
@@ -65,8 +65,8 @@ export function valueOfText(text: string): unknown {
 }
 
 /**
- * The text of a bag of flash messages, an object.
- * @throws TypeError for what is none, and as above
+ * The text of a bag of flash messages.
+ * @throws TypeError when it is no object, and as above
  */
 export function textOfBag(formId: string, bag: unknown): string {
   const what = `${flashKey} ${JSON.stringify(formId)}`
@@ -75,7 +75,7 @@ export function textOfBag(formId: string, bag: unknown): string {
   throw new TypeError(`Cannot set ${what} in the session: a bag is an object: it is ${text.slice(0, 40)}`)
 }
 
-/** What is wrong with fields that come from outside, a file: each is JSON, that of a form id an object. */
+/** What is wrong with fields that come from outside, such as a file; undefined: nothing. A bag must be an object. */
 export function problemOfFields(fields: Fields): string | undefined {
   for (const [field, text] of fields) {
     let value: unknown
@@ -84,8 +84,7 @@ export function problemOfFields(fields: Fields): string | undefined {
     } catch {
       return 'it has a value that is no JSON'
     }
-    const isBag = isObject(value)
-    if (formIdOf(field) !== undefined && !isBag) return 'it has a flash bag that is no JSON object'
+    if (formIdOf(field) !== undefined && !isObject(value)) return 'it has a flash bag that is no JSON object'
   }
   return undefined
 }

@@ -1,101 +1,81 @@
 /**
- * The settings of `setup.session`, and what sessions share under them: the store, its sweeping, `SVC_MwSession`.
+ * The settings `setup.session`, and what all sessions of a server share: the store, its sweeping, `SVC_MwSession`.
  *
- * Surprise: a reload that leaves the store's settings as they are keeps the store. One that changes them opens another,
- * and the sessions of the old one are not taken along.
+ * A reload that leaves the store's settings as they are keeps the store. One that changes them opens another store, and
+ * does not move the sessions of the old one.
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { OpenLog } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import { isToken } from '../base/token.ts'
-import type { Context } from '../http/context.ts'
+import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
+import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settings.ts'
+import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
-import type { BuiltInGroup, PreparedSettings } from '../middleware/built-in.ts'
-import type { Middleware } from '../middleware/compose.ts'
-import { readSettings, SettingsError, settingsTable, type SettingsOf } from '../middleware/settings.ts'
-import { isAtOrIn } from '../storage/paths.ts'
-import { sessionFeature } from './feature.ts'
+import { label } from '../http/label.ts'
 import { problemOfFields } from './fields.ts'
-import { openLocalStore, type StorePlace, type StoreReports } from './local-store.ts'
-import { runWithSession } from './middleware.ts'
+import { runWithSession, sessionFeature } from './feature.ts'
 import type { SessionServices } from './session.ts'
-import type { Fields, SessionStore, StoreCounts } from './store.ts'
+import type { Fields, SessionStore, StoreCounts, StorePlace, StoreReports } from './store.ts'
 
 export interface SessionGroupOptions {
-  /** What `path` is relative to: the folder of `svc.json`, absolute. */
+  /** The absolute folder that `path` is relative to: that of `svc.json`. */
   readonly folder: string
-  /** The folder that everybody may read, absolute; undefined: there is none. */
-  readonly publicFolder?: string | undefined
-  /** The log of a module. */
-  readonly log: (module: string) => ModuleLogger
-  /** Opens a store of this machine; in this process unless given. */
-  readonly openStoreHere?: ((place: StorePlace, reports: StoreReports) => SessionStore) | undefined
-  /** Opens the store that all processes share; undefined: there is none. */
+  /** Whether an absolute path is served to everybody, as those in `paths.public` are. */
+  readonly isPublic: (path: string) => boolean
+  readonly log: OpenLog
+  /** Opens a store of this machine. */
+  readonly openStoreHere: (place: StorePlace, reports: StoreReports) => SessionStore
+  /** Opens the store that all processes share, where there is one. */
   readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
 }
 
-/** What a shared store is told. */
+/** What a shared store is given. */
 export interface SharedStoreOptions {
-  /** What is wrong with fields that it found; undefined for nothing. */
+  /** What is wrong with fields that it has read; undefined: nothing. */
   readonly problemOf: (fields: Fields) => string | undefined
-  /** Told of what the operator should know. */
+  /** Called with what the operator should know. */
   readonly onProblem: (message: string) => void
 }
 
 /** The sessions of one server. */
 export interface SessionGroup extends BuiltInGroup {
-  /** What adds `session` to the context. */
   readonly feature: Feature
-  /** What the store in use counted. */
+  /** The counts of the store in use. */
   readonly counts: StoreCounts
-  /** Closes the store. To be called once no request runs. */
+  /** Closes the store. Call it when no request runs any more. */
   close(): Promise<void>
 }
 
 const name = 'session'
-/** The cookie of `lib/admin/`, which this room does not import: it lies above. */
+/** The name in `admin/cookie.ts`, a room above this one, which is therefore not imported. */
 const adminCookieName = 'svc_admin'
 
 const table = settingsTable({
   cookie: {
-    kind: 'string',
-    default: 'SVCSID',
-    check: checkCookie,
+    kind: 'string', default: 'SVCSID', check: checkCookie,
     meaning: 'The name of the session cookie.',
   },
   ttl_s: {
-    kind: 'integer',
-    min: 0,
-    max: 31_536_000,
-    default: 3600,
+    kind: 'integer', min: 0, max: 31_536_000, default: 3600,
     meaning: 'Seconds that a session lives unused. 0: its cookie ends with the browser, and it lives a day unused.',
   },
   sweep_every: {
-    kind: 'integer',
-    min: 1,
-    max: 1_000_000,
-    default: 60,
+    kind: 'integer', min: 1, max: 1_000_000, default: 60,
     meaning: 'After so many saves the store is swept of sessions that have expired.',
   },
   max: {
-    kind: 'integer',
-    min: 1,
-    max: 10_000_000,
-    default: 100_000,
+    kind: 'integer', min: 1, max: 10_000_000, default: 100_000,
     meaning: 'The most sessions in the store `memory`. At that number the one that was not used for longest goes.',
   },
   store: {
-    kind: 'choice',
-    choices: ['auto', 'memory', 'file'],
-    default: 'auto',
-    meaning:
-      'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in the '
-      + 'shared engine where `shared.url` names one, else in `memory`.',
+    kind: 'choice', choices: ['auto', 'memory', 'file'], default: 'auto',
+    meaning: 'Where sessions are kept: in `memory`, where they end with the process, or in a `file` each. `auto`: in '
+      + 'the shared engine where `shared.url` names one, else in `memory`.',
   },
   path: {
-    kind: 'string',
-    default: '',
+    kind: 'string', default: '',
     check: (text) => (/[\u0000-\u001f\u007f]/.test(text) ? 'must be a path without control characters' : undefined),
     meaning: 'The folder of the store `file`, which is of this server alone; relative to the folder of `svc.json`.',
   },
@@ -103,7 +83,6 @@ const table = settingsTable({
 
 type Settings = SettingsOf<typeof table>
 
-/** What the server runs with now. */
 interface InUse {
   readonly settings: Settings
   readonly store: SessionStore
@@ -111,7 +90,7 @@ interface InUse {
 
 /** Makes the group, with the default settings until the first `commit`. */
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
-  const { folder, publicFolder, openStoreHere = openLocalStore } = options
+  const { folder, isPublic, openStoreHere } = options
   const log = options.log('error')
   const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
@@ -135,11 +114,11 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
       if (saves % inUse.settings.sweep_every === 0) attempt('sweep the sessions', () => inUse.store.sweep())
     },
     lost: (ctx) => {
-      if (requestLog.debugEnabled) requestLog.debug(`${lineOf(ctx)}: the session was gone when it was to be saved`)
+      if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
   }
 
-  /** Runs what no request waits for. Resolves when it is done; a failure is logged. */
+  /** Runs background work. Resolves when it is done; a failure is logged. */
   async function attempt(what: string, work: () => unknown): Promise<void> {
     try {
       await work()
@@ -150,7 +129,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
 
   function prepare(given: unknown): PreparedSettings {
     const { settings, warnings } = readSettings(name, table, given)
-    checkPath(settings, folder, publicFolder)
+    checkPath(settings, folder, isPublic)
     const before = inUse
     const keeps = placeOf(settings) === placeOf(before.settings)
     const store = keeps ? before.store : openStore(settings)
@@ -183,7 +162,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     return store === 'file' ? { store, folder: resolve(folder, path) } : { store: 'memory', max }
   }
 
-  /** A text that is the same for settings under which one store can be kept. */
+  /** Identifies a store: settings with the same text can keep the store that is open. */
   function placeOf(settings: Settings): string {
     const isShared = settings.store === 'auto' && options.openSharedStore !== undefined
     return isShared ? 'shared' : JSON.stringify(storePlace(settings))
@@ -217,26 +196,22 @@ function checkCookie(text: string): string | undefined {
   return isToken(text) && text.length <= 256 ? undefined : 'must be a cookie name, a token of 1 to 256 characters'
 }
 
-function checkPath({ store, path }: Settings, folder: string, open?: string): void {
+function checkPath({ store, path }: Settings, folder: string, isPublic: (path: string) => boolean): void {
   if (store !== 'file') return
   if (path === '') throw new SettingsError(['setup.session.path must be a folder, since setup.session.store is "file"'])
   const problem = folderProblem(resolve(folder, path))
   if (problem !== undefined) throw new SettingsError([`setup.session.path must be a folder: ${problem}`])
-  if (open !== undefined && isAtOrIn(open, resolve(folder, path))) {
+  if (isPublic(resolve(folder, path))) {
     throw new SettingsError([`setup.session.path must not be in paths.public, which everybody may read: it is ${path}`])
   }
 }
 
-/** Why a path cannot be used as a folder; a folder that is not there is made. */
+/** Why a path cannot be used as a folder; undefined when it can, or when it is to be made. */
 function folderProblem(path: string): string | undefined {
   try {
     return statSync(path).isDirectory() ? undefined : `${path} is none`
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException // node:fs throws Errors
+    const { code, message } = error as NodeJS.ErrnoException // `node:fs` throws Errors.
     return code === 'ENOENT' ? undefined : message
   }
-}
-
-function lineOf(ctx: Context): string {
-  return `${ctx.method} ${ctx.path} (${ctx.routeName})`
 }

@@ -1,23 +1,18 @@
 /**
- * `SVC_MwIsAuth`: lets only those pass who have signed in, that is, whose session names a user.
+ * `SVC_MwIsAuth`: passes requests whose session names a user, and refuses the others.
  *
- * Surprise: pages behind it are `no-store` unless they say otherwise, or the back button would show them after the
- * sign-out, to whoever sits there then.
+ * Pages behind it are `no-store` unless they set `Cache-Control` themselves: otherwise the back button would show them
+ * after the sign-out.
  */
-import type { Context } from '../http/context.ts'
+import type { OpenLog } from '../base/ports.ts'
+import type { CoreContext } from '../http/context.ts'
 import { wantsJson } from '../http/error-reply.ts'
 import { HttpError } from '../http/errors.ts'
-import type { ModuleLogger } from '../log/logger.ts'
-import type { BuiltInGroup } from '../middleware/built-in.ts'
-import type { Middleware } from '../middleware/compose.ts'
-import { checkRedirect } from '../middleware/redirect-target.ts'
-import { readSettings, settingsTable, type SettingsOf } from '../middleware/settings.ts'
+import { checkRedirect, prepareSettings, readSettings, settingsTable } from '../chain/settings.ts'
+import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
+import type { Next } from '../chain/compose.ts'
+import type { SessionMembers } from './feature.ts'
 import { csrfTokenKey, flashKey } from './fields.ts'
-
-/** What the group needs of the server. */
-export interface AuthGroupOptions {
-  readonly log: (module: string) => ModuleLogger
-}
 
 const table = settingsTable({
   user_key: {
@@ -31,11 +26,11 @@ const table = settingsTable({
 })
 
 /** Makes the group `auth` with its middleware `SVC_MwIsAuth`. */
-export function createAuthGroup({ log }: AuthGroupOptions): BuiltInGroup {
+export function createAuthGroup({ log }: { readonly log: OpenLog }): BuiltInGroup {
   const requestLog = log('worker_http')
   let settings: SettingsOf<typeof table> = readSettings('auth', table, undefined).settings
 
-  const isAuth: Middleware = (ctx, next) => {
+  const isAuth = (ctx: CoreContext & SessionMembers, next: Next): void | Promise<void> => {
     if (!ctx.session.isOpen) throw sessionMissing(ctx)
     if (ctx.outgoingIfAny?.get('Cache-Control') === undefined) ctx.setHeader('Cache-Control', 'no-store')
     const user = ctx.session.get(settings.user_key)
@@ -53,17 +48,7 @@ export function createAuthGroup({ log }: AuthGroupOptions): BuiltInGroup {
     table,
     middleware: new Map([['SVC_MwIsAuth', isAuth]]),
     requires: new Map([['SVC_MwIsAuth', 'SVC_MwSession']]),
-    prepare(given) {
-      const { settings: prepared, warnings } = readSettings('auth', table, given)
-      return {
-        warnings,
-        unready: undefined,
-        commit() {
-          settings = prepared
-        },
-        abandon() {},
-      }
-    },
+    prepare: (given) => prepareSettings('auth', table, given, (prepared) => (settings = prepared)),
   }
 }
 
@@ -73,7 +58,7 @@ function checkUserKey(text: string): string | undefined {
   return isTaken ? 'must be a key of its own: sessions have another use for that one' : undefined
 }
 
-function sessionMissing(ctx: Context): HttpError {
+function sessionMissing(ctx: CoreContext): HttpError {
   const message = `SVC_MwIsAuth on route "${ctx.routeName}" has no session: put SVC_MwSession before it`
   return new HttpError(500, 'auth_requires_session', message)
 }

@@ -1,21 +1,23 @@
 /**
- * The fields of one session as one request sees them: what the store gave, and on top of it what the request changed.
- * It knows neither the store nor HTTP.
+ * The fields of one session as one request sees them: those that the store had, with the changes of the request on top.
+ * This file knows neither the store nor HTTP.
  *
- * Surprise: a change counts as unsaved until it is said to be saved, so a save that fails loses nothing, and a field
- * that is changed again while it is being saved stays unsaved.
+ * A change stays unsaved until `saved` is called with it. So a save that fails loses nothing, and a field that changes
+ * again while it is being saved stays unsaved.
  */
+import { isObject } from '../base/object.ts'
+import { flashFieldOf, flashKey, formIdOf, textOfBag } from './fields.ts'
 import type { FieldChanges, Fields } from './store.ts'
 
 const noFields: Fields = new Map()
 
 export class SessionData {
   #stored: Fields
-  /** What this request changed, saved or not; undefined means removed. */
+  /** The changes of this request, saved or not; undefined: removed. */
   #changed: Map<string, string | undefined> | undefined = undefined
   #unsaved: Set<string> | undefined = undefined
 
-  /** @param stored what the store has; it is not changed */
+  /** @param stored the store's fields; this class does not change the map */
   constructor(stored: Fields = noFields) {
     this.#stored = stored
   }
@@ -27,7 +29,7 @@ export class SessionData {
   }
 
   /**
-   * Sets a field, or removes it where the text is undefined. One that is not there counts as changed, too: another
+   * Sets a field, or removes it when the text is undefined. Removing a field that is not there is a change too: another
    * request may be setting it.
    */
   change(field: string, text: string | undefined): void {
@@ -45,28 +47,28 @@ export class SessionData {
     return [...names].filter((name) => this.get(name) !== undefined)
   }
 
-  /** Whether something is unsaved. */
+  /** Whether there are unsaved changes. */
   get isChanged(): boolean {
     return this.#unsaved !== undefined && this.#unsaved.size > 0
   }
 
-  /** What is unsaved now. */
+  /** The unsaved changes. */
   changes(): FieldChanges {
     return this.#collect(this.#unsaved ?? [])
   }
 
-  /** All that this request changed, as a session that begins anew needs it. */
+  /** All changes of this request, as a new session needs them. */
   ownChanges(): FieldChanges {
     return this.#collect(this.#changed?.keys() ?? [])
   }
 
-  /** Notes that changes have been saved. */
+  /** Marks changes as saved, unless they changed again since. */
   saved(changes: FieldChanges): void {
     for (const [field, text] of changes.set) if (this.#changed?.get(field) === text) this.#unsaved?.delete(field)
     for (const field of changes.removed) if (this.#changed?.get(field) === undefined) this.#unsaved?.delete(field)
   }
 
-  /** Forgets what the store gave. What the request changed stays. */
+  /** Forgets the store's fields. The changes of the request stay. */
   forgetStored(): void {
     this.#stored = noFields
   }
@@ -88,4 +90,29 @@ export class SessionData {
     }
     return { set, removed }
   }
+}
+
+/** The key `_flash` as a whole: the bags by form id, a copy; undefined when there are none. */
+export function bagsOf(data: SessionData): Record<string, unknown> | undefined {
+  const entries: [string, unknown][] = []
+  for (const field of data.names()) {
+    const formId = formIdOf(field)
+    if (formId !== undefined) entries.push([formId, JSON.parse(data.get(field) as string)]) // `names` has it.
+  }
+  return entries.length === 0 ? undefined : Object.fromEntries(entries)
+}
+
+/**
+ * Replaces all bags.
+ * @throws TypeError, and changes nothing, unless the value is an object of objects that JSON can hold
+ */
+export function setBags(data: SessionData, bags: unknown): void {
+  if (!isObject(bags)) {
+    throw new TypeError(`Cannot set key "${flashKey}" in the session: it is an object of form ids and bags`)
+  }
+  const texts = new Map(Object.entries(bags).map(([formId, bag]) => [flashFieldOf(formId), textOfBag(formId, bag)]))
+  for (const field of data.names()) {
+    if (formIdOf(field) !== undefined && !texts.has(field)) data.change(field, undefined)
+  }
+  for (const [field, text] of texts) data.change(field, text)
 }

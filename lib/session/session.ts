@@ -1,14 +1,14 @@
 /**
- * A session as one request sees it. `SVC_MwSession` opens it before the action runs and saves it afterwards, once,
- * before the headers leave.
+ * A session as one request sees it. `SVC_MwSession` opens it before the action runs and saves it once afterwards,
+ * before the header section is sent.
  *
- * Reading and changing is synchronous: the store is asked once, when the session is opened, and told once, with the
- * fields that this request changed. An id is never taken from a client unless the store has it.
- *
- * Surprise: `destroy` and `regenerate` note what is to happen. It happens when the session is saved.
+ * Reading and changing are synchronous: the store is read once, when the session is opened, and written once, with the
+ * fields that this request changed. `destroy` and `regenerate` take effect with that write. An id that a client sends
+ * is used only when the store has it.
  */
 import { performance } from 'node:perf_hooks'
-import type { Context } from '../http/context.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
+import type { CoreContext } from '../http/context.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
 import {
   checkedKey,
@@ -20,56 +20,53 @@ import {
   textOfValue,
   valueOfText,
 } from './fields.ts'
-import { bagsOf, setBags } from './flash-bags.ts'
-import { after, type MaybePromise } from '../maybe-promise.ts'
-import { SessionData } from './session-data.ts'
+import { bagsOf, SessionData, setBags } from './session-data.ts'
 import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 
-/** What the sessions of one server share. A reload may change it while a request runs. */
+/** Shared by the sessions of one server. A reload may change it while a request runs. */
 export interface SessionServices {
   /** The name of the cookie. */
   readonly cookie: string
   /** Seconds that a session lives unused, from 0; 0 means a day, with a cookie that ends with the browser. */
   readonly ttlS: number
   readonly store: SessionStore
-  /** Is told of each session that was written. */
+  /** Called when a session has been written. */
   saved(): void
-  /** Is told of a session that was gone when it was to be saved. */
-  lost(ctx: Context): void
+  /** Called when a session was gone when it should be saved. */
+  lost(ctx: CoreContext): void
 }
 
 /** A form id's flash messages. */
-export type SessionBag = Readonly<Record<string, unknown>>
+type SessionBag = Readonly<Record<string, unknown>>
 
 const dayMs = 86_400_000
-/** The part of its time that a session has left at least while no request renews it. */
+/** A request renews a session that has less than this part of its time to live left. */
 const freshPart = 0.9
-/**
- * More than its time, and so much more, is left of a session alone when a clock was set back or its time was shortened.
- */
+/** A session with this much more than its time to live left is renewed: a clock was set back, or the time shortened. */
 const roundedMs = 1000
 
+/** `ctx.session`. */
 export class Session {
-  readonly #ctx: Context
+  readonly #ctx: CoreContext
   readonly #services: SessionServices
-  /** Undefined as long as the session is not open. */
+  /** Undefined until the session is open. */
   #opened: SessionData | undefined = undefined
   /** The id under which the store has it. */
   #id: string | undefined = undefined
-  /** When it expires, by the clock of `performance.now`. */
+  /** When it expires, by `performance.now()`. */
   #expiresAtMs = 0
-  /** Whether this request begins its time anew, for the store and, with the cookie, for the client. */
+  /** Whether this request renews its time to live, in the store and in the client's cookie. */
   #renews = false
-  /** Whether the client has sent the cookie of a session. */
+  /** Whether the client sent the cookie of a session that exists. */
   #came = false
   #destroys = false
   #regenerates = false
-  /** The save that is under way. It never rejects. */
+  /** The save that is running. It never rejects. */
   #saving: Promise<void> | undefined = undefined
   /** Whether the request's own save has begun. */
   #finished = false
 
-  constructor(ctx: Context, services: SessionServices) {
+  constructor(ctx: CoreContext, services: SessionServices) {
     this.#ctx = ctx
     this.#services = services
   }
@@ -85,8 +82,8 @@ export class Session {
   }
 
   /**
-   * Sets a key. What is changed in the value afterwards does not count.
-   * @throws TypeError when the key is no string, or for what JSON cannot hold
+   * Sets a key to a copy of the value.
+   * @throws TypeError when the key is no string, or JSON cannot hold the value
    */
   set(key: string, value: unknown): void {
     const data = this.#data()
@@ -109,20 +106,20 @@ export class Session {
   }
 
   /**
-   * Saves now what is saved at the end of the request otherwise. Needed for what is set after the answer.
-   * @returns a promise that rejects when the store fails, and with Error when the client must be sent an id and the
-   *   headers have left
+   * Saves now rather than at the end of the request. Needed for changes after the answer.
+   * @returns a promise that rejects when the store fails, and with Error when the client must get an id and the header
+   *   section has been sent
    */
   save(): Promise<void> {
     this.#data()
     const saved = this.#saveNow()
-    // Until the end of the request nothing is lost: what failed is unsaved, so it is saved, or fails, once more there.
+    // A failed save leaves its changes unsaved, so the save at the end of the request repeats it, or fails once more.
     if (!this.#finished) saved.catch(() => {})
     return saved
   }
 
   /**
-   * Ends the session when it is saved: what it held is gone, the cookie expires. What is set afterwards begins a new
+   * Ends the session when it is saved: its content is deleted and the cookie expires. Keys set afterwards begin a new
    * session with a new id. Call it when somebody signs out.
    */
   destroy(): void {
@@ -132,9 +129,9 @@ export class Session {
   }
 
   /**
-   * Gives the session a new id when it is saved; what it holds stays. Call it when somebody signs in, so that an id
-   * known before is worth nothing. The CSRF token goes: it may be known as well. Of two requests that do so at the same
-   * time the later one begins a new session with what it set itself.
+   * Gives the session a new id when it is saved; its content stays. Call it when somebody signs in, so that an id known
+   * before is worthless. The CSRF token is removed, since it may be known as well. When two requests do this at the
+   * same time, the later one begins a new session with the keys that it set itself.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
@@ -143,17 +140,17 @@ export class Session {
 
   // ---- for the server's own parts ----
 
-  /** The id that the store has and that stays after this request; undefined when there is none. No member: a secret. */
+  /** The id that stays after this request, if any. Static, so that the secret is no member of `ctx.session`. */
   static lastingId(session: Session): string | undefined {
     return session.#destroys || session.#regenerates ? undefined : session.#id
   }
 
-  /** Whether SVC_MwSession ran on this request. */
+  /** Whether `SVC_MwSession` ran on this request. */
   get isOpen(): boolean {
     return this.#opened !== undefined
   }
 
-  /** Whether the client sent the cookie of a session that was there. */
+  /** Whether the client sent the cookie of a session that existed. */
   get came(): boolean {
     return this.#came
   }
@@ -164,15 +161,12 @@ export class Session {
     return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // `textOfBag` wrote it
   }
 
-  /** Sets a form id's messages, undefined for none. Throws TypeError for what JSON cannot hold. */
+  /** Sets a form id's messages; undefined removes them. Throws TypeError when JSON cannot hold them. */
   setFlashBag(formId: string, bag: SessionBag | undefined): void {
     this.#data().change(flashFieldOf(formId), bag === undefined ? undefined : textOfBag(formId, bag))
   }
 
-  /**
-   * Reads the session that the cookie names. Without a cookie the store is not asked. `after` would make a function for
-   * each request.
-   */
+  /** Reads the session that the cookie names, if any. Without `after`, which would take a closure a request. */
   open(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = readSessionCookie(this.#ctx, cookie)
@@ -194,7 +188,7 @@ export class Session {
     this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
   }
 
-  /** The save of the request, after its chain has returned. */
+  /** Saves at the end of the request, when its chain has returned. */
   finish(): MaybePromise<void> {
     this.#finished = true
     if (this.#came) keepPrivate(this.#ctx)
@@ -212,7 +206,7 @@ export class Session {
     return ttlS === 0 ? dayMs : ttlS * 1000
   }
 
-  /** What is left of its time, so that it ends when its cookie does; above 0. */
+  /** The rest of its time, above 0, so that it expires together with its cookie. */
   get #remainingMs(): number {
     return Math.max(1, Math.min(this.#ttlMs, this.#expiresAtMs - performance.now()))
   }
@@ -221,7 +215,7 @@ export class Session {
     await this.#inTurn()
   }
 
-  /** One save at a time, so that each begins with the id that the one before it left. */
+  /** Saves one after the other, since each begins with the id that the one before it left. */
   #inTurn(): MaybePromise<void> {
     if (this.#saving !== undefined) return this.#saving.then(() => this.#inTurn())
     const outcome = this.#write()
@@ -239,7 +233,7 @@ export class Session {
     return this.#update(this.#id)
   }
 
-  /** Ends the session, then begins a new one if something was set since. */
+  /** Ends the session, then begins a new one if a key was set since. */
   #end(): MaybePromise<void> {
     const { cookie, store } = this.#services
     const id = this.#id
@@ -277,7 +271,8 @@ export class Session {
   }
 
   /**
-   * The cookie is sent with a new time to live alone: a late answer would put an id back that a sign-in has replaced.
+   * Sends the cookie only for a new id or a renewed time: otherwise a late answer could bring back an id that a sign-in
+   * has replaced.
    */
   #written(id: string, changes: FieldChanges): void {
     const { cookie, ttlS } = this.#services
@@ -291,7 +286,7 @@ export class Session {
     if (isNew || ttlS > 0) setSessionCookie(this.#ctx, cookie, id, ttlS === 0 ? undefined : ttlS)
   }
 
-  /** The session was gone when it was to get a new id. */
+  /** The session was gone when it should get a new id. */
   #beginAnew(): MaybePromise<void> {
     this.#id = undefined
     this.#services.lost(this.#ctx)
@@ -300,8 +295,8 @@ export class Session {
   }
 
   /**
-   * The session was gone: ended, expired or given a new id by another request. The cookie is left alone. It is worth
-   * nothing, and to expire it might take away the one that the other request has just set.
+   * The session was gone: another request ended it or gave it a new id, or it expired. Its cookie stays, although it is
+   * worthless: expiring it could delete the cookie that the other request has just set.
    */
   #lose(): void {
     this.#id = undefined

@@ -1,48 +1,57 @@
 /**
- * The contract of a session store: where the sessions of an application lie between requests.
+ * The contract of a session store, which keeps the sessions of an application between requests.
  *
- * A session is a set of fields. A field's value is a text, which the store does not look into (`session.ts` writes
- * JSON). An id is a secret: whoever knows it has the session. Every function may answer at once or with a promise.
+ * A session is a set of fields. A field's value is a text that the store does not interpret (`session.ts` writes JSON).
+ * An id is a secret: knowing it is having the session. Every function may return a value or a promise.
  *
- * What holds for every store, however many processes and requests use it at the same time:
+ * Every store guarantees, however many processes and requests use it at the same time:
  *
- * 1. `read` gives a snapshot: what is merged later does not change what was given.
- * 2. `merge` and `rename` change the named fields alone, as one step. Of two requests that change different fields both
- *    changes are there afterwards, of two that change one field the later one's.
- * 3. A step is done as a whole or not at all, also when the process is killed in the middle of it.
- * 4. What was destroyed, has expired or was dropped does not come back: `merge` and `rename` of an id that is not there
- *    change nothing and say so.
- * 5. A session that was used within its time is there, unless a bound of the store was met. One that was not is not
- *    given any more, whether it has been swept or not. To use it is to create, merge or rename it; to read it is not.
- * 6. What fails rejects or throws, and leaves what was there before. Where nobody can tell, since the store was lost
- *    before it answered, it is one of both. A store that cannot be reached now fails with HttpError 503 `shared_away`.
+ * 1. `read` gives a snapshot: a later merge does not change it.
+ * 2. `merge` and `rename` change the named fields alone, as one step. When two requests change different fields, both
+ *    changes are kept; when they change the same field, the later change is.
+ * 3. A step is done as a whole or not at all, even when the process is killed in the middle of it.
+ * 4. A session that was destroyed, has expired or was dropped does not come back: `merge` and `rename` of an id that is
+ *    not there change nothing and return false.
+ * 5. A session that was used within its time is there, unless the store had to drop it to keep a bound. One that was
+ *    not is never returned, swept or not. Creating, merging and renaming use a session; reading does not.
+ * 6. A step that fails rejects or throws, and changes nothing. When the connection to the store was lost before it
+ *    answered, the step may have been done. A store that cannot be reached fails with HttpError 503 `shared_away`.
  */
-import type { MaybePromise } from '../maybe-promise.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** Names and values of a session. */
 export type Fields = ReadonlyMap<string, string>
 
-/** What a request changed. A name is in one of both. */
+/** The changes of a request. A name is in one of the two. */
 export interface FieldChanges {
   readonly set: Fields
   readonly removed: ReadonlySet<string>
 }
 
-/** A session as it was found. */
+/** Fields with changes made, as a new map; the same map when there are none. */
+export function applyChanges(fields: Fields, changes: FieldChanges): Fields {
+  if (changes.set.size === 0 && changes.removed.size === 0) return fields
+  const changed = new Map(fields)
+  for (const [name, text] of changes.set) changed.set(name, text)
+  for (const name of changes.removed) changed.delete(name)
+  return changed
+}
+
+/** A session as the store has it. */
 export interface StoredSession {
   readonly fields: Fields
   /**
-   * Milliseconds until it expires unless it is used; above 0. More than its time when the store's clock was set back:
-   * how much is really left is not known then, so it is to be used.
+   * Milliseconds until it expires unless it is used; above 0. It is more than the session's time to live when the
+   * store's clock was set back: the real rest is unknown then, and the session should be used.
    */
   readonly remainingMs: number
 }
 
-/** What a store counted since it was opened. */
+/** Counts since the store was opened. */
 export interface StoreCounts {
-  /** Sessions that were dropped before their time, to keep a bound. */
+  /** Sessions dropped before their time to keep a bound. */
   readonly evicted: number
-  /** Sessions that were found damaged, and ignored. */
+  /** Damaged sessions that were found and ignored. */
   readonly damaged: number
 }
 
@@ -50,23 +59,33 @@ export interface StoreCounts {
 export interface SessionStore {
   /** The session with this id; undefined when there is none. */
   read(id: string): MaybePromise<StoredSession | undefined>
-  /** Makes a session under an id that was never used. */
+  /** Creates a session under an id that was never used. */
   create(id: string, fields: Fields, ttlMs: number): MaybePromise<void>
-  /**
-   * Changes fields, and lets the session live for this time from now on; without changes it does that alone. False when
-   * there is no such session.
-   */
+  /** Changes fields, if any, and renews the session's time to live. False when there is no such session. */
   merge(id: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
-  /** Gives a session an id that was never used, and changes fields, as one step: the old id is gone. False as above. */
+  /** Moves a session to an id that was never used and changes fields, as one step. False as above. */
   rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): MaybePromise<boolean>
-  /** Ends a session. One that is not there is no error. */
+  /** Ends a session. It is no error when there is none. */
   destroy(id: string): MaybePromise<void>
   /**
-   * Removes what has expired, or as much of it as one go can take without being felt; what stays falls to later ones.
-   * Returns how many that were: 0 where what expires is gone by itself.
+   * Removes expired sessions, or a part of them when removing all would take noticeably long. Returns how many it
+   * removed; 0 in a store where expired sessions disappear by themselves.
    */
   sweep(): MaybePromise<number>
-  /** Lets go of what the store holds open. Nothing is called afterwards. */
+  /** Closes files and connections. No function is called afterwards. */
   close(): MaybePromise<void>
   readonly counts: StoreCounts
+}
+
+/** Which store: one in memory for `max` sessions, or one in files below an absolute folder. */
+export type StorePlace =
+  | { readonly store: 'memory'; readonly max: number }
+  | { readonly store: 'file'; readonly folder: string }
+
+/** Callbacks of a store. */
+export interface StoreReports {
+  /** A store in memory has dropped a session to keep its bound, for the first time. */
+  readonly onFull: () => void
+  /** Called with what the operator should know of a store in files. */
+  readonly onProblem: (message: string) => void
 }

@@ -1,9 +1,8 @@
 /**
- * Changes a file as a whole or not at all: the new content is written to a temporary file in the same folder, brought
- * to disk, and takes the place of the old one.
+ * Changes a file as a whole or not at all: the new content is forced to disk and replaces the old file.
  *
- * Surprise: the file is read anew each time, and again when somebody else replaced it in the meantime. Between the last
- * look at the file and the rename a moment remains.
+ * The file is read each time, and again when another process has replaced it in the meantime. A change that comes
+ * between the last look at the file and the rename is lost.
  */
 import {
   closeSync,
@@ -14,14 +13,17 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
 } from 'node:fs'
-import { renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { randomBytes } from 'node:crypto'
 import { basename, dirname, join, resolve } from 'node:path'
-import { isUnchanged } from '../base/file-version.ts'
+import { isUnchanged } from './file-version.ts'
+import { leftoverMs, replacedBy, replaceFileSync } from './replace-file.ts'
 
-/** The steps of a change that a test may want to fail. */
+/** The steps of a change that a test can make fail. */
 export interface FileSteps {
   readonly fsyncSync: typeof fsyncSync
   readonly renameSync: typeof renameSync
@@ -29,8 +31,6 @@ export interface FileSteps {
 
 const attempts = 100
 const modeOfNewFile = 0o600
-/** Milliseconds after which a temporary file is nobody's any more: its process was killed. */
-const leftoverMs = 3_600_000
 const hints: Readonly<Record<string, string>> = {
   EACCES: 'let the user that the server runs as write to its folder',
   EPERM: 'let the user that the server runs as write to its folder',
@@ -41,11 +41,11 @@ const hints: Readonly<Record<string, string>> = {
 }
 
 /**
- * Changes a file, which is made (mode 0600) when it is not there; mode, owner and group are kept. A symbolic link
- * stays, and what it points to is replaced; a link that leads nowhere is replaced itself.
- * @param edit makes the new text of the old one, undefined when there is no file; it may be called again
+ * Changes a file. A missing one is made with mode 0600; mode, owner and group of the old one are kept. A symbolic link
+ * stays, and its target is replaced; a link that leads nowhere is replaced itself.
+ * @param edit returns the new text for the old one, undefined when there is no file; it may be called again
  * @throws Error that says what failed, why, and what to do. The file is the old one then (unless the very last step
- *   failed, to bring its folder to disk), and no temporary file stays.
+ *   failed, which forces its folder to disk), and no temporary file stays.
  */
 export function editFile(
   file: string,
@@ -86,34 +86,33 @@ function readText(path: string): string {
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(path))
 }
 
-/** Puts a text in the place of a file. Returns false, and changes nothing, when the file is no longer the one given. */
+/** Replaces a file with a text. Returns false, and changes nothing, when the file has changed since `before`. */
 function replace(path: string, text: string, before: Stats | undefined, steps: FileSteps): boolean {
   const folder = openSync(dirname(path), 'r')
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
-  try {
+  const write = (temporary: string): boolean => {
     writeWhole(temporary, text, before, steps)
-    if (!isSame(before, identity(path))) return false
-    steps.renameSync(temporary, path)
+    return isSame(before, identity(path))
+  }
+  try {
+    if (!replaceFileSync(path, write, steps.renameSync)) return false
     steps.fsyncSync(folder)
     return true
   } finally {
     closeSync(folder)
-    rmSync(temporary, { force: true })
   }
 }
 
-/** Removes what processes left behind that were killed while they saved this file. It may hold secrets. */
+/** Removes the temporary files of processes that were killed while they saved this file. They may hold secrets. */
 function removeLeftovers(path: string): void {
   const folder = dirname(path)
-  const start = `.${basename(path)}.`
   try {
     for (const name of readdirSync(folder)) {
-      if (!name.startsWith(start) || !/^[0-9a-f]{12}\.tmp$/.test(name.slice(start.length))) continue
+      if (replacedBy(name) !== basename(path)) continue
       const stats = statSync(join(folder, name), { throwIfNoEntry: false })
       if (stats !== undefined && Date.now() - stats.mtimeMs > leftoverMs) rmSync(join(folder, name), { force: true })
     }
   } catch {
-    // The file is saved, which is what was asked for. The next change tries again.
+    // The file is saved. The next change tries again.
   }
 }
 
@@ -129,9 +128,8 @@ function writeWhole(path: string, text: string, before: Stats | undefined, steps
 }
 
 /**
- * The owner first: a change of owner may clear bits of the mode. Only root may give a file away; anybody else becomes
- * its owner, which is who reads it from then on, but the group is kept or the save fails: its rights would go to
- * another group.
+ * Sets the owner first: a change of owner may clear bits of the mode. Only root may give a file to another user, so for
+ * any other user the new file is their own. The group is kept, or the save fails: another group would get its rights.
  */
 function keepOwnerAndMode(descriptor: number, before: Stats): void {
   const owner = process.geteuid?.() === 0 ? before.uid : -1

@@ -1,67 +1,53 @@
 /**
- * Tells the service manager what the server is doing: ready, reloading, stopping, alive (sd_notify(3)). Without
- * `NOTIFY_SOCKET` nothing is done, and nothing is started.
+ * Notifies the service manager of the state of the server: ready, reloading, stopping, alive (sd_notify(3)).
  *
- * Surprise: each message is a short-lived child, `systemd-notify`, since Node has no datagram sockets of the file
- * system. So the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in
- * order.
+ * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`,
+ * and the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
  */
 import type { ExecFileException } from 'node:child_process'
 import { SerialQueue } from '../base/serial-queue.ts'
 
-/** Tells the service manager. None of these waits, and none of them fails. */
+/** Notifies the service manager. None of its methods waits or fails. */
 export interface Notifier {
   /**
-   * The server serves; from now on the watchdog is fed, where there is one. `status` is shown by `systemctl status`.
+   * The server accepts requests. From now on the watchdog, if there is one, is fed. `systemctl status` shows `status`.
    */
   ready(status: string): void
-  /** A reload has begun. Before `ready`, and in a stop, a reload is not told. */
+  /** A reload has begun. Nothing is sent before `ready` and during a stop. */
   reloading(): void
   /** A reload has ended. */
   reloaded(status: string): void
   /** The stop has begun. */
   stopping(): void
-  /** Resolves when all has been told so far. */
-  told(): Promise<void>
+  /** Resolves when all messages so far have been sent. */
+  sent(): Promise<void>
 }
 
-export interface NotifierOptions {
-  /**
-   * Where `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are taken out of: children of the server get none of
-   * them.
-   */
-  readonly env: NodeJS.ProcessEnv
-  /** The main process. */
-  readonly pid: number
-  /** Told when a message could not be sent. */
-  readonly warn: (message: string) => void
-}
+/** After this time a child is ended: the service manager does not read. */
+const timeoutMs = 10_000
 
-/** A child that takes longer is ended: the service manager does not read. */
-const patienceMs = 10_000
-
-const nothing = (): void => {}
-const nobody: Notifier = {
-  ready: nothing,
-  reloading: nothing,
-  reloaded: nothing,
-  stopping: nothing,
-  told: () => Promise.resolve(),
-}
-
-/** Makes the notifier of this process, which does nothing where no service manager listens. */
-export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
+/**
+ * Makes the notifier of this process; undefined where no service manager waits for notifications.
+ * @param env `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are removed from it: no child process gets them
+ * @param pid the main process
+ * @param warn called when a message could not be sent
+ */
+export function createNotifier(
+  env: NodeJS.ProcessEnv,
+  pid: number,
+  warn: (message: string) => void,
+): Notifier | undefined {
   const { NOTIFY_SOCKET: socket, PATH: path } = env
   const watchdogMs = watchdogIntervalMs(env, pid)
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
-  if (socket === undefined || socket === '') return nobody
+  if (socket === undefined || socket === '') return undefined
   const childEnv = { NOTIFY_SOCKET: socket, ...(path !== undefined && { PATH: path }) }
   const { execFile } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
   const messages = new SerialQueue()
   let serving = false
   let feeding = false
 
-  /** Tells the watchdog, unless it has not yet heard of the last time. */
+  /** Feeds the watchdog, unless the last such message is still on its way. */
   function feed(): void {
     if (feeding) return
     feeding = true
@@ -70,7 +56,7 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
   }
 
   function send(...assignments: readonly string[]): void {
-    // What cannot even be started may throw: ENOMEM.
+    // A child that cannot be started may throw: ENOMEM.
     messages.run(() => run(assignments)).catch((error: Error) => {
       warn(`the service manager was not told ${assignments[0]}: ${error.message}`)
     })
@@ -82,7 +68,7 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
         if (error === null) resolve()
         else reject(complaint.trim() === '' ? error : new Error(complaint.trim()))
       }
-      execFile('systemd-notify', [`--pid=${pid}`, ...assignments], { env: childEnv, timeout: patienceMs }, done)
+      execFile('systemd-notify', [`--pid=${pid}`, ...assignments], { env: childEnv, timeout: timeoutMs }, done)
     })
   }
 
@@ -104,13 +90,11 @@ export function createNotifier({ env, pid, warn }: NotifierOptions): Notifier {
       serving = false
       send('STOPPING=1', 'STATUS=stopping')
     },
-    told: () => messages.ended(),
+    sent: () => messages.ended(),
   }
 }
 
-/**
- * How often the watchdog wants to hear, in milliseconds: half of its time. Undefined: there is none for this process.
- */
+/** How often to feed the watchdog, in milliseconds: twice in its time. Undefined: this process has none. */
 function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number | undefined {
   const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: forPid = String(pid) } = env
   if (!/^[1-9]\d{0,15}$/.test(microseconds) || forPid !== String(pid)) return undefined

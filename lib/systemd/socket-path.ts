@@ -1,19 +1,19 @@
 /**
- * Where a listening Unix socket that was passed on is in the file system. Node knows the path of those alone that it
- * opened itself; the kernel has a list of all.
+ * The path of a listening Unix socket that was passed to this process. Node knows the paths of sockets that it opened
+ * itself; the kernel lists all of them.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 
 /**
  * The path of the socket behind a file descriptor. An abstract socket begins with `@`.
- * @returns undefined when it has none, or the system does not tell
+ * @returns undefined when it has none, or the system does not tell it
  */
 export function socketPath(fd: number): string | undefined {
   try {
     const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
     return inode === undefined ? undefined : pathOf(readFileSync('/proc/self/net/unix', 'utf8'), inode)
   } catch {
-    return undefined // No Linux, or /proc is hidden: the path is for the log alone.
+    return undefined // Not Linux, or /proc is hidden. Only the log shows the path.
   }
 }
 

@@ -1,28 +1,28 @@
 /**
- * Signatures of tokens: the lower-case hex HMAC-SHA256 of a text (RFC 2104, FIPS 180-4). CSRF tokens use it too, with
- * keys of their own.
+ * Signatures of tokens: the lower-case hex HMAC-SHA256 of a text (RFC 2104, FIPS 180-4).
  *
- * Surprise: the first key signs, every key verifies: a key can be changed while forms that the old one signed are open.
+ * The first key signs and every key verifies, so that a key can be changed while forms signed with the old one are
+ * open.
  */
 import { Buffer } from 'node:buffer'
-import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto'
 
 /** Signs texts and verifies signatures. */
-export interface Signer {
+interface Signer {
   /** The signature of a text: 64 lower-case hex digits. */
   sign(text: string): string
-  /** Whether a signature belongs to a text, told in constant time. Never throws. */
+  /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
   verify(text: string, signature: string): boolean
 }
 
-/** The hexadecimal digits of a signature. */
+/** In hexadecimal digits. */
 const signatureLength = 64
 const noHexDigit = /[^0-9a-f]/
 
 /**
  * Makes a signer.
- * @param keys the first one signs, all verify
- * @param importKey makes the key that signs of the text of a key
+ * @param keys the first one signs, all of them verify
+ * @param importKey turns the text of a key into the key to sign with
  * @throws RangeError when there is no key, or one is empty: anybody could sign with it
  */
 export function createSigner(keys: readonly string[], importKey: (key: string) => KeyObject): Signer {
@@ -38,10 +38,12 @@ export function createSigner(keys: readonly string[], importKey: (key: string) =
   }
 }
 
-/**
- * Takes `text.signature` apart, where the text has no dot; undefined when it has another shape. The signature has not
- * been verified.
- */
+/** A key for one use, derived from `app_key` (HKDF, RFC 5869). A key of one use reveals nothing of another. */
+export function deriveKey(key: string, use: string): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', use, 32)))
+}
+
+/** Splits `text.signature`, where the text has no dot; undefined for another form. The signature is not verified. */
 export function splitSigned(token: string): { readonly text: string; readonly signature: string } | undefined {
   const dot = token.length - signatureLength - 1
   if (dot < 1 || token.indexOf('.') !== dot) return undefined
@@ -49,7 +51,7 @@ export function splitSigned(token: string): { readonly text: string; readonly si
   return noHexDigit.test(signature) ? undefined : { text: token.slice(0, dot), signature }
 }
 
-/** Whether two texts are the same. How long that takes tells nothing but their length. */
+/** Whether two texts are the same. The time that it takes depends on their lengths alone. */
 export function isEqual(text: string, other: string): boolean {
   const bytes = Buffer.from(text)
   const others = Buffer.from(other)

@@ -1,48 +1,27 @@
 /**
  * The views of an application: finds, compiles, keeps and renders them.
  *
- * The versions (times, size, inode) of a view's files are looked at in every turn of the event loop in which it is
- * rendered, so a change is seen in the next one. While a file is young its contents are compared: the file system's
- * clock is coarse, and a second change within one of its steps leaves the version as it was.
+ * The versions (times, size, inode) of a view's files are checked in every turn of the event loop that renders it, so a
+ * change shows in the next turn. While a file is young its contents are compared too: the clock of the file system is
+ * coarse, and a second change within one of its steps leaves the version as it was.
  */
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { isUnchanged, settledMs, type FileVersion } from '../base/file-version.ts'
+import { reasonOf } from '../base/reason.ts'
+import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { isWithin } from '../storage/paths.ts'
-import { currentTurn } from '../turn.ts'
-import { compile } from './compile.ts'
-import { createDiskCache, sha256 } from './disk-cache.ts'
-import type { DiskCache, Entry } from './disk-cache.ts'
-import { ViewError } from './errors.ts'
-import { createRender } from './render.ts'
-import type { Render } from './render.ts'
+import { currentTurn } from '../storage/turn.ts'
+import { compile, type Program } from './compile.ts'
+import { DiskCache, sha256 } from './disk-cache.ts'
+import { createRender, type Render } from './render.ts'
 import { findView, versionOf } from './resolve.ts'
-
-export interface Views {
-  /**
-   * Renders a view. `file` is relative to the root, or else to the folder of `from`, the file of the action that asks
-   * (absolute, or relative to the root). Names in the view mean `data` first, then `helpers`.
-   * @throws ViewError
-   */
-  render(file: string, data: Readonly<Record<string, unknown>>, helpers: object, from?: string): string
-  /**
-   * Compiles a view and does not render it.
-   * @throws ViewError
-   */
-  check(file: string, from?: string): void
-  /** Deletes the compiled views on disk, `.hrb` and `__*.prg` alone. Those in memory stay. */
-  clear(): { deleted: number; path: string }
-  /** Renders and checks that found a usable compiled view, in memory or on disk. */
-  readonly hits: number
-  /** Renders and checks that had to compile. */
-  readonly misses: number
-}
+import { ViewError } from './template.ts'
 
 export interface ViewsOptions {
   /** The application's root, absolute. No view outside it is read. */
   readonly root: string
-  /** `paths.cache`; compiled views are in `views` in it. */
+  /** `paths.cache`; compiled views are in its folder `views`. */
   readonly cacheFolder: string
   /** Whether to keep compiled views in memory. */
   readonly ram: boolean
@@ -52,11 +31,11 @@ export interface ViewsOptions {
   readonly readable: boolean
   /** The server's version. */
   readonly version: string
-  /** Is told what is wrong with the disk cache. Views are served all the same. */
+  /** Called with what is wrong with the disk cache. Views are served all the same. */
   readonly onProblem: (message: string) => void
 }
 
-/** Views kept in memory, by the name they are asked for; past that the oldest is dropped. */
+/** The most views kept in memory, by the name they are requested with; past that the oldest is dropped. */
 const maxKept = 1000
 
 /** A file that a view was made of. */
@@ -66,23 +45,30 @@ interface Dependency {
   readonly hash: string
 }
 
+/** A program with its files, in the same order. */
+interface Compiled {
+  readonly program: Program
+  readonly dependencies: readonly Dependency[]
+}
+
 interface Kept {
   readonly render: Render
   readonly dependencies: readonly Dependency[]
-  /** Absolute paths where nothing may appear. */
+  /** Absolute paths of files that would change the view if they appeared. */
   readonly absent: readonly string[]
-  /** Whether the versions alone tell that nothing changed. */
+  /** Whether the versions alone show that nothing changed. */
   settled: boolean
-  /** The turn in which they were last looked at, once settled. */
-  seenIn: number
+  /** The turn in which the view was last found current. */
+  checkedIn: number
 }
 
 /** Makes the views of one application. Touches no file yet. */
 export function createViews(options: ViewsOptions): Views {
-  return new ViewCache(options)
+  return new Views(options)
 }
 
-class ViewCache implements Views {
+/** The views of one application. */
+export class Views {
   readonly #root: string
   readonly #disk: DiskCache
   readonly #useDisk: boolean
@@ -95,25 +81,38 @@ class ViewCache implements Views {
     this.#root = resolve(root)
     this.#useRam = ram
     this.#useDisk = disk
-    this.#disk = createDiskCache({ folder: resolve(cacheFolder, 'views'), version, readable, onProblem })
+    this.#disk = new DiskCache(resolve(cacheFolder, 'views'), version, readable, onProblem)
   }
 
+  /** Renders and checks that found a usable compiled view, in memory or on disk. */
   get hits(): number {
     return this.#hits
   }
 
+  /** Renders and checks that had to compile. */
   get misses(): number {
     return this.#misses
   }
 
+  /**
+   * Renders a view. Names in the view mean `data` first, then `helpers`.
+   * @param file relative to the root, or else to the folder of `from`
+   * @param from the file of the action that renders, absolute or relative to the root
+   * @throws ViewError
+   */
   render(file: string, data: Readonly<Record<string, unknown>>, helpers: object, from?: string): string {
     return this.#get(file, from).render(data, helpers)
   }
 
+  /**
+   * Compiles a view and does not render it; the parameters are those of `render`.
+   * @throws ViewError
+   */
   check(file: string, from?: string): void {
     this.#get(file, from)
   }
 
+  /** Deletes the compiled views on disk: only `.hrb` and `__*.prg` files. Those in memory stay. */
   clear(): { deleted: number; path: string } {
     return this.#disk.clear()
   }
@@ -126,80 +125,79 @@ class ViewCache implements Views {
       return kept
     }
     this.#kept.delete(key)
-    const asker = { file, line: 0 }
     const folders = from === undefined ? [''] : ['', dirname(relative(this.#root, resolve(this.#root, from)))]
-    const found = findView(this.#root, file, folders, asker)
+    const found = findView(this.#root, file, folders, { file, line: 0 })
     const made = this.#load(found.file, found.absent)
-    if (this.#useRam) this.#keep(key, made)
-    return made
-  }
-
-  #keep(key: string, made: Kept): void {
-    const oldest = this.#kept.keys().next()
-    if (this.#kept.size === maxKept && oldest.done !== true) this.#kept.delete(oldest.value)
-    this.#kept.set(key, made)
-  }
-
-  /** Takes a view from disk, or compiles it. `absent` is where it was looked for before it was found. */
-  #load(file: string, absent: readonly string[]): Kept {
-    const fromDisk = this.#useDisk ? this.#fromDisk(file) : undefined
-    if (fromDisk !== undefined) {
-      this.#hits++
-      return this.#make(fromDisk.entry, fromDisk.files, absent)
+    if (this.#useRam) {
+      const oldest = this.#kept.keys().next()
+      if (this.#kept.size === maxKept && oldest.done !== true) this.#kept.delete(oldest.value)
+      this.#kept.set(key, made)
     }
-    this.#misses++
-    const files = new Map<string, Dependency>()
-    const program = compile(this.#root, file, (name) => this.#read(name, files))
-    const dependencies = [...files.values()]
-    const entry = { program, hashes: dependencies.map(({ hash }) => hash) }
-    const made = this.#make(entry, dependencies, absent)
-    if (this.#useDisk) this.#disk.write(file, entry)
     return made
   }
 
-  /** An entry whose files are as they were; with it, the files as they are. */
-  #fromDisk(file: string): { entry: Entry; files: readonly Dependency[] } | undefined {
+  /** Takes a view from disk, or compiles it. `absent` are the places that were searched before it was found. */
+  #load(file: string, absent: readonly string[]): Kept {
+    const stored = this.#useDisk ? this.#fromDisk(file) : undefined
+    if (stored === undefined) this.#misses++
+    else this.#hits++
+    const { program, dependencies } = stored ?? this.#compile(file)
+    const render = createRender(program)
+    if (stored === undefined && this.#useDisk) {
+      this.#disk.write(file, { program, hashes: dependencies.map(({ hash }) => hash) })
+    }
+    const places = [...absent, ...program.absent].map((name) => join(this.#root, name))
+    return { render, dependencies, absent: places, settled: false, checkedIn: -1 }
+  }
+
+  #compile(file: string): Compiled {
+    const dependencies: Dependency[] = []
+    const program = compile(this.#root, file, (name) => {
+      const { text, dependency } = this.#read(name)
+      dependencies.push(dependency)
+      return text
+    })
+    return { program, dependencies }
+  }
+
+  /** The view as stored on disk, if none of its files has changed since. */
+  #fromDisk(file: string): Compiled | undefined {
     const entry = this.#disk.read(file)
     if (entry === undefined) return undefined
-    const files = new Map<string, Dependency>()
+    const { program, hashes } = entry
+    const dependencies: Dependency[] = []
     try {
-      for (const [index, name] of entry.program.files.entries()) {
+      for (const [index, name] of program.files.entries()) {
         if (!isWithin(this.#root, join(this.#root, name))) return undefined
-        this.#read(name, files)
-        if (files.get(name)?.hash !== entry.hashes[index]) return undefined
+        const { dependency } = this.#read(name)
+        if (dependency.hash !== hashes[index]) return undefined
+        dependencies.push(dependency)
       }
-      if (entry.program.absent.some((name) => versionOf(join(this.#root, name)) !== undefined)) return undefined
+      if (program.absent.some((name) => versionOf(join(this.#root, name)) !== undefined)) return undefined
     } catch {
-      // A file that is gone or cannot be read: compiling tells which, and where it is asked for.
-      return undefined
+      return undefined // A file is gone or unreadable: the error of compiling names it, and the line that needs it.
     }
-    return { entry, files: [...files.values()] }
+    return { program, dependencies }
   }
 
-  #make({ program }: Entry, dependencies: readonly Dependency[], absent: readonly string[]): Kept {
-    const places = [...absent, ...program.absent].map((name) => join(this.#root, name))
-    return { render: createRender(program), dependencies, absent: places, settled: false, seenIn: -1 }
-  }
-
-  /** Reads a file and notes it. The version is taken first, so that a change while reading shows. */
-  #read(name: string, files: Map<string, Dependency>): string {
+  /** Reads a file. Its version is taken first, so that a change while reading shows. */
+  #read(name: string): { text: string; dependency: Dependency } {
     const path = join(this.#root, name)
     try {
       const version = versionOf(path)
       if (version === undefined) throw new Error('it is gone')
       const text = readFileSync(path, 'utf8')
-      files.set(name, { path, version, hash: sha256(text) })
-      return text
+      return { text, dependency: { path, version, hash: sha256(text) } }
     } catch (error) {
-      throw new ViewError(name, 0, `cannot read the view: ${(error as Error).message}`, { cause: error })
+      throw new ViewError(name, 0, `cannot read the view: ${reasonOf(error)}`, { cause: error })
     }
   }
 }
 
-/** Whether a kept view is what compiling it now would give. */
+/** Whether compiling a kept view now would give the same. */
 function isCurrent(kept: Kept): boolean {
   const turn = currentTurn()
-  if (kept.seenIn === turn) return true
+  if (kept.checkedIn === turn) return true
   try {
     for (const { path, version } of kept.dependencies) {
       const now = versionOf(path)
@@ -211,10 +209,9 @@ function isCurrent(kept: Kept): boolean {
       for (const { path, hash } of kept.dependencies) if (sha256(readFileSync(path, 'utf8')) !== hash) return false
       kept.settled = kept.dependencies.every(({ version }) => nowMs - version.ctimeMs > settledMs)
     }
-    kept.seenIn = turn
+    kept.checkedIn = turn
     return true
   } catch {
-    // A file that cannot be looked at: loading the view anew tells why.
-    return false
+    return false // A file cannot be read: loading the view again reports why.
   }
 }

@@ -1,35 +1,31 @@
 /**
  * Turns a view, with its layouts and everything it includes, into the source of one JavaScript function.
  *
- * Surprise: all files end up in one function, so an included file sees the names of the `@foreach` around it, and a
- * section those around its `@yield`. `svc$at` keeps the place (file and line) that is being rendered; it is how an
- * error is told where it happened.
+ * All files end up in one function, so an included file sees the names of the `@foreach` around it, and a section those
+ * around its `@yield`. `svc$at` is the place (file and line) that is being rendered, for the messages of errors.
  */
 
 import { dirname } from 'node:path'
-import { ViewError } from './errors.ts'
 import type { Expression } from './expression.ts'
 import { parse } from './parse.ts'
 import { findView } from './resolve.ts'
 import type { Asker } from './resolve.ts'
-import type { Branch, EachNode, IncludeNode, Node, Section, Template, YieldNode } from './template.ts'
+import { ViewError } from './template.ts'
+import type { Branch, Node, Section, Template } from './template.ts'
 
 /** A compiled view as data: it can be written to disk and read back. */
 export interface Program {
-  /** The statements of a function of {@link parameters}; it returns the page. */
+  /** The statements that append to `svc$out`, which is the page. */
   readonly source: string
-  /** The names that the view may take from outside, each with the first place that has it. */
+  /** The names that the view may take from outside, each with the first place that uses it. */
   readonly names: readonly (readonly [name: string, place: number])[]
-  /** What `svc$at` counts: the index of a file and a line in it. */
+  /** The places that `svc$at` is an index of: the index of a file, and a line in it. */
   readonly places: readonly (readonly [file: number, line: number])[]
   /** The files it was made of, relative to the root; the view itself comes first. */
   readonly files: readonly string[]
-  /** Where a file was looked for and none was; one that appears there changes the view. Relative to the root. */
+  /** Paths relative to the root that were looked at in vain; a file that appears there changes the view. */
   readonly absent: readonly string[]
 }
-
-/** What the generated function is called with. */
-export const parameters = ['svc$values', 'svc$escape', 'svc$raw', 'svc$each', 'svc$fail'] as const
 
 /** How deep views may include each other, and how many `@view`, `@layout` and `@yield` one page may have in all. */
 const maxChain = 50
@@ -43,7 +39,7 @@ interface Level {
   readonly used: Set<string>
 }
 
-/** Where a piece of text comes from, and what a `@yield` in it can reach. */
+/** The file that a piece of text comes from, and the sections that a `@yield` in it can reach. */
 interface Context {
   readonly file: string
   /** From the innermost view outwards. */
@@ -76,7 +72,7 @@ class Compiler {
   readonly #fileOf = new Map<string, number>()
   readonly #lines: string[] = []
   #text = ''
-  /** The value of `svc$at` here, or -1 where it depends on the way that was taken. */
+  /** The value of `svc$at` at this point of the source, or -1 where it depends on the branch that was taken. */
   #place = -1
   #depth = 0
   #lists = 0
@@ -99,7 +95,7 @@ class Compiler {
     }
   }
 
-  /** Emits a file in its layouts. `levels` is what it sees when it has no layout of its own. */
+  /** Emits a file within its layouts. `levels` are the sections it can yield when it has no layout of its own. */
   #expand(file: string, levels: readonly Level[], outer: readonly string[]): void {
     const own: Level[] = []
     const chain = [...outer, file]
@@ -113,33 +109,27 @@ class Compiler {
       template = this.#template(layout)
     }
     this.#body(template.body, { file: outermost, levels: own.length > 0 ? own : levels, chain })
-    for (const level of own) this.#checkUsed(level)
-  }
-
-  #checkUsed(level: Level): void {
-    for (const { name, line } of level.sections.values()) {
-      if (level.used.has(name)) continue
-      throw new ViewError(level.file, line, `section "${name}" would be lost: ${level.layout} has no @yield ${name}`)
+    for (const { file: within, layout, sections, used } of own) {
+      for (const [name, { line }] of sections) {
+        if (used.has(name)) continue
+        throw new ViewError(within, line, `section "${name}" would be lost: ${layout} has no @yield ${name}`)
+      }
     }
   }
 
   #find(name: string, asker: Asker, chain: readonly string[]): string {
     const { file, absent } = findView(this.#root, name, [dirname(asker.file), ''], asker)
     for (const place of absent) this.#absent.add(place)
-    const fail = (reason: string): never => {
-      throw new ViewError(asker.file, asker.line, reason)
-    }
     const first = chain.indexOf(file)
-    if (first >= 0) fail(`a view cannot contain itself: ${[...chain.slice(first), file].join(' -> ')}`)
-    if (chain.length >= maxChain) fail(`views are nested more than ${maxChain} deep`)
-    this.#count(asker)
+    if (first >= 0) failAt(asker, `a view cannot contain itself: ${[...chain.slice(first), file].join(' -> ')}`)
+    if (chain.length >= maxChain) failAt(asker, `views are nested more than ${maxChain} deep`)
+    this.#countExpansion(asker)
     return file
   }
 
-  #count(asker: Asker): void {
+  #countExpansion(asker: Asker): void {
     if (++this.#expansions <= maxExpansions) return
-    const reason = `the page has more than ${maxExpansions} @view, @layout and @yield in all`
-    throw new ViewError(asker.file, asker.line, reason)
+    failAt(asker, `the page has more than ${maxExpansions} @view, @layout and @yield in all`)
   }
 
   #template(file: string): Template {
@@ -165,12 +155,21 @@ class Compiler {
         case 'if':
           this.#if(node.branches, context)
           break
-        case 'foreach':
-          this.#foreach(node, context)
+        case 'foreach': {
+          const list = `svc$list${this.#lists++}`
+          this.#at(node.list, context)
+          this.#code(`const ${list} = svc$each(${enclosed(node.list)});`)
+          this.#code(`for (const ${node.item} of ${list}) {`)
+          this.#block(node.body, context)
+          this.#code('}')
           break
-        case 'view':
-          this.#include(node, context)
+        }
+        case 'view': {
+          const file = this.#find(node.file, { file: context.file, line: node.line }, context.chain)
+          this.#text += node.indent
+          this.#expand(file, context.levels, context.chain)
           break
+        }
         case 'yield':
           this.#yield(node, context)
       }
@@ -180,24 +179,11 @@ class Compiler {
   #if(branches: readonly Branch[], context: Context): void {
     let start = ''
     for (const { condition, body } of branches) {
-      if (condition === undefined) {
-        this.#code('} else {')
-      } else {
-        const place = this.#use(condition, context)
-        this.#code(`${start}if (svc$at = ${place}, ${enclosed(condition)}) {`)
-      }
+      const place = condition && this.#use(condition, context)
+      this.#code(condition ? `${start}if (svc$at = ${place}, ${enclosed(condition)}) {` : '} else {')
       start = '} else '
       this.#block(body, context)
     }
-    this.#code('}')
-  }
-
-  #foreach(node: EachNode, context: Context): void {
-    const list = `svc$list${this.#lists++}`
-    this.#at(node.list, context)
-    this.#code(`const ${list} = svc$each(${enclosed(node.list)});`)
-    this.#code(`for (const ${node.item} of ${list}) {`)
-    this.#block(node.body, context)
     this.#code('}')
   }
 
@@ -210,24 +196,19 @@ class Compiler {
     this.#place = -1
   }
 
-  #include(node: IncludeNode, context: Context): void {
-    const file = this.#find(node.file, { file: context.file, line: node.line }, context.chain)
-    this.#text += node.indent
-    this.#expand(file, context.levels, context.chain)
-  }
-
-  #yield(node: YieldNode, context: Context): void {
+  /** Emits the section from the outermost view that has it, as that view sees it. Without one it emits nothing. */
+  #yield(node: { section: string; indent: string; line: number }, context: Context): void {
     const at = context.levels.findLastIndex((level) => level.sections.has(node.section))
     const level = context.levels[at]
     const section = level?.sections.get(node.section)
     if (level === undefined || section === undefined) return
-    this.#count({ file: context.file, line: node.line })
+    this.#countExpansion({ file: context.file, line: node.line })
     level.used.add(node.section)
     this.#text += node.indent
     this.#body(section.body, { file: level.file, levels: context.levels.slice(0, at), chain: context.chain })
   }
 
-  /** Notes the names of an expression and returns its place. */
+  /** Records the names of an expression and returns its place. */
   #use(expression: Expression, context: Context): number {
     const key = `${context.file}:${expression.line}`
     let place = this.#placeOf.get(key)
@@ -260,7 +241,11 @@ class Compiler {
   }
 }
 
-/** The expression in brackets; a comment at its end must not swallow the closing one. */
+function failAt({ file, line }: Asker, reason: string): never {
+  throw new ViewError(file, line, reason)
+}
+
+/** The expression in brackets. A comment at its end must not swallow the closing bracket. */
 function enclosed({ source }: Expression): string {
   return /[/<>]/.test(source) ? `(${source}\n)` : `(${source})`
 }

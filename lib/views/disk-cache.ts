@@ -1,43 +1,24 @@
 /**
  * Compiled views on disk, so that a new process need not compile what an earlier one did. An entry is a `.hrb` file: a
- * header of one line of JSON, then the generated source. It says by which version, and from which contents of which
- * files it was made.
+ * header of one line of JSON, then the generated source. The header has the version that made the entry, and the files
+ * with the hashes of the contents that it was made from.
  *
- * Surprise: the checks find what is stale, truncated or damaged; they do not find what is forged, since whoever can
- * write here can write a right checksum too. So an entry that others may write is not used, and the folder is made for
- * this user alone.
+ * The checks find an entry that is stale, truncated or damaged, but not a forged one: with write access here comes the
+ * means to write a right checksum. So an entry that others can write is not used, and the folder has mode 0700.
  */
 
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readdirSync } from 'node:fs'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
+import { replaceFileSync } from '../storage/replace-file.ts'
 import type { Program } from './compile.ts'
 
 /** A program, and the SHA-256 (hex) of each of its files, in their order. */
 export interface Entry {
   readonly program: Program
   readonly hashes: readonly string[]
-}
-
-export interface DiskCache {
-  /** The entry of a view, unless there is none or it is unusable. Whether its files are as they were is not checked. */
-  read(file: string): Entry | undefined
-  /** Writes the entry of a view, whole or not at all. */
-  write(file: string, entry: Entry): void
-  /** Deletes all entries and readable sources; returns their number and the folder. */
-  clear(): { deleted: number; path: string }
-}
-
-export interface DiskCacheOptions {
-  /** The folder of the entries; made when it is needed, with mode 0700. */
-  readonly folder: string
-  /** The server's version: another version's entries are not used. */
-  readonly version: string
-  /** Whether to write the readable source `__<name>.prg` too. */
-  readonly readable: boolean
-  /** Is told of a damaged entry, and once of a folder that cannot be written. The view is served all the same. */
-  readonly onProblem: (message: string) => void
 }
 
 /** The first line of an entry. `digest` covers the rest of the line and the source. */
@@ -52,53 +33,73 @@ interface Header {
 
 const writableByOthers = 0o022
 
-/** Makes the disk cache of one folder. Touches nothing yet. */
-export function createDiskCache(options: DiskCacheOptions): DiskCache {
-  const { folder, readable, onProblem } = options
-  // What one Node compiles another may refuse, so an entry is of both versions.
-  const version = `${options.version} (Node ${process.version})`
-  let toldOfWriting = false
-  const entryPath = (file: string): string => join(folder, `${withoutExtension(file)}.hrb`)
+/** The disk cache of one folder. */
+export class DiskCache {
+  readonly #folder: string
+  readonly #version: string
+  readonly #readable: boolean
+  readonly #onProblem: (message: string) => void
+  #reportedWriting = false
 
-  return {
-    read(file) {
-      const path = entryPath(file)
-      try {
-        const text = readOwn(path)
-        return text === undefined ? undefined : decode(text, file, version)
-      } catch (error) {
-        onProblem(`Cannot use the compiled view ${path}: ${(error as Error).message}; it is compiled anew`)
-        return undefined
+  /**
+   * Touches no file yet.
+   * @param folder of the entries, absolute; made when it is needed, with mode 0700
+   * @param version the server's version: entries of another version are not used
+   * @param readable whether to write the readable source `__<name>.prg` too
+   * @param onProblem called for each unusable entry, and once when the folder cannot be written
+   */
+  constructor(folder: string, version: string, readable: boolean, onProblem: (message: string) => void) {
+    this.#folder = folder
+    // One version of Node may refuse what another compiles, so an entry belongs to both versions.
+    this.#version = `${version} (Node ${process.version})`
+    this.#readable = readable
+    this.#onProblem = onProblem
+  }
+
+  /** The entry of a view; undefined when there is none or it is unusable. Its files may have changed since. */
+  read(file: string): Entry | undefined {
+    const path = this.#pathOf(file)
+    try {
+      return decode(readOwn(path), file, this.#version)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        this.#onProblem(`Cannot use the compiled view ${path}: ${reasonOf(error)}; it is compiled again`)
       }
-    },
+      return undefined
+    }
+  }
 
-    write(file, entry) {
-      const path = entryPath(file)
-      try {
-        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-        writeWhole(path, encode(entry, version))
-        if (readable) {
-          const name = `__${withoutExtension(file).split('/').at(-1)}.prg`
-          writeWhole(join(dirname(path), name), readableSource(entry.program))
-        }
-      } catch (error) {
-        if (toldOfWriting) return
-        toldOfWriting = true
-        onProblem(`Cannot write compiled views to ${folder}: ${(error as Error).message}; they are kept in memory only`)
+  /** Writes the entry of a view, whole or not at all. */
+  write(file: string, entry: Entry): void {
+    const path = this.#pathOf(file)
+    try {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      writeWhole(path, encode(entry, this.#version))
+      if (this.#readable) {
+        const name = basename(path).slice(0, -'.hrb'.length)
+        writeWhole(join(dirname(path), `__${name}.prg`), readableSource(entry.program))
       }
-    },
+    } catch (error) {
+      if (this.#reportedWriting) return
+      this.#reportedWriting = true
+      const problem = `Cannot write compiled views to ${this.#folder}: ${reasonOf(error)}`
+      this.#onProblem(`${problem}; they are kept in memory only`)
+    }
+  }
 
-    clear: () => ({ deleted: deleteEntries(folder, onProblem), path: folder }),
+  /** Deletes all entries and readable sources; returns their number and the folder. */
+  clear(): { deleted: number; path: string } {
+    return { deleted: deleteEntries(this.#folder, this.#onProblem), path: this.#folder }
+  }
+
+  #pathOf(file: string): string {
+    return join(this.#folder, `${file.slice(0, -'.html'.length)}.hrb`)
   }
 }
 
 /** The SHA-256 of a text in UTF-8, hex. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
-}
-
-function withoutExtension(file: string): string {
-  return file.slice(0, -'.html'.length)
 }
 
 function encode({ program, hashes }: Entry, version: string): string {
@@ -121,13 +122,13 @@ function decode(text: string, file: string, version: string): Entry | undefined 
   const end = text.indexOf('\n')
   if (end < 0) throw new Error('it has no header')
   const source = text.slice(end + 1)
-  // What is no header fails one of the two tests below, before anything else of it is used.
+  // A line that is not a header fails one of the two checks below, before anything else of it is used.
   const header = JSON.parse(text.slice(0, end)) as Partial<Header> | null
   if (header?.version !== version) return undefined
   const { digest, ...rest } = header
   if (digest !== digestOf(rest, source)) throw new Error('its checksum is wrong')
   const { files, absent, names, places } = header as Header
-  if (files[0]?.[0] !== file) throw new Error(`it is that of ${files[0]?.[0] ?? 'no view'}`)
+  if (files[0]?.[0] !== file) throw new Error(`it belongs to ${files[0]?.[0] ?? 'no view'}`)
   const program = { source, names, places, absent, files: files.map(([name]) => name) }
   return { program, hashes: files.map(([, hash]) => hash) }
 }
@@ -137,10 +138,9 @@ function digestOf(header: Omit<Partial<Header>, 'digest'>, source: string): stri
   return sha256(JSON.stringify([version, files, absent, names, places, source]))
 }
 
-/** Reads a file that nobody else may write; undefined when there is none. */
-function readOwn(path: string): string | undefined {
-  const descriptor = openExisting(path)
-  if (descriptor === undefined) return undefined
+/** Reads a file. Throws when another user may write it. */
+function readOwn(path: string): string {
+  const descriptor = openSync(path, 'r')
   try {
     const { mode, uid } = fstatSync(descriptor)
     const self = process.geteuid?.() ?? uid
@@ -152,25 +152,9 @@ function readOwn(path: string): string | undefined {
   }
 }
 
-function openExisting(path: string): number | undefined {
-  try {
-    return openSync(path, 'r')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-/** Writes beside the file and renames, so that nobody reads half of it, also when two processes write at once. */
+/** Replaced as a whole: nobody reads half of it, also when two processes write at once. */
 function writeWhole(path: string, text: string): void {
-  const temporary = `${path}.${process.pid}.${randomBytes(6).toString('hex')}.tmp`
-  try {
-    writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 })
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    throw error
-  }
+  replaceFileSync(path, (temporary) => writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 }))
 }
 
 function readableSource({ source, files, names, places }: Program): string {
@@ -193,7 +177,7 @@ function deleteEntries(folder: string, onProblem: (message: string) => void): nu
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-      onProblem(`Cannot delete compiled views in ${folder}: ${(error as Error).message}`)
+      onProblem(`Cannot delete compiled views in ${folder}: ${reasonOf(error)}`)
     }
   }
   return deleted

@@ -1,8 +1,10 @@
 /**
  * Expressions of a view: finds where one ends, checks it, and lists the names that it may take from outside.
  *
- * Surprise: the list holds too much. Names of arrow function parameters and of object keys are in it, since telling
- * them apart needs a parser. A name too many costs one look-up and changes nothing.
+ * The list can have too many names: parameters of arrow functions and keys of objects are in it, since telling them
+ * apart needs a parser. Each of them costs one look-up and changes nothing.
+ *
+ * A mistake is a JavaScriptSyntaxError, whose offset counts from the start of the text that was passed.
  */
 
 import { JavaScriptSyntaxError, tokenize } from '../javascript/lexer.ts'
@@ -18,8 +20,8 @@ export interface Expression {
   readonly names: readonly string[]
 }
 
-/** What stands between `{{` and `}}`, or between `{!!` and `!!}`. */
-export interface Enclosed {
+/** The text between `{{` and `}}`, or between `{!!` and `!!}`. */
+interface Enclosed {
   readonly source: string
   readonly names: readonly string[]
   /** The offset after the closing mark. */
@@ -28,77 +30,67 @@ export interface Enclosed {
   readonly isEmpty: boolean
 }
 
-/** An expression is wrong at `offset` of the text that was read. */
-export class ExpressionError extends Error {
-  override readonly name = 'ExpressionError'
-  readonly offset: number
-
-  constructor(message: string, offset: number) {
-    super(message)
-    this.offset = offset
-  }
-}
-
 const closers: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
-/** Names that mean something to the engine whatever is declared, so that a view cannot have them. */
+/** Names with a meaning of their own in the engine, which no declaration changes: a view cannot use them. */
 const forbidden = new Set(['arguments', 'eval', 'import'])
-/** Words that strict code does not let anyone declare (ECMA-262, section 12.7.2), and the names of constants. */
+/** Words that strict code cannot declare (ECMA-262, section 12.7.2), and the names of constants. */
 const undeclarable = new Set(
   'Infinity NaN implements interface let package private protected public static undefined'.split(' '),
 )
-/** What the engine counts as the end of a line (ECMA-262, section 12.3). */
+/** The ends of lines by which the engine counts (ECMA-262, section 12.3). */
 const lineEnd = /\r\n|[\n\r\u2028\u2029]/g
-/** What generated code calls its own variables begins with this. */
+/** The prefix of the variables of generated code. */
 const ownPrefix = 'svc$'
 
 /**
  * Reads the expression that begins at `start` up to its closing mark: `}}`, or with `raw` `!!}`. Marks within strings,
  * templates, comments, regular expressions and braces do not end it.
- * @throws ExpressionError when it has no end, or a bracket is not closed
+ * @throws JavaScriptSyntaxError when it has no end, or a bracket is not closed
  */
 export function readEnclosed(source: string, start: number, raw: boolean): Enclosed {
   const mark = raw ? '!!}' : '}}'
   const reader = new NameReader()
   const open: string[] = []
   let first: number | undefined
-  for (const token of tokens(source, start)) {
+  for (const token of tokenize(source, start)) {
     if (token.text === '}' && token.kind === 'punctuator' && open.length === 0) {
       const end = raw ? token.start - 2 : token.start
       if (end < start || !source.startsWith(mark, end)) {
-        throw new ExpressionError(`"}" closes nothing, and is not the "${mark}" that ends the expression`, token.start)
+        const reason = `"}" closes nothing, and is not the "${mark}" that ends the expression`
+        throw new JavaScriptSyntaxError(reason, token.start)
       }
       const isEmpty = first === undefined || first >= end
       return { source: source.slice(start, end), names: reader.names, end: end + mark.length, isEmpty }
     }
-    follow(open, token)
+    trackBrackets(open, token)
     reader.read(token)
     if (token.kind !== 'comment') first ??= token.start
   }
-  throw new ExpressionError(`the "${mark}" that ends the expression is missing`, start)
+  throw new JavaScriptSyntaxError(`the "${mark}" that ends the expression is missing`, start)
 }
 
 /**
  * Returns the names of a whole expression.
- * @throws ExpressionError when a token has no end or a name is not allowed
+ * @throws JavaScriptSyntaxError when a token has no end or a name is not allowed
  */
 export function namesOf(source: string): readonly string[] {
   const reader = new NameReader()
-  for (const token of tokens(source, 0)) reader.read(token)
+  for (const token of tokenize(source)) reader.read(token)
   return reader.names
 }
 
 /**
  * Checks that the text is one JavaScript expression.
- * @throws ExpressionError
+ * @throws JavaScriptSyntaxError
  */
 export function checkSyntax(source: string): void {
   const problem = syntaxProblem(source)
   if (problem === undefined) return
   const starts = [0, ...[...source.matchAll(lineEnd)].map((end) => end.index + end[0].length)]
   const start = starts[problem.line]
-  // Past the last line stands the bracket that the check puts around the expression.
-  if (start === undefined) throw new ExpressionError('the expression is not complete', source.length)
-  throw new ExpressionError(problem.message, start)
+  // A mistake past the last line is at the bracket that the check puts around the expression.
+  if (start === undefined) throw new JavaScriptSyntaxError('the expression is not complete', source.length)
+  throw new JavaScriptSyntaxError(problem.message, start)
 }
 
 /** Whether the text is a name that a view may declare, as `@foreach` does. */
@@ -120,17 +112,19 @@ class NameReader {
     const afterDot = this.#previous?.text === '.' || this.#previous?.text === '?.'
     this.#previous = token
     if (afterDot) return
-    if (forbidden.has(token.text)) throw new ExpressionError(`"${token.text}" cannot be used in a view`, token.start)
+    if (forbidden.has(token.text)) {
+      throw new JavaScriptSyntaxError(`"${token.text}" cannot be used in a view`, token.start)
+    }
     if (token.kind !== 'name' || undeclarable.has(token.text) || token.text.startsWith('#')) return
     if (token.text.startsWith(ownPrefix) || token.text.includes('\\')) {
-      throw new ExpressionError(`the name "${token.text}" cannot be used in a view`, token.start)
+      throw new JavaScriptSyntaxError(`the name "${token.text}" cannot be used in a view`, token.start)
     }
     this.#names.add(token.text)
   }
 }
 
-/** Keeps the brackets that are open, so that an inner `}` is not taken for the end. */
-function follow(open: string[], token: Token): void {
+/** Updates the stack of expected closing brackets, so that an inner `}` does not end the expression. */
+function trackBrackets(open: string[], token: Token): void {
   if (token.kind !== 'punctuator') return
   const closer = closers[token.text]
   if (closer !== undefined) {
@@ -139,15 +133,6 @@ function follow(open: string[], token: Token): void {
     const expected = open.pop()
     if (expected === token.text) return
     const reason = expected === undefined ? 'closes nothing' : `stands where "${expected}" is expected`
-    throw new ExpressionError(`"${token.text}" ${reason}`, token.start)
-  }
-}
-
-function* tokens(source: string, start: number): Generator<Token> {
-  try {
-    yield* tokenize(source, start)
-  } catch (error) {
-    if (error instanceof JavaScriptSyntaxError) throw new ExpressionError(error.message, error.offset)
-    throw error
+    throw new JavaScriptSyntaxError(`"${token.text}" ${reason}`, token.start)
   }
 }

@@ -1,23 +1,22 @@
 /**
  * What views add to the context: `view(file, data, status)`.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature, ViewScope } from '../http/features.ts'
 import type { Reply } from '../http/reply.ts'
 import { parseAction } from '../routing/action.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from './cache.ts'
 
-declare module '../http/context.ts' {
-  interface Context {
-    /**
-     * Replies with a rendered view.
-     * @param file relative to `paths.root`, or to the folder of the action
-     * @param data what the view's names mean
-     * @throws ViewError when the view is missing or wrong
-     */
-    readonly view: (file: string, data?: Readonly<Record<string, unknown>>, status?: number) => Reply
-  }
+/** The member that views add to the context. */
+export interface ViewMembers {
+  /**
+   * Replies with a rendered view.
+   * @param file relative to `paths.root`, or to the folder of the action
+   * @param data what the view's names mean
+   * @throws ViewError when the view is missing or wrong
+   */
+  readonly view: (file: string, data?: Readonly<Record<string, unknown>>, status?: number) => Reply
 }
 
 /**

@@ -1,16 +1,15 @@
 /**
- * Reads the text of one view into a tree. Text passes through; `{{ }}` and `{!! !!}` stand anywhere, directives
- * (`@if`, `@view`, ...) first on their line, which they take with its line end.
+ * Reads the text of one view into a tree. Text passes through; `{{ }}` and `{!! !!}` can stand anywhere. A directive
+ * (`@if`, `@view`, ...) comes first on its line and takes the whole line, with its line end.
  *
- * Surprise: only the words of the language begin a directive. Any other `@word` is text, so style sheets and addresses
- * need nothing special, and `@@` is a plain `@` everywhere.
+ * Only the words of the language begin a directive. Any other `@word` is text, so style sheets and mail addresses need
+ * nothing special, and `@@` is a plain `@` everywhere.
  */
 
-import { ViewError } from './errors.ts'
-import { ExpressionError, checkSyntax, isDeclarable, namesOf, readEnclosed } from './expression.ts'
+import { JavaScriptSyntaxError } from '../javascript/lexer.ts'
+import { checkSyntax, isDeclarable, namesOf, readEnclosed } from './expression.ts'
 import type { Expression } from './expression.ts'
-import { countLines } from './lines.ts'
-import { lostText } from './sections.ts'
+import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
 
 /** How deep blocks may be nested in one file: far more than a person writes, and safe for the engine's own parser. */
@@ -29,36 +28,14 @@ export function parse(source: string, file: string): Template {
   return new Parser(source, file).parse()
 }
 
-/** A directive whose end has not been read. */
-type Block = OpenIf | OpenEach | OpenSection
-
-interface OpenIf {
-  readonly kind: 'if'
+/** A directive whose end has not been read. Its node or section is already in the tree. */
+interface Block {
+  readonly kind: 'if' | 'foreach' | 'section'
   readonly line: number
-  /** The branches that have ended. */
-  readonly branches: Branch[]
-  /** That of the branch that is being read; undefined in `@else`. */
-  condition: Expression | undefined
-  hasElse: boolean
-}
-
-interface OpenEach {
-  readonly kind: 'foreach'
-  readonly line: number
-  readonly item: string
-  readonly list: Expression
-}
-
-interface OpenSection {
-  readonly kind: 'section'
-  readonly line: number
-  readonly name: string
-}
-
-interface Open {
-  readonly block: Block
-  /** Where what follows the block goes. */
+  /** The nodes around it, which go on after its end. */
   readonly outside: Node[]
+  /** The branches of an `@if` so far; otherwise none. */
+  readonly branches: Branch[]
 }
 
 class Parser {
@@ -66,7 +43,7 @@ class Parser {
   readonly #file: string
   readonly #directiveLine = new RegExp(directiveLine, 'y')
   readonly #nextMark = new RegExp(nextMark, 'g')
-  readonly #open: Open[] = []
+  readonly #open: Block[] = []
   readonly #sections = new Map<string, Section>()
   #layout: Template['layout']
   #nodes: Node[] = []
@@ -84,10 +61,9 @@ class Parser {
     while (this.#position < this.#source.length) {
       lineStart = lineStart && this.#directive() ? true : this.#text()
     }
-    const unclosed = this.#open.at(-1)?.block
+    const unclosed = this.#open.at(-1)
     if (unclosed !== undefined) this.#fail(`@${unclosed.kind} has no @end${unclosed.kind}`, unclosed.line)
-    const lost = lostText(this.#nodes, this.#layout !== undefined, this.#sections)
-    if (lost !== undefined) this.#fail(lost.reason, lost.line)
+    this.#refuseLostText()
     return { body: this.#layout === undefined ? this.#nodes : [], layout: this.#layout, sections: this.#sections }
   }
 
@@ -142,7 +118,7 @@ class Parser {
     const line = this.#line
     switch (word) {
       case 'if':
-        return this.#begin({ kind: 'if', line, branches: [], condition: this.#expression(word, rest), hasElse: false })
+        return this.#if(this.#expression(word, rest))
       case 'elseif':
         return this.#branch(word, this.#expression(word, rest))
       case 'else':
@@ -181,19 +157,39 @@ class Parser {
     this.#nodes.push({ kind: 'print', expression, escaped: false, line: this.#line })
   }
 
+  #if(condition: Expression): void {
+    const body: Node[] = []
+    const branches: Branch[] = [{ condition, body }]
+    this.#begin('if', body, { kind: 'if', line: this.#line, branches }, branches)
+  }
+
+  #branch(word: string, condition: Expression | undefined): void {
+    const block = this.#open.at(-1)
+    if (block?.kind !== 'if') this.#fail(`@${word} without @if${this.#stillOpen()}`)
+    if (block.branches.at(-1)?.condition === undefined) {
+      this.#fail(`@${word} after @else: the @if is in line ${block.line}`)
+    }
+    this.#nodes = []
+    block.branches.push({ condition, body: this.#nodes })
+  }
+
   #foreach(rest: string): void {
     const found = /^(\S+)\s+in\s+(.+)$/.exec(rest)
     if (found === null) this.#fail(`@foreach must be "@foreach item in expression": it is "@foreach ${rest}"`)
     const [, item = '', list = ''] = found
-    if (!isDeclarable(item)) this.#fail(`@foreach needs a name before "in": "${item}" is none, or it is reserved`)
-    this.#begin({ kind: 'foreach', line: this.#line, item, list: this.#expression('foreach', list) })
+    if (!isDeclarable(item)) this.#fail(`@foreach needs a name before "in": "${item}" is not a name, or is reserved`)
+    const body: Node[] = []
+    const node = { kind: 'foreach', line: this.#line, item, list: this.#expression('foreach', list), body } as const
+    this.#begin('foreach', body, node)
   }
 
   #section(name: string): void {
     if (this.#open.length > 0) this.#fail(`@section must not stand in a block${this.#stillOpen()}`)
     const first = this.#sections.get(name)
     if (first !== undefined) this.#fail(`there is a section "${name}" already, in line ${first.line}`)
-    this.#begin({ kind: 'section', line: this.#line, name })
+    const body: Node[] = []
+    this.#sections.set(name, { line: this.#line, body })
+    this.#begin('section', body)
   }
 
   #setLayout(file: string): void {
@@ -202,43 +198,25 @@ class Parser {
     this.#layout = { file, line: this.#line }
   }
 
-  #begin(block: Block): void {
+  /** Puts the node of a block into the tree, if it has one, and reads on into `body`. */
+  #begin(kind: Block['kind'], body: Node[], node?: Node, branches: Branch[] = []): void {
     if (this.#open.length === maxDepth) this.#fail(`blocks are nested more than ${maxDepth} deep`)
-    this.#open.push({ block, outside: this.#nodes })
-    this.#nodes = []
-  }
-
-  #branch(word: string, condition: Expression | undefined): void {
-    const block = this.#open.at(-1)?.block
-    if (block?.kind !== 'if') this.#fail(`@${word} without @if${this.#stillOpen()}`)
-    if (block.hasElse) this.#fail(`@${word} after @else: the @if is in line ${block.line}`)
-    block.branches.push({ condition: block.condition, body: this.#nodes })
-    block.condition = condition
-    block.hasElse = condition === undefined
-    this.#nodes = []
+    if (node !== undefined) this.#nodes.push(node)
+    this.#open.push({ kind, line: this.#line, outside: this.#nodes, branches })
+    this.#nodes = body
   }
 
   #end(word: string): void {
-    const open = this.#open.at(-1)
-    if (open === undefined || word !== `end${open.block.kind}`) {
+    const block = this.#open.at(-1)
+    if (block === undefined || word !== `end${block.kind}`) {
       this.#fail(`@${word} without @${word.slice(3)}${this.#stillOpen()}`)
     }
-    const { block, outside } = open
-    const body = this.#nodes
     this.#open.pop()
-    this.#nodes = outside
-    if (block.kind === 'section') {
-      this.#sections.set(block.name, { name: block.name, body, line: block.line })
-    } else if (block.kind === 'foreach') {
-      this.#nodes.push({ kind: 'foreach', item: block.item, list: block.list, body, line: block.line })
-    } else {
-      const branches = [...block.branches, { condition: block.condition, body }]
-      this.#nodes.push({ kind: 'if', branches, line: block.line })
-    }
+    this.#nodes = block.outside
   }
 
   #stillOpen(): string {
-    const block = this.#open.at(-1)?.block
+    const block = this.#open.at(-1)
     return block === undefined ? '' : `: @${block.kind} in line ${block.line} is open`
   }
 
@@ -268,14 +246,33 @@ class Parser {
   }
 
   /**
+   * Refuses what no page would show. With a layout only sections reach the page, and the white space between them;
+   * without a layout no file yields the sections.
+   */
+  #refuseLostText(): void {
+    if (this.#layout === undefined) {
+      for (const { line } of this.#sections.values()) this.#fail('@section needs a @layout in the same file', line)
+      return
+    }
+    const before = 'in a view with a @layout all must be in sections'
+    for (const node of this.#nodes) {
+      if (node.kind !== 'text') this.#fail(`${before}: this would be lost`, node.line)
+      const at = node.text.search(/\S/)
+      if (at < 0) continue
+      const shown = JSON.stringify(node.text.slice(at, at + 20).split('\n', 1)[0]?.trimEnd())
+      this.#fail(`${before}: the text ${shown} would be lost`, node.line + countLines(node.text, 0, at))
+    }
+  }
+
+  /**
    * Runs a check of the expression that begins at `start`; a mistake becomes a ViewError with the mistake's own line.
-   * `base` is what the mistake's offset counts from.
+   * `base` is the offset from which the mistake's offset counts.
    */
   #locate<T>(where: string, start: number, base: number, check: () => T): T {
     try {
       return check()
     } catch (error) {
-      if (!(error instanceof ExpressionError)) throw error
+      if (!(error instanceof JavaScriptSyntaxError)) throw error
       const lines = countLines(this.#source, start, base + error.offset)
       const opener = lines === 0 ? where : `${where} of line ${this.#line}`
       return this.#fail(`${opener}: ${error.message}`, this.#line + lines)
@@ -295,4 +292,14 @@ class Parser {
   #fail(reason: string, line: number = this.#line): never {
     throw new ViewError(this.#file, line, reason)
   }
+}
+
+/**
+ * The number of line feeds from `start` to below `end`. Only that part of the text is scanned: splitting off the text
+ * would make a file of one long line take quadratic time.
+ */
+function countLines(text: string, start: number, end: number): number {
+  let lines = 0
+  for (let at = start; at < end; at++) if (text.charCodeAt(at) === 0x0a) lines++
+  return lines
 }

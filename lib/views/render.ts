@@ -1,22 +1,23 @@
 /**
- * Makes a compiled view a function, and gives it its names.
+ * Turns a compiled view into a function that renders it, and decides which names the view sees.
  *
- * Surprise: what a view may name is settled by declarations of the generated function, with neither `with` nor a proxy.
- * A name that data or helpers have is a constant. One that they lack is left undeclared, so that the engine itself
- * finds it unknown, and only when it is used; where Node has a global of that name, a declaration that is never reached
- * hides it. So a function belongs to one set of lacking names. Most views have one such set; a few are kept.
+ * The names are settled by declarations in the generated function, without `with` and without a proxy. A name that the
+ * data or the helpers have is a constant. A name that both lack is left undeclared, so that the engine itself reports
+ * it as unknown, and only when it is used; where Node has a global of that name, a declaration that is never reached
+ * hides the global. So a function is made for one set of missing names. Most views have one such set; a few are kept.
  */
 
 import { inspect } from 'node:util'
-import { parameters } from './compile.ts'
+import { escapeHtml } from '../http/escape-html.ts'
 import type { Program } from './compile.ts'
 import { functionFrom } from './engine.ts'
-import { ViewError } from './errors.ts'
-import { toHtml, toItems, toText } from './values.ts'
+import { ViewError } from './template.ts'
 
 /** Renders with data and helpers; throws ViewError. */
 export type Render = (data: Readonly<Record<string, unknown>>, helpers: object) => string
 
+/** The generated function. Its parameters have these names in the generated source. */
+const parameters = ['svc$values', 'svc$escape', 'svc$raw', 'svc$each', 'svc$fail']
 type Generated = (
   values: readonly unknown[],
   escapeValue: typeof toHtml,
@@ -25,44 +26,44 @@ type Generated = (
   fail: (error: unknown, place: number) => ViewError,
 ) => string
 
-/** The globals of ECMAScript that a view may use; all others, Node's included, are unknown names. */
+/** The globals of ECMAScript that a view may use; all other globals, those of Node included, are unknown names. */
 export const allowedGlobals: ReadonlySet<string> = new Set(
   `Array BigInt Boolean Date Error Infinity Intl JSON Map Math NaN Number Object RangeError RegExp Set String Symbol
   TypeError decodeURI decodeURIComponent encodeURI encodeURIComponent isFinite isNaN parseFloat parseInt
   undefined`.split(/\s+/),
 )
 
-/** Functions kept for one view. Data whose keys come from a client must not make more and more of them. */
+/** The most functions kept for one view, so that data whose keys come from a client cannot fill the memory. */
 const maxVariants = 16
 
 interface Name {
   readonly name: string
   readonly place: number
-  /** Whether every object has it, so that only an object's own property counts. */
+  /** Whether every object inherits it; then only an own property counts. */
   readonly inherited: boolean
 }
 
 /**
  * Returns the function that renders a program.
- * @throws ViewError when the engine refuses the generated source, for nesting too deep say
+ * @throws ViewError when the engine refuses the generated source, for example because it is nested too deep
  */
 export function createRender(program: Program): Render {
   const names = program.names.map(([name, place]) => ({ name, place, inherited: name in Object.prototype }))
   const variants = new Map<string, Generated>()
-  const variant = (lacking: string): Generated => {
-    const known = variants.get(lacking)
+  const variant = (missing: string): Generated => {
+    const known = variants.get(missing)
     if (known !== undefined) return known
-    const made = generate(program, names, lacking)
+    const made = generate(program, names, missing)
     const oldest = variants.keys().next()
     if (variants.size === maxVariants && oldest.done !== true) variants.delete(oldest.value)
-    variants.set(lacking, made)
+    variants.set(missing, made)
     return made
   }
   variant('')
   return (data, helpers) => {
     const values: unknown[] = []
-    let lacking = ''
-    const fail = (error: unknown, place: number): ViewError => viewError(program, lacking, error, place)
+    let missing = ''
+    const fail = (error: unknown, place: number): ViewError => viewError(program, missing, error, place)
     for (const entry of names) {
       const { name } = entry
       try {
@@ -71,27 +72,27 @@ export function createRender(program: Program): Render {
         else if (name === 'csrf_token') values.push('')
         else {
           values.push(undefined)
-          lacking += name in globalThis && !allowedGlobals.has(name) ? `!${name} ` : `${name} `
+          missing += name in globalThis && !allowedGlobals.has(name) ? `!${name} ` : `${name} `
         }
       } catch (error) {
         throw fail(error, entry.place)
       }
     }
-    return variant(lacking)(values, toHtml, toText, toItems, fail)
+    return variant(missing)(values, toHtml, toText, toItems, fail)
   }
 }
 
-/** Whether the object has the name, itself or from a prototype of its own. */
+/** Whether the object has the name, as its own or from a prototype other than that of all objects. */
 function has(object: object, { name, inherited }: Name): boolean {
   return inherited ? Object.hasOwn(object, name) : name in object
 }
 
-/** Makes the function for one set of lacking names: each followed by a space, those to hide with `!` before. */
-function generate(program: Program, names: readonly Name[], lacking: string): Generated {
-  const lacks = new Set(lacking.split(' '))
-  const hidden = names.filter(({ name }) => lacks.has(`!${name}`)).map(({ name }) => name)
+/** Makes the function for one set of missing names: each followed by a space, globals to hide with `!` before. */
+function generate(program: Program, names: readonly Name[], missing: string): Generated {
+  const missingNames = new Set(missing.split(' '))
+  const hidden = names.filter(({ name }) => missingNames.has(`!${name}`)).map(({ name }) => name)
   const constants = names.flatMap(({ name }, index) =>
-    lacks.has(name) || lacks.has(`!${name}`) ? [] : [`${name} = svc$values[${index}]`],
+    missingNames.has(name) || missingNames.has(`!${name}`) ? [] : [`${name} = svc$values[${index}]`],
   )
   const source = [
     `'use strict';`,
@@ -110,25 +111,52 @@ function generate(program: Program, names: readonly Name[], lacking: string): Ge
     // The parameters are those of `Generated`, and the source returns a string or throws.
     return functionFrom(source, parameters, file) as Generated
   } catch (error) {
-    throw new ViewError(file, 0, `the engine refuses the compiled view: ${reasonOf(error)}`, { cause: error })
+    throw new ViewError(file, 0, `the engine refuses the compiled view: ${messageOf(error)}`, { cause: error })
   }
 }
 
-function viewError(program: Program, lacking: string, error: unknown, place: number): ViewError {
+function viewError(program: Program, missing: string, error: unknown, place: number): ViewError {
   if (error instanceof ViewError) return error
   const [file, line] = program.places[place] ?? [0, 0]
   const unknownName = error instanceof ReferenceError ? nameIn(error.message) : undefined
-  const isLacking = unknownName !== undefined && ` ${lacking}`.replaceAll('!', '').includes(` ${unknownName} `)
-  const reason = isLacking ? `unknown name "${unknownName}"` : reasonOf(error)
+  const isMissing = unknownName !== undefined && ` ${missing}`.replaceAll('!', '').includes(` ${unknownName} `)
+  const reason = isMissing ? `unknown name "${unknownName}"` : messageOf(error)
   return new ViewError(program.files[file] ?? '', line, reason, { cause: error })
 }
 
-/** The name that the engine's message for an undeclared or a hidden variable tells. */
+/** The name in the engine's message about an undeclared or a hidden variable. */
 function nameIn(message: string): string | undefined {
   const found = /^(\S+) is not defined$|^Cannot access '(\S+)' before initialization$/.exec(message)
   return found?.[1] ?? found?.[2]
 }
 
-function reasonOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : `${inspect(error)} was thrown`
+}
+
+/** `{{ }}`: text for HTML, also within a quoted attribute value. Throws as {@link toText}. */
+function toHtml(value: unknown): string {
+  if (typeof value === 'string') return escapeHtml(value)
+  if (typeof value === 'number') return String(value)
+  return escapeHtml(toText(value))
+}
+
+/** `{!! !!}`: the text as it is; null and undefined give ''. Throws TypeError for a value without text or a promise. */
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return ''
+  if (value instanceof Promise) throw new TypeError('the value is a promise: await it in the action')
+  return String(value)
+}
+
+/** The items of `@foreach`; null and undefined have none. Throws TypeError for a value that cannot be iterated. */
+function toItems(value: unknown): Iterable<unknown> {
+  if (value === null || value === undefined) return []
+  if (typeof value === 'string') return value
+  // Only the presence of the iterator is checked: the loop itself shows whether it works.
+  if (typeof value === 'object' && Symbol.iterator in value) return value as Iterable<unknown>
+  let found = `a ${typeof value}`
+  if (value instanceof Promise) found = 'a promise (await it in the action)'
+  else if (typeof value === 'object') found = 'an object that cannot be iterated (try Object.entries)'
+  throw new TypeError(`@foreach needs a list: the value is ${found}`)
 }

@@ -1,31 +1,32 @@
 /**
  * Finds the file that a view's name means, and nothing outside the application's root.
  *
- * Surprise: a name that was looked for and not found belongs to the answer. A file that appears there later comes first
- * in the order, so whoever keeps the answer must also keep looking at those places.
+ * Surprise: the places without a file belong to the answer. A file that appears there later comes first in the order,
+ * so code that keeps the answer must also keep checking those places.
  */
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { FileVersion } from '../base/file-version.ts'
+import { reasonOf } from '../base/reason.ts'
+import type { FileVersion } from '../storage/file-version.ts'
 import { isWithin, relativeTo } from '../storage/paths.ts'
-import { ViewError } from './errors.ts'
+import { ViewError } from './template.ts'
 
 /** Where a name was found. */
-export interface Found {
+interface Found {
   /** Relative to the root, with `/`. */
   readonly file: string
-  /** The places before it in the order where nothing was; each relative to the root, with `/`. */
+  /** The places that come before it in the order and have no file; relative to the root, with `/`. */
   readonly absent: readonly string[]
 }
 
-/** Who asks for a view: a line of a view, or, with line 0, an action. */
+/** The place that names a view: a line of a view, or, with line 0, an action. */
 export interface Asker {
   readonly file: string
   readonly line: number
 }
 
-/** What an absent file, or one that cannot be reached, looks like. */
+/** The errors of a file that does not exist or that no path leads to. */
 const absentCodes = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
 
 /**
@@ -33,7 +34,7 @@ const absentCodes = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
  * @param root the application's root, absolute
  * @param name as written: relative to one of the folders, or absolute within the root
  * @param folders relative to the root
- * @throws ViewError, at the asker's place, when there is none, it is not `.html`, or it is outside the root
+ * @throws ViewError, with the asker's place, when there is none, it is not `.html`, or it is outside the root
  */
 export function findView(root: string, name: string, folders: readonly string[], asker: Asker): Found {
   const fail = (reason: string): never => {
@@ -53,7 +54,7 @@ export function findView(root: string, name: string, folders: readonly string[],
       else fail(`the view ${shown} is a link that leads outside the application's root`)
     } catch (error) {
       if (error instanceof ViewError) throw error
-      fail(`cannot look at ${file}: ${(error as Error).message}`)
+      fail(`cannot look at ${file}: ${reasonOf(error)}`)
     }
   }
   if (absent.length === 0) fail(`the view ${shown} is outside the application's root`)
@@ -62,7 +63,7 @@ export function findView(root: string, name: string, folders: readonly string[],
 
 /**
  * The version of a regular file, or undefined when there is none.
- * @throws the system's error when the place cannot be looked at, for want of permission say
+ * @throws the system's error when the path cannot be examined, for example for lack of permission
  */
 export function versionOf(path: string): FileVersion | undefined {
   try {

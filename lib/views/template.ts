@@ -1,70 +1,61 @@
 /**
- * What a view's text says, as a tree. `parse.ts` makes it of one file; `compile.ts` joins the trees of several.
+ * A view as a tree: `parse.ts` makes it from one file, `compile.ts` joins the trees of several. With it, the error of
+ * views.
  */
 
 import type { Expression } from './expression.ts'
 
-export type Node = TextNode | PrintNode | IfNode | EachNode | IncludeNode | YieldNode
+/** A piece of a view. `line` is the line where it begins, from 1; `indent` is the white space before a directive. */
+export type Node =
+  | { readonly kind: 'text'; readonly line: number; readonly text: string }
+  /** `{{ }}`, `{!! !!}`, `@csrf` and `@resource`. */
+  | { readonly kind: 'print'; readonly line: number; readonly expression: Expression; readonly escaped: boolean }
+  | { readonly kind: 'if'; readonly line: number; readonly branches: readonly Branch[] }
+  | {
+      readonly kind: 'foreach'
+      readonly line: number
+      readonly item: string
+      readonly list: Expression
+      readonly body: readonly Node[]
+    }
+  /** `@view 'file'`. */
+  | { readonly kind: 'view'; readonly line: number; readonly file: string; readonly indent: string }
+  | { readonly kind: 'yield'; readonly line: number; readonly section: string; readonly indent: string }
 
-export interface TextNode {
-  readonly kind: 'text'
-  readonly text: string
-  /** The line where it begins, from 1; as in all nodes. */
-  readonly line: number
-}
-
-/** `{{ }}`, `{!! !!}`, `@csrf` and `@resource`. */
-export interface PrintNode {
-  readonly kind: 'print'
-  readonly expression: Expression
-  readonly escaped: boolean
-  readonly line: number
-}
-
-export interface IfNode {
-  readonly kind: 'if'
-  /** In order; the one without a condition is `@else`. */
-  readonly branches: readonly Branch[]
-  readonly line: number
-}
-
+/** `@if`, `@elseif` or `@else` with what it shows; `@else` has no condition. */
 export interface Branch {
   readonly condition: Expression | undefined
   readonly body: readonly Node[]
 }
 
-export interface EachNode {
-  readonly kind: 'foreach'
-  readonly item: string
-  readonly list: Expression
-  readonly body: readonly Node[]
-  readonly line: number
-}
-
-/** `@view 'file'`. */
-export interface IncludeNode {
-  readonly kind: 'view'
-  readonly file: string
-  readonly indent: string
-  readonly line: number
-}
-
-export interface YieldNode {
-  readonly kind: 'yield'
-  readonly section: string
-  readonly indent: string
-  readonly line: number
-}
-
+/** `@section`; `line` is the line of the directive. */
 export interface Section {
-  readonly name: string
-  readonly body: readonly Node[]
   readonly line: number
+  readonly body: readonly Node[]
 }
 
-/** One file. With a layout, `body` is empty and the text is in `sections`. */
+/** One file. With a layout, `body` is empty and the text is in `sections`, by their names. */
 export interface Template {
   readonly body: readonly Node[]
   readonly layout: { readonly file: string; readonly line: number } | undefined
   readonly sections: ReadonlyMap<string, Section>
+}
+
+/** A view that cannot be found, compiled or rendered. The message begins with the file and the line. */
+export class ViewError extends Error {
+  override readonly name = 'ViewError'
+  /** The view's file relative to the application's root, with `/`; as asked for, when there is no such file. */
+  readonly file: string
+  /** The line, from 1; 0 when the file as a whole is meant. */
+  readonly line: number
+  /** What is wrong, without file and line. */
+  readonly reason: string
+
+  /** @param options `cause`: the error that the view's expression threw */
+  constructor(file: string, line: number, reason: string, options: { cause?: unknown } = {}) {
+    super(`${line === 0 ? file : `${file}:${line}`}: ${reason}`, options)
+    this.file = file
+    this.line = line
+    this.reason = reason
+  }
 }

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { announcesBody } from '../http/framing.ts'
 import { HttpError } from '../http/errors.ts'
-import { hasToken } from '../http/token-list.ts'
+import { hasToken } from '../base/token.ts'
 
 /** What is read of a request; a Context has it all. */
 export interface HandshakeRequest {

@@ -2,7 +2,7 @@
  * The heartbeat of all open connections of a server: at its beats they ping those from which nothing came for a while,
  * cut those that do not answer, and cut those whose closing takes too long.
  */
-import { Heartbeat, type Beating } from '../heartbeat.ts'
+import { Heartbeat, type Beating } from '../base/heartbeat.ts'
 
 /** A connection, as the heartbeat sees it. */
 export interface Peer extends Beating {

@@ -4,14 +4,15 @@
  * A handshake is a request like any other until its chain has unwound: middleware has run, the session is saved. Then
  * the answer 101 leaves with the context's header fields, and the connection is the application's.
  */
-import type { Context } from '../http/context.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
-import { withRequestId } from '../log/line.ts'
+import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../log/rate-limited.ts'
-import { Pool, type PoolCounts } from '../pool/pool.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { emitClose, releaseSocket } from '../core/node-internals.ts'
+import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
 import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
 import { checkHandshake, type Handshake } from './handshake.ts'
@@ -83,7 +84,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
       const ctx = contextOf(ws)
       ctx.abort()
-      if (!ctx.closed) ctx.response.emit('close') // The 101 could not be written, of which nobody else tells.
+      if (!ctx.closed) emitClose(ctx.response) // The 101 could not be written, of which nobody else tells.
       open.delete(ws)
       pool.leave()
       if (open.size === 0) for (const resolve of whenGone.splice(0)) resolve()
@@ -116,7 +117,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     ctx.outgoing.set('Sec-WebSocket-Accept', accept)
     if (ctx.idToSend !== undefined) ctx.outgoing.set('X-Request-Id', ctx.idToSend)
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
-    ctx.response.detachSocket(upgrading.socket)
+    releaseSocket(ctx.response, upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers)
     open.add(ws)
     contexts.set(ws, ctx)

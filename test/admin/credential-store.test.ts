@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { CredentialStore } from '../../lib/admin/credential-store.ts'
+import { createCredentialWriter } from '../../lib/config/credential-writer.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -18,7 +19,7 @@ function make(config: Readonly<Record<string, unknown>> = {}) {
   const file = join(temporaryFolder(), 'svc.json')
   const store = new CredentialStore({
     config: parseConfig(config, '/').config,
-    file,
+    writer: createCredentialWriter(file, () => {}),
     appKey: 'in use',
     now: () => nowMs,
   })
@@ -114,7 +115,7 @@ test('hardened, what is made is of the hardened forms', async () => {
 })
 
 test('without a file all of it is in memory, with the clock of the calendar', async () => {
-  const store = new CredentialStore({ config: parseConfig({}, '/').config, file: undefined, appKey: 'k' })
+  const store = new CredentialStore({ config: parseConfig({}, '/').config, writer: undefined, appKey: 'k' })
   assert.equal(await store.setUp('ann', 'password'), true)
   assert.equal(store.current.user, 'ann')
   assert.ok(!existsSync(join(temporaryFolder(), 'svc.json')))

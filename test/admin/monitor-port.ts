@@ -1,6 +1,6 @@
 /** What the monitor reads, made up, in the hands of a test. */
-import type { MonitorPort } from '../../lib/admin/monitor.ts'
-import type { NodeStatus, ProcessStatus, Status } from '../../lib/admin/status.ts'
+import type { MonitorPort } from '../../lib/panel/monitor.ts'
+import type { NodeStatus, ProcessStatus, Status } from '../../lib/panel/status.ts'
 import { sampleFields, type HistorySnapshot } from '../../lib/metrics/history.ts'
 import { makePort } from './support.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
+import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
 import { request } from '../support/request.ts'
 import { makeMonitorPort, makeRoute } from './monitor-port.ts'
 import { serve } from './support.ts'

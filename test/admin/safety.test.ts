@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemRoutes } from '../../lib/admin/table.ts'
+import { systemRoutes } from '../../lib/panel/table.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { request as tlsRequest } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSessionTotals } from '../../lib/admin/session-totals.ts'
+import { createSessionTotals } from '../../lib/panel/session-totals.ts'
 
 /** What the store in use counted at each reading, and what the totals are then. */
 const rows = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSetup } from '../../lib/admin/setup-rules.ts'
+import { checkSetup } from '../../lib/admin/credentials.ts'
 
 const empty = 'Username cannot be empty'
 const short = 'Password must be at least 6 characters'

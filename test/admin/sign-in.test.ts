@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { isAdminCookie } from '../../lib/admin/cookie.ts'
 import { CredentialStore } from '../../lib/admin/credential-store.ts'
 import { createSignIn, type SignIn, type SignInOptions } from '../../lib/admin/sign-in.ts'
+import { createCredentialWriter } from '../../lib/config/credential-writer.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { withoutRequestId } from '../support/log-lines.ts'
 import { request, type Answer } from '../support/request.ts'
@@ -27,7 +28,8 @@ interface Started extends PortInHand {
 /** Serves the actions with a real svc.json of their own, which is made when something is saved. */
 async function start(t: TestContext, config: Record<string, unknown> = {}, options: Partial<SignInOptions> = {}): Promise<Started> {
   const file = join(temporaryFolder(), 'svc.json')
-  const store = new CredentialStore({ config: parseConfig(config, '/').config, file, appKey: 'key in use', now: () => nowMs })
+  const writer = createCredentialWriter(file, () => {})
+  const store = new CredentialStore({ config: parseConfig(config, '/').config, writer, appKey: 'key in use', now: () => nowMs })
   const held = makePort(config, async (command) => {
     try {
       if ('user' in command) return { done: await store.setUp(command.user, command.password) }

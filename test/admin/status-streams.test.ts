@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Status } from '../../lib/admin/status.ts'
+import type { Status } from '../../lib/panel/status.ts'
 import type { HistorySnapshot } from '../../lib/metrics/history.ts'
 import { Connection } from '../support/connection.ts'
 import { until } from '../support/until.ts'

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseConfig } from '../../lib/config/load.ts'
 import { createEventLoopWatch } from '../../lib/metrics/event-loop.ts'
-import { noCounters } from '../../lib/metrics/figures.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
-import { sampleFields } from '../../lib/metrics/history.ts'
+import { createSampler, sampleFields, type Sample } from '../../lib/metrics/history.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
-import { readCounters, type StatusSources } from '../../lib/metrics/sources.ts'
-import { readStatus, readTotals, takeSample } from './one-process.ts'
+import type { MetricSources } from '../../lib/metrics/table.ts'
+import { ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
 
 /** Sources with figures that are all different, so that none can be taken for another. */
 function makeSources(t: { after(close: () => void): void }) {
@@ -20,8 +19,6 @@ function makeSources(t: { after(close: () => void): void }) {
     restPool: {
       longpoll: { workers: 81, queueSize: 88, busy: 82, waiting: 83, refused: 84 },
       sse: { workers: 85, queueSize: 88, busy: 86, waiting: 87, refused: 89 },
-      queue: 90,
-      refused: 91,
     },
     events: { published: 101, delivered: 102, dropped: 103, slow: 104 },
     sessions: { evicted: 111, damaged: 112 },
@@ -29,7 +26,7 @@ function makeSources(t: { after(close: () => void): void }) {
     log: { written: 51, lost: 52 },
     accessLog: { written: 61, lost: 62 },
   }
-  const sources: StatusSources = {
+  const sources: MetricSources = {
     config: parseConfig({ pool_rest: { queue_size: 88 } }, '/').config,
     metrics: new Metrics(),
     eventLoop,
@@ -58,7 +55,7 @@ test('the status has each figure in its place', (t) => {
     durationMs: 2,
     routeName: 'a',
   })
-  const status = readStatus(sources, noCounters)
+  const status = statusBy(ownProcess(sources))
   assert.deepEqual(status.requests, {
     total: 1,
     errors: 1,
@@ -80,9 +77,9 @@ test('the status has each figure in its place', (t) => {
     sse: 86,
     workers_longpoll: 81,
     longpoll: 82,
-    queue: 90,
+    queue: 170,
     queue_size: 88,
-    refused: 91,
+    refused: 173,
   })
   assert.equal(restWaits.count, 3)
   for (const [is, expected] of [[restWaits.p50_ms, 20], [restWaits.p99_ms, 40], [restWaits.max_ms, 40]] as const) {
@@ -98,7 +95,8 @@ test('the status has each figure in its place', (t) => {
 
 test('what was counted before the bench window is left out of the status, and kept in the totals', (t) => {
   const { sources, figures } = makeSources(t)
-  const before = readCounters(sources)
+  const own = ownProcess(sources)
+  own.beginWindow()
   figures.connections.refused += 1
   figures.httpPool.refused += 2
   figures.views.hits += 3
@@ -109,10 +107,11 @@ test('what was counted before the bench window is left out of the status, and ke
   figures.accessLog.lost += 8
   figures.webSockets.pool.refused += 9
   figures.webSockets.slow += 10
-  figures.restPool.refused += 11
+  figures.restPool.sse.refused += 5
+  figures.restPool.longpoll.refused += 6
   figures.events = { published: 113, delivered: 115, dropped: 117, slow: 119 }
   figures.sessions = { evicted: 127, damaged: 129 }
-  const status = readStatus(sources, before)
+  const status = statusBy(own)
   const { connections, pool_http: pool, views, log, access_log: accessLog } = status
   assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1 }, 2])
   assert.deepEqual(status.pool_ws, { workers: 71, active: 72, refused: 9, slow: 10 })
@@ -127,37 +126,58 @@ test('what was counted before the bench window is left out of the status, and ke
       { written: 7, lost: 8 },
     ],
   )
-  const totals = readTotals(sources)
-  assert.deepEqual(
-    [totals.connections, totals.pools[0]?.refused, totals.viewCache],
-    [{ open: 21, refused: 23 }, 37, { hits: 44, misses: 46 }],
-  )
-  assert.deepEqual([totals.events.published, totals.pools[1]?.refused], [113, 83])
-  assert.deepEqual(totals.slowStreams, { sse: 119, ws: 85 })
-  assert.deepEqual(totals.sessions, { evicted: 127, damaged: 129 })
-  assert.deepEqual(totals.logs, [
-    { name: 'general', written: 56, lost: 58 },
-    { name: 'access', written: 68, lost: 70 },
-  ])
+  const text = prometheusBy(own)
+  for (const line of [
+    'svc_connections_open 21',
+    'svc_connections_refused_total 23',
+    'svc_pool_refused_total{pool="http"} 37',
+    'svc_pool_refused_total{pool="ws"} 83',
+    'svc_pool_refused_total{pool="sse"} 94',
+    'svc_view_cache_hits_total 44',
+    'svc_view_cache_misses_total 46',
+    'svc_events_published_total 113',
+    'svc_streams_slow_total{kind="sse"} 119',
+    'svc_streams_slow_total{kind="ws"} 85',
+    'svc_sessions_evicted_total 127',
+    'svc_sessions_damaged_total 129',
+    'svc_log_lines_written_total{log="general"} 56',
+    'svc_log_lines_lost_total{log="general"} 58',
+    'svc_log_lines_written_total{log="access"} 68',
+    'svc_log_lines_lost_total{log="access"} 70',
+  ]) assert.ok(text.includes(`\n${line}\n`), line)
 })
 
-test('the totals have each figure in its place', (t) => {
-  const totals = readTotals(makeSources(t).sources)
-  assert.deepEqual(totals.pools, [
-    { name: 'http', workers: 31, busy: 33, waiting: 34, queueSize: 32, refused: 35 },
-    { name: 'ws', workers: 71, busy: 72, waiting: 73, queueSize: 0, refused: 74 },
-    { name: 'sse', workers: 85, busy: 86, waiting: 87, queueSize: 88, refused: 89 },
-    { name: 'longpoll', workers: 81, busy: 82, waiting: 83, queueSize: 88, refused: 84 },
+test('the Prometheus text has each figure in its place', (t) => {
+  const text = prometheusBy(ownProcess(makeSources(t).sources))
+  const pools = ['http', 'ws', 'sse', 'longpoll'].map((pool) =>
+    ['workers', 'workers_busy', 'queue_waiting', 'queue_size', 'refused_total'].map((name) =>
+      Number(new RegExp(`^svc_pool_${name}\\{pool="${pool}"\\} (\\d+)$`, 'm').exec(text)?.[1]),
+    ),
+  )
+  assert.deepEqual(pools, [
+    [31, 33, 34, 32, 35],
+    [71, 72, 73, 0, 74],
+    [85, 86, 87, 88, 89],
+    [81, 82, 83, 88, 84],
   ])
-  assert.deepEqual(totals.events, { published: 101, delivered: 102, dropped: 103, slow: 104 })
-  assert.deepEqual([totals.slowStreams, totals.sessions], [{ sse: 104, ws: 75 }, { evicted: 111, damaged: 112 }])
-  assert.deepEqual([totals.activeRequests, totals.warnings, totals.nodeVersion], [11, 2, process.versions.node])
+  for (const line of [
+    'svc_events_published_total 101',
+    'svc_events_delivered_total 102',
+    'svc_events_dropped_total 103',
+    'svc_streams_slow_total{kind="sse"} 104',
+    'svc_streams_slow_total{kind="ws"} 75',
+    'svc_sessions_evicted_total 111',
+    'svc_sessions_damaged_total 112',
+    'svc_http_requests_active 11',
+    'svc_warnings 2',
+  ]) assert.ok(text.includes(`\n${line}\n`), line)
 })
 
 test('a sample has all of its fields, and those of the interval begin anew', (t) => {
   const { sources } = makeSources(t)
   sources.metrics.record({ method: 'GET', path: '/a', sentStatus: 200, sentBytes: 5, durationMs: 2, routeName: 'a' })
-  const first = takeSample(sources)
+  const takeSample = createSampler(ownProcess(sources).readWithoutRoutes) as () => Sample // It is there at once.
+  const first = takeSample()
   assert.deepEqual(
     sampleFields.filter((field) => !Number.isFinite(first[field])),
     [],
@@ -167,5 +187,5 @@ test('a sample has all of its fields, and those of the interval begin anew', (t)
     [33, 34, 21, 72, 86, 82],
   )
   assert.ok(first.requests > 0 && first.rss_mb > first.heap_mb)
-  assert.equal(takeSample(sources).requests, 0)
+  assert.equal(takeSample().requests, 0)
 })

@@ -5,31 +5,29 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import type { TestContext } from 'node:test'
 import type { AdminCredentials } from '../../lib/admin/credentials.ts'
-import type { AdminPort } from '../../lib/admin/port.ts'
+import type { AccessPort } from '../../lib/admin/port.ts'
+import type { AdminPort } from '../../lib/panel/port.ts'
 import { makeSetupToken } from '../../lib/admin/setup-token.ts'
-import { systemRoutes, type SystemRoute } from '../../lib/admin/table.ts'
+import { systemRoutes, type SystemRoute } from '../../lib/panel/table.ts'
 import { parseConfig } from '../../lib/config/load.ts'
-import type { Command, CommandTable, CommandType } from '../../lib/control/commands.ts'
+import type { Command, CommandTable, CommandType } from '../../lib/application/commands.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { createHostGuard } from '../../lib/http/host-guard.ts'
+import { createHostGuard } from '../../lib/http/host.ts'
 import { createRequestIds } from '../../lib/http/request-id.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { compose, type Action, type Chain, type Middleware } from '../../lib/middleware/compose.ts'
+import { compose, type Action, type Chain, type Middleware } from '../../lib/chain/compose.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
-import { createRequestServer } from '../../lib/server.ts'
+import { createRequestServer } from '../../lib/core/server.ts'
 import { createViews } from '../../lib/views/cache.ts'
 import { listen } from '../support/listen.ts'
 import type { Answer } from '../support/request.ts'
 import { emptyRestPool } from '../support/rest-pool.ts'
 
 /** What the tests of this folder use of the panel's port. */
-export type TestPort = Pick<
-  AdminPort,
-  'config' | 'control' | 'credentials' | 'match' | 'routes' | 'pages' | 'setupToken' | 'log'
->
+export type TestPort = Pick<AdminPort, 'config' | 'control' | 'match' | 'routes' | 'pages' | 'log'> & AccessPort
 
 /** A port, what it holds, and the log lines `LEVEL message` that were written. */
 export interface PortInHand {
@@ -50,7 +48,7 @@ export function makePort(
   const levels = { debug: log('DEBUG'), info: log('INFO'), warn: log('WARN'), error: log('ERROR'), fatal: log('FATAL') }
   const moduleLog: ModuleLogger = Object.assign(log('INFO'), levels, { debugEnabled: true })
   const pages = createViews({
-    root: fileURLToPath(new URL('../../lib/admin/pages', import.meta.url)),
+    root: fileURLToPath(new URL('../../lib/panel/pages', import.meta.url)),
     cacheFolder: '/nowhere',
     ram: true,
     disk: false,
@@ -66,6 +64,8 @@ export function makePort(
         apply(command as unknown as Command, held) as Promise<CommandTable[T]['answers']>,
     },
     credentials: () => held.credentials,
+    setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
+    ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
     setupToken: makeSetupToken(),
     routes: () => registry.list().map(({ record, system }) => ({ record, system })),
     match: (method, path) => {

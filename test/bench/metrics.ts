@@ -6,7 +6,7 @@
  * below 0. That is why the median is shown.
  */
 import { Metrics, type RequestRecord } from '../../lib/metrics/metrics.ts'
-import { family, histogram, labels } from '../../lib/metrics/exposition.ts'
+import { makeSources, ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
 import { Seeded } from '../support/seeded.ts'
 import { median } from './support/statistics.ts'
 
@@ -91,15 +91,11 @@ function readOut(routes: number): void {
     })
     return `${median(list).toFixed(1)} ms`
   }
-  const render = (): string => {
-    const rows = metrics.figures('totals').routes.map((each) => [labels({ route: each.name }), each] as const)
-    const durations = rows.map(([route, each]) => [route, each.durations] as const)
-    const sent = rows.map(([route, each]) => [route, each.bytesOut] as const)
-    return family('counter', 'bytes_total', 'Bytes.', sent) + histogram('duration_seconds', 'Durations.', durations)
-  }
+  const own = ownProcess(makeSources({ metrics }))
+  const render = (): string => prometheusBy(own)
   const textMiB = (render().length / 2 ** 20).toFixed(1)
   console.log(`\n${routes} routes, ${grown.toFixed(1)} MiB`)
-  console.log(`snapshot as JSON: ${takes(() => JSON.stringify(metrics.snapshot()))}`)
-  console.log(`totals as Prometheus text: ${takes(render)}, ${textMiB} MiB`)
-  console.log(`reset of the window: ${takes(() => metrics.resetWindow())}`)
+  console.log(`status as JSON: ${takes(() => JSON.stringify(statusBy(own)))}`)
+  console.log(`Prometheus text: ${takes(render)}, ${textMiB} MiB`)
+  console.log(`begin of a window: ${takes(() => own.beginWindow())}`)
 }

@@ -8,15 +8,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import type { Middleware } from '../../lib/middleware/compose.ts'
-import { createResourceTokens } from '../../lib/resource-id/token.ts'
-import { sessionFeature } from '../../lib/session/feature.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import type { Middleware } from '../../lib/chain/compose.ts'
+import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
+import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import { fieldOf } from '../../lib/session/fields.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import { median } from './support/statistics.ts'
 
 interface Row {
@@ -26,7 +25,7 @@ interface Row {
   /** The header fields of the request, and its method; GET unless given. */
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly run: (ctx: Context) => unknown
+  readonly run: (ctx: FullContext) => unknown
 }
 
 const rounds = 31
@@ -63,7 +62,7 @@ let reached = 0
 const next = (): void => {
   reached += 1
 }
-const readUser = (ctx: Context) => (): void => {
+const readUser = (ctx: FullContext) => (): void => {
   if (ctx.session.get('_auth_user') === 'ada') reached += 1
 }
 
@@ -111,11 +110,11 @@ function measure({ name, method = 'GET', headers = {}, run }: Row): number {
   return (elapsedMs * 1000) / runsPerRound
 }
 
-function makeContext(method: string, headers: Readonly<Record<string, string>>): Context {
+function makeContext(method: string, headers: Readonly<Record<string, string>>): FullContext {
   const socket = { remoteAddress: '192.0.2.1', encrypted: true }
   const request = { method, url: '/notes', headers, rawHeaders: Object.entries(headers).flat(), socket }
-  // As much of a request and a response as is looked at.
-  return new ContextClass(request as unknown as IncomingMessage, { headersSent: false } as ServerResponse)
+  // As much of a request and a response as is looked at, with the members of the features above.
+  return new ContextClass(request as unknown as IncomingMessage, { headersSent: false } as ServerResponse) as FullContext
 }
 
 function nextId(): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
-import { createMonitor, monitorDocument } from '../../lib/admin/monitor.ts'
-import type { Context } from '../../lib/http/context.ts'
+import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
+import type { FullContext } from '../support/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
 import { makeHistory, makeMonitorPort, makeNode, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
 import { serve } from '../admin/support.ts'
@@ -30,7 +30,7 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
   const page = await openPage(t)
   const { held, port, figures } = makeMonitorPort({ 'monitor.interval_s': 1 })
   prepare(figures)
-  const answer = async (ctx: Context): Promise<Reply> => {
+  const answer = async (ctx: FullContext): Promise<Reply> => {
     started.reads += 1
     if (started.mood === 'gone') ctx.response.destroy()
     if (started.mood === 'signed out') return ctx.redirect('/svc-login')
@@ -38,7 +38,7 @@ async function start(t: TestContext, prepare: (figures: MonitorFigures) => void 
     if (started.mood === 'unwell') return ctx.json({ error: 'overloaded' }, 503)
     return ctx.json(await monitorDocument(port))
   }
-  const switchTrace = async (ctx: Context): Promise<Reply> => {
+  const switchTrace = async (ctx: FullContext): Promise<Reply> => {
     const body = (await ctx.readJson()) as { module: string; enabled: boolean }
     started.switched.push(body)
     if (body.module === 'pool') return ctx.json({ ok: false, error: 'not today' }, 400)

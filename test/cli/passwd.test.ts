@@ -25,7 +25,7 @@ async function run(file: string, typed: readonly (string | Buffer)[], isTerminal
     Readable.from(typed.map((part) => Buffer.from(part))),
     isTerminal ? { isTTY: true, setRawMode: (on: boolean) => seen.raw.push(on) } : {},
   )
-  const status = await passwd(file, () => loadConfig(file), {
+  const status = await passwd(file, async () => loadConfig(file), {
     input,
     out: (text) => void (seen.out += text),
     problem: (text) => void (seen.problem += text),

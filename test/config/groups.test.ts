@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withGroups } from '../../lib/config/groups.ts'
+import { withGroups } from '../../lib/config/assemble.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 
 const { config } = parseConfig({ 'server.port': 81, trace: { app: false } }, '/')

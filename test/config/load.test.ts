@@ -280,10 +280,10 @@ const notJson: readonly [text: string, problem: string][] = [
   ],
   [
     '{"log": {},\r\n\t"log": {}}\r\n',
-    'line 2, column 2: the name "log" stands twice in this object\n     "log": {}}\n     ^',
+    'line 2, column 2: the name "log" appears twice in this object\n     "log": {}}\n     ^',
   ],
   ['{"a": 1} x', 'line 1, column 10: nothing may follow the value, but here is "x"\n    {"a": 1} x\n             ^'],
-  ['{"app_key": "abc}', 'line 1, column 13: a text that begins here has no closing quote on its line'],
+  ['{"app_key": "abc}', 'line 1, column 13: a string that begins here has no closing quote on its line'],
   ['{"admin": {"password": hunter}}', 'line 1, column 24: a value was expected, but here is "h"'],
 ]
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { editDistance, nearest } from '../../lib/config/nearest.ts'
+import { editDistance, nearest } from '../../lib/base/nearest.ts'
 
 const distances: readonly [from: string, to: string, distance: number][] = [
   ['', '', 0],

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, fsyncSync, mkdirSync, readFileSync } 
 import { readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { editConfig } from '../../lib/config/edit.ts'
+import { editConfig } from '../../lib/config/save.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { saveConfig } from '../../lib/config/save.ts'
 import type { Config } from '../../lib/config/table.ts'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { renderConfiguration } from '../../lib/config/documentation.ts'
-import { groupsOf } from '../../lib/config/entries.ts'
+import { renderConfiguration } from '../support/documentation.ts'
+import { groupsOf } from '../../lib/config/assemble.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
 import { configTable, fileKeys } from '../../lib/config/table.ts'
 import type { Config } from '../../lib/config/table.ts'
-import { readValue } from '../../lib/config/value.ts'
+import { readValue } from '../../lib/base/value.ts'
 import { traceModules } from '../../lib/log/trace.ts'
 
 const shipped = new URL('../../svc.json', import.meta.url)

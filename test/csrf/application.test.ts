@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createResourceTokens } from '../../lib/resource-id/token.ts'
+import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
 import { startApplication, testKey, type TestApplication } from '../support/application.ts'
 import { request, type Question } from '../support/request.ts'
 import { cookieOf, valueOf } from './form-server.ts'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
-import type { Context } from '../../lib/http/context.ts'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { FullContext } from '../support/context.ts'
+import type { TestAction } from '../support/context.ts'
 import { request, type Answer } from '../support/request.ts'
 import { cookieOf, serveForms, valueOf } from './form-server.ts'
 
@@ -15,7 +15,7 @@ const tokens = createCsrfTokens({ keys: ['test'], now: () => 1_700_000_000_000 }
 async function ask(
   t: TestContext,
   middleware: readonly string[],
-  action: Action,
+  action: TestAction,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
   const { url } = await serveForms(t, { routes: { '/': [middleware, action] } })
@@ -25,7 +25,7 @@ async function ask(
 describe('csrfInput', () => {
   it('is a freshly signed token where SVC_MwCsrf did not run, one for all forms of the page', async (t) => {
     const { url } = await serveForms(t, {
-      routes: { '/': [signed, ({ csrfInput, UCsrfToHtml }: Context) => csrfInput() + UCsrfToHtml()] },
+      routes: { '/': [signed, ({ csrfInput, UCsrfToHtml }: FullContext) => csrfInput() + UCsrfToHtml()] },
     })
     const { text } = await request(url)
     const [first, second] = text.split('>', 2)
@@ -36,7 +36,7 @@ describe('csrfInput', () => {
   })
 
   it('is a signed token on a page without CSRF middleware, though the session has a token', async (t) => {
-    const act: Action = ({ csrfInput }) => csrfInput()
+    const act: TestAction = ({ csrfInput }) => csrfInput()
     const { url } = await serveForms(t, { routes: { '/a': [ofSession, act], '/b': [['SVC_MwSession'], act] } })
     const page = await request(`${url}/a`)
     assert.equal(valueOf(page.text).length, 43)
@@ -45,7 +45,7 @@ describe('csrfInput', () => {
   })
 
   it('is the token of the new session when the action has ended the old one', async (t) => {
-    const act: Action = ({ session, csrfInput }) => {
+    const act: TestAction = ({ session, csrfInput }) => {
       const before = csrfInput()
       session.destroy()
       return { before: valueOf(before), after: valueOf(csrfInput()), kept: session.get('_csrf_token') }
@@ -58,7 +58,7 @@ describe('csrfInput', () => {
 
 describe('csrf_token', () => {
   it('is the token of the session where SVC_MwCsrf ran, else nothing', async (t) => {
-    const act: Action = ({ csrf_token, csrfInput }) => ({ text: csrf_token, input: valueOf(csrfInput()) })
+    const act: TestAction = ({ csrf_token, csrfInput }) => ({ text: csrf_token, input: valueOf(csrfInput()) })
     const { text, input } = (await ask(t, ofSession, act)).json() as Record<string, string>
     assert.equal(text, input)
     assert.equal(text?.length, 43)
@@ -68,7 +68,7 @@ describe('csrf_token', () => {
   })
 
   it('is seen by views, and UCsrfToHtml with it', async (t) => {
-    const act: Action = (ctx) => {
+    const act: TestAction = (ctx) => {
       const scope = viewScope(ctx)
       assert.equal('csrfInput' in scope, false)
       return { token: scope['csrf_token'], input: (scope['UCsrfToHtml'] as () => string)() }
@@ -84,7 +84,7 @@ describe('a page with a token', () => {
   const gzip = { 'Accept-Encoding': 'gzip' }
 
   it('is private unless the application says otherwise', async (t) => {
-    const rows: Array<[string | undefined, readonly string[], Action]> = [
+    const rows: Array<[string | undefined, readonly string[], TestAction]> = [
       ['private', signed, (ctx) => ctx.csrfInput()],
       ['private', [], (ctx) => ctx.csrfInput()],
       ['private', ofSession, (ctx) => ctx.csrf_token],
@@ -99,7 +99,7 @@ describe('a page with a token', () => {
   })
 
   it('is not compressed when the token is the one of the session', async (t) => {
-    for (const show of [(ctx: Context) => ctx.csrfInput(), (ctx: Context) => ctx.csrf_token]) {
+    for (const show of [(ctx: FullContext) => ctx.csrfInput(), (ctx: FullContext) => ctx.csrf_token]) {
       const answer = await ask(t, ofSession, (ctx) => show(ctx) + filler, gzip)
       assert.equal(answer.headers['content-encoding'], undefined)
       assert.ok(answer.text.endsWith(filler))
@@ -107,7 +107,7 @@ describe('a page with a token', () => {
   })
 
   it('is compressed when the token is a signed one, or is not shown', async (t) => {
-    const rows: Array<[readonly string[], Action]> = [
+    const rows: Array<[readonly string[], TestAction]> = [
       [signed, (ctx) => ctx.csrfInput() + filler],
       [ofSession, () => filler],
     ]

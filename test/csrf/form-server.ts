@@ -4,18 +4,18 @@ import type { TestContext } from 'node:test'
 import { createCsrfGroup, type CsrfGroup } from '../../lib/csrf/group.ts'
 import { flashFeature } from '../../lib/flash/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { CoreContext } from '../../lib/http/context.ts'
+import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ContextParts } from '../../lib/http/features.ts'
-import { respond } from '../../lib/http/respond.ts'
+import { respond } from '../../lib/core/respond.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import { compose, type Action, type Middleware } from '../../lib/middleware/compose.ts'
-import { resourceIdFeature } from '../../lib/resource-id/feature.ts'
-import { createResourceTokens } from '../../lib/resource-id/token.ts'
-import { sessionFeature } from '../../lib/session/feature.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import { compose, type Middleware } from '../../lib/chain/compose.ts'
+import { resourceIdFeature } from '../../lib/tokens/feature.ts'
+import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
+import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { listen } from '../support/listen.ts'
 import type { Answer } from '../support/request.ts'
@@ -30,7 +30,7 @@ export interface FormServerOptions {
   /** `setup.csrf`. */
   readonly settings?: unknown
   /** By path: the names of the middleware, and the action. */
-  readonly routes: Readonly<Record<string, readonly [middleware: readonly string[], action: Action]>>
+  readonly routes: Readonly<Record<string, readonly [middleware: readonly string[], action: TestAction]>>
 }
 
 export interface FormServer {
@@ -84,7 +84,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
     ctx.route = { name: `route of ${ctx.path}`, url: ctx.path, action: '', method: '*', middleware: '', scope: '' }
     void answer(ctx)
   })
-  async function answer(ctx: Context): Promise<void> {
+  async function answer(ctx: CoreContext): Promise<void> {
     try {
       const chain = chains.get(ctx.path)
       if (chain === undefined) throw new Error(`no route ${ctx.path}`)

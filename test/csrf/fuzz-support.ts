@@ -1,7 +1,7 @@
 // Wrong tokens against the check of tokens, for a sample and for many.
 import assert from 'node:assert/strict'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
-import { mutate } from '../resource-id/mutate.ts'
+import { mutate } from '../tokens/mutate.ts'
 import { Seeded } from '../support/seeded.ts'
 
 /** Asserts for so many seeded tokens that the check throws nothing and takes none but those it made, in their time. */

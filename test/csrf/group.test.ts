@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import { SettingsError } from '../../lib/middleware/settings.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import { SettingsError } from '../../lib/chain/settings.ts'
 
 const options = { keys: ['test'], trustedOrigins: [], log: () => silentLogger, now: Date.now }
 const group = createCsrfGroup(options)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { multipart } from '../http/body-support.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 import { cookieOf, serveForms, valueOf, type FormServer, type FormServerOptions } from './form-server.ts'
@@ -13,7 +13,7 @@ const token = signedTokens.make()
 const foreign = createCsrfTokens({ keys: ['foreign'], now: () => madeAtMs }).make()
 const otherSite = { 'Sec-Fetch-Site': 'cross-site' }
 
-const act = (ctx: Context): unknown => (ctx.method === 'GET' ? ctx.csrfInput() : { changed: true })
+const act = (ctx: FullContext): unknown => (ctx.method === 'GET' ? ctx.csrfInput() : { changed: true })
 const routes: FormServerOptions['routes'] = {
   '/signed': [['SVC_MwCsrfCheck'], act],
   '/signed-session': [['SVC_MwSession', 'SVC_MwCsrfCheck'], act],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import type { TestAction } from '../support/context.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
-import { openFileStore } from '../session/file-store-support.ts'
+import { openFileStore } from '../stores/file-store-support.ts'
 import { createGate } from '../support/gate.ts'
 import { request, type Answer } from '../support/request.ts'
 import { cookieOf, serveForms, valueOf } from './form-server.ts'
@@ -14,8 +14,8 @@ const stores: Readonly<Record<string, (t: TestContext) => SessionStore>> = {
   file: (t) => openFileStore(t).store,
 }
 const stateful = ['SVC_MwSession', 'SVC_MwCsrf']
-const page: Action = ({ csrfInput }) => csrfInput()
-const act: Action = (ctx) => (ctx.method === 'GET' ? ctx.csrfInput() : { changed: true })
+const page: TestAction = ({ csrfInput }) => csrfInput()
+const act: TestAction = (ctx) => (ctx.method === 'GET' ? ctx.csrfInput() : { changed: true })
 
 for (const [name, open] of Object.entries(stores)) {
   describe(`the token of a session in the store ${name}`, () => {
@@ -127,7 +127,7 @@ describe('the token of a session', () => {
 
   it('depends on app_key, and stays when that changes', async (t) => {
     const store = createMemoryStore({ max: 10, onFull: () => {} })
-    const set: Action = ({ session }) => session.set('a', 1)
+    const set: TestAction = ({ session }) => session.set('a', 1)
     const routes = { '/': [stateful, act], '/set': [['SVC_MwSession'], set] } as const
     const before = await serveForms(t, { store, routes, keys: ['may'] })
     const after = await serveForms(t, { store, routes, keys: ['june', 'may'] })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createCsrfTokens, type TokenVerdict } from '../../lib/csrf/token.ts'
-import { createResourceTokens } from '../../lib/resource-id/token.ts'
+import { createResourceTokens } from '../../lib/tokens/resource-id.ts'
 
 const key = 'a key of the application'
 const madeAtS = 1_700_000_000

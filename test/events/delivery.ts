@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Broker } from '../../lib/events/broker.ts'
 import type { Channel } from '../../lib/events/channel.ts'
 import type { EventStatus } from '../../lib/events/events.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { Seeded } from '../support/seeded.ts'
 import { eventServer, type EventServer } from './event-server.ts'
-import { PollClient } from './poll-client.ts'
+import { PollClient, type PollAnswer } from './poll-client.ts'
 
 /** What a run is. */
 export interface DeliveryOptions {
@@ -19,6 +20,8 @@ export interface DeliveryOptions {
   readonly kept?: number
   /** How long a poll waits, in seconds; half of one unless given. */
   readonly waitS?: number
+  /** Whether a server may say 503, which is when a client asks again; false unless given. */
+  readonly mayBeAway?: boolean
 }
 
 /** What a run came to. */
@@ -35,7 +38,7 @@ export interface Delivery {
  */
 export async function deliverByChannel(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed, brokers, kept = 4000, waitS = 0.5 }: DeliveryOptions,
+  { events: total, clients: count, seed, brokers, kept = 4000, waitS = 0.5, mayBeAway = false }: DeliveryOptions,
 ): Promise<Delivery> {
   const servers = await startServers(t, brokers, {
     '/poll': (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: waitS }),
@@ -53,12 +56,13 @@ export async function deliverByChannel(
     for (let next = 0; next < total; seen[client] = next) {
       const answer = connections.one.ask(`/poll?since=${since}`)
       if (await leavesAtRandom(connections.one, random)) left += 1
-      const body = await answer
-      if (body === undefined) {
+      const answered = await answer
+      if (answered === undefined) {
         connections.goOn()
         continue
       }
-      const { events: list, last_id, gap } = JSON.parse(body) as {
+      if (mayBeAway && (await wasAway(answered))) continue
+      const { events: list, last_id, gap } = resultIn(answered) as {
         events: { id: number; data: number }[]
         last_id: number
         gap?: true
@@ -102,7 +106,7 @@ export async function deliverByChannel(
  */
 export async function deliverByQueue(
   t: Pick<TestContext, 'after'>,
-  { events: total, clients: count, seed, brokers, waitS = 0.5 }: DeliveryOptions,
+  { events: total, clients: count, seed, brokers, waitS = 0.5, mayBeAway = false }: DeliveryOptions,
 ): Promise<Delivery> {
   /** By event: which question it was handed to. */
   const handedTo = new Map<number, string>()
@@ -136,13 +140,14 @@ export async function deliverByQueue(
       const question = `?client=${client}&asked=${asked}`
       const answer = connections.one.ask(`/take${question}`)
       await leavesAtRandom(connections.one, random)
-      const body = await answer
-      if (body === undefined) {
+      const answered = await answer
+      if (answered === undefined) {
         abandoned.add(question)
         connections.goOn()
         continue
       }
-      const { event } = JSON.parse(body) as { event: number | null }
+      if (mayBeAway && (await wasAway(answered))) continue
+      const { event } = resultIn(answered) as { event: number | null }
       if (event === null) continue
       assert.equal(received.has(event), false, 'received twice')
       received.add(event)
@@ -175,6 +180,17 @@ export async function deliverByQueue(
   return { left: abandoned.size, lost: total - received.size }
 }
 
+/** Whether a server said that it cannot hear the others; then it waits for a moment. */
+async function wasAway({ status }: PollAnswer): Promise<boolean> {
+  if (status === 503) await delay(20)
+  return status === 503
+}
+
+function resultIn({ status, body }: PollAnswer): unknown {
+  assert.equal(status, 200, body)
+  return JSON.parse(body)
+}
+
 /** Things of one kind, of which one is used at a time. */
 class InTurn<T> {
   readonly all: readonly T[]
@@ -197,7 +213,7 @@ class InTurn<T> {
 function startServers(
   t: Pick<TestContext, 'after'>,
   brokers: readonly (Broker | undefined)[] = [undefined],
-  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+  actions: Readonly<Record<string, (ctx: FullContext) => unknown>>,
 ): Promise<EventServer[]> {
   return Promise.all(brokers.map((broker) => eventServer(t, actions, { broker })))
 }

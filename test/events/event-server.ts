@@ -2,16 +2,16 @@ import type { TestContext } from 'node:test'
 import { createEvents, type Events, type EventsOptions } from '../../lib/events/events.ts'
 import { eventsFeature } from '../../lib/events/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { createListener } from '../../lib/listener.ts'
+import { createListener } from '../../lib/core/listener.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import { compose, type Chain } from '../../lib/middleware/compose.ts'
-import type { RestPoolOptions } from '../../lib/pool/rest-pool.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import { compose, type Chain } from '../../lib/chain/compose.ts'
+import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
-import { createRequestServer, type RequestServer } from '../../lib/server.ts'
+import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
 
 /** A server with events and nothing else. */
 export interface EventServer {
@@ -31,7 +31,7 @@ export interface EventServerOptions extends Partial<EventsOptions> {
 /** Starts a server whose actions are given by path; it is closed when the test ends. */
 export async function eventServer(
   t: Pick<TestContext, 'after'>,
-  actions: Readonly<Record<string, (ctx: Context) => unknown>>,
+  actions: Readonly<Record<string, (ctx: FullContext) => unknown>>,
   options: EventServerOptions = {},
 ): Promise<EventServer> {
   const logged: string[] = []

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import type { LongPollOptions } from '../../lib/events/long-poll.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { request, type Answer } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { DelayedBroker, turns } from './delayed-broker.ts'
 import { eventServer, type EventServerOptions } from './event-server.ts'
 
-const poll = (options?: LongPollOptions) => (ctx: Context) => ctx.longPoll(ctx.channel('c'), options)
-const ask = (options?: LongPollOptions) => (ctx: Context) => ctx.longPoll(ctx.queue('q'), options)
+const poll = (options?: LongPollOptions) => (ctx: FullContext) => ctx.longPoll(ctx.channel('c'), options)
+const ask = (options?: LongPollOptions) => (ctx: FullContext) => ctx.longPoll(ctx.queue('q'), options)
 const actions = {
   '/poll': poll(),
   '/short': poll({ timeout_s: 0.01 }),

@@ -1,11 +1,17 @@
 import { connect, type Socket } from 'node:net'
 
+/** What a client was answered. */
+export interface PollAnswer {
+  readonly status: number
+  readonly body: string
+}
+
 /** A client that asks one thing after the other on a connection, and may leave at any time. */
 export class PollClient {
   readonly #port: number
   #socket: Socket | undefined = undefined
   #received = ''
-  #answered: ((body: string | undefined) => void) | undefined = undefined
+  #answered: ((answer: PollAnswer | undefined) => void) | undefined = undefined
   #leavesAtFirstBytes = false
   /** How many bytes of the answer were there when the client last left. */
   bytesSeen = 0
@@ -14,8 +20,8 @@ export class PollClient {
     this.#port = port
   }
 
-  /** Asks, on the connection that is there or on a new one. Resolves with the body, or undefined when it has left. */
-  ask(path: string): Promise<string | undefined> {
+  /** Asks, on the connection that is there or on a new one. Resolves with the answer, or undefined when it has left. */
+  ask(path: string): Promise<PollAnswer | undefined> {
     this.#socket ??= this.#connect()
     this.#socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`)
     return new Promise((resolve) => (this.#answered = resolve))
@@ -60,14 +66,14 @@ export class PollClient {
     if (bodyAt < 4) return
     const length = Number(/content-length: (\d+)/i.exec(this.#received.slice(0, bodyAt))?.[1])
     if (this.#received.length < bodyAt + length) return
-    const body = this.#received.slice(bodyAt)
+    const answer = { status: Number(this.#received.slice('HTTP/1.1 '.length, bodyAt).split(' ', 1)[0]), body: this.#received.slice(bodyAt) }
     this.#received = ''
-    this.#answer(body)
+    this.#answer(answer)
   }
 
-  #answer(body: string | undefined): void {
+  #answer(answer: PollAnswer | undefined): void {
     const answered = this.#answered
     this.#answered = undefined
-    answered?.(body)
+    answered?.(answer)
   }
 }

@@ -3,14 +3,14 @@ import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { createLocalBroker } from '../../lib/events/local-broker.ts'
 import type { SseOptions } from '../../lib/events/sse.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
 import { DelayedBroker } from './delayed-broker.ts'
 import { eventServer, type EventServerOptions } from './event-server.ts'
 
-const stream = (options?: SseOptions) => (ctx: Context) => ctx.sse(ctx.channel('c'), options)
+const stream = (options?: SseOptions) => (ctx: FullContext) => ctx.sse(ctx.channel('c'), options)
 const actions = {
   '/sse': stream(),
   '/brief': stream({ timeout_s: 0.05, retry_ms: 0 }),

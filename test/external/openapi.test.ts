@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { statusOf } from '../../lib/admin/status.ts'
+import { statusOf } from '../../lib/panel/status.ts'
 import { endpoints } from '../admin/support.ts'
-import { startCluster } from '../cluster/figures-cluster.ts'
+import { startCluster } from '../group/readings-cluster.ts'
 import { startApplication } from '../support/application.ts'
 import {
   document,
@@ -63,7 +63,7 @@ describe('docs/openapi.json', () => {
 
   it('describes the status of several processes and nodes', async (t) => {
     const { workers } = startCluster(t, 2)
-    const status = statusOf('prod', (await workers[0]?.processes.figures()) ?? [], [listedNode])
+    const status = statusOf('prod', (await workers[0]?.processes.read('window')) ?? assert.fail(), [listedNode])
     assert.equal(status.processes?.length, 3)
     const media = { schema: { $ref: '#/components/schemas/Status' } }
     assert.deepEqual(check(media, status), [])

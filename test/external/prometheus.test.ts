@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { DurationBuckets } from '../../lib/metrics/duration-buckets.ts'
-import { Metrics } from '../../lib/metrics/metrics.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
-import { totalsOf } from '../../lib/metrics/totals.ts'
-import { startCluster } from '../cluster/figures-cluster.ts'
-import { busyMetrics, inputOf } from '../metrics/prometheus-input.ts'
+import { startCluster } from '../group/readings-cluster.ts'
+import { busySources, makeSources, ownProcess, prometheusBy } from '../metrics/sources.ts'
 import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
@@ -21,25 +18,24 @@ function promtool(text: string): void {
 }
 
 test('promtool has no complaint', () => {
-  promtool(renderPrometheus(inputOf(busyMetrics())))
+  promtool(prometheusBy(ownProcess(busySources())))
 })
 
-test('promtool has no complaint before the first request, without pools and logs', () => {
-  const eventLoop = { delay: new DurationBuckets().totals(), activeSeconds: 0 }
-  promtool(renderPrometheus(inputOf(new Metrics(), { pools: [], logs: [], eventLoop })))
+test('promtool has no complaint before the first request', () => {
+  promtool(prometheusBy(ownProcess(makeSources())))
 })
 
 test('promtool has no complaint about numbers that are none', () => {
-  const memory = { rss: NaN, heapUsed: Infinity, heapTotal: -Infinity, external: 1e300 }
-  promtool(renderPrometheus(inputOf(busyMetrics(), { memory })))
+  const total = ownProcess(busySources()).read('start')
+  const memory = { memoryResident: NaN, heapUsed: Infinity, heapSize: -Infinity, memoryExternal: 1e300 }
+  promtool(renderPrometheus({ pid: 1, total: { ...total, values: { ...total.values, ...memory } } }))
 })
 
 test('promtool has no complaint about several processes, of which one has ended', async (t) => {
   const { workers } = startCluster(t, 3)
   for (const [at, worker] of workers.entries()) worker.serve(at + 1)
   await workers[2]?.end()
-  const figures = await workers[0]?.processes.figures()
-  const text = renderPrometheus(totalsOf(figures ?? []))
+  const text = renderPrometheus((await workers[0]?.processes.read('start')) ?? assert.fail())
   assert.match(text, /^svc_process_requests_total\{process="2"\} 2$/m)
   promtool(text)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startSeveral } from '../cluster/several.ts'
+import { startSeveral } from '../group/several.ts'
 import { deliverByChannel, deliverByQueue } from '../events/delivery.ts'
 import { startApplication } from '../support/application.ts'
 import { openBroker } from '../support/redis-broker.ts'
@@ -24,7 +24,8 @@ async function whileHearingIsCut<T>(server: RedisServer, work: Promise<T>): Prom
   return { ...(await work), cuts }
 }
 
-const run = { events: 3000, clients: 40, kept: 300 }
+// A server that could not hear for a second, or when it was to begin, says 503.
+const run = { events: 3000, clients: 40, kept: 300, mayBeAway: true }
 
 describe('events over Redis to clients of two processes that leave at random, while the connections that hear are cut', () => {
   it('arrive once and in order at each client of a channel', async (t) => {

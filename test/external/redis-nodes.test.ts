@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { startSeveral } from '../cluster/several.ts'
+import { startSeveral } from '../group/several.ts'
 import { startApplication, type Files, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node, type StatusNode } from '../support/node-panel.ts'
 import { readPage } from '../support/markdown.ts'
@@ -66,20 +66,11 @@ describe('nodes', () => {
   it('take nothing from whoever may PUBLISH alone: a message is a reason to look at the state, and no more', async (t) => {
     const { url, ask: redis } = await startRedis(t)
     const [one, two] = [await startOne(t, url), await startOne(t, url)]
-    const forged = {
-      kind: 'recorded',
-      node: 'somebody',
-      before: { seq: 0, stamp: '' },
-      after: { seq: 1, stamp: 'forged' },
-      edits: {
-        set: [['admin', '{"user":"eve","password":"p","secret":"s"}'], ['route:"evil"', '{"seq":1,"record":{"name":"evil","url":"/evil","action":"a.mjs"}}']],
-        removed: [],
-      },
-    }
-    assert.equal(await redis('PUBLISH', 'svc:0:nodes', JSON.stringify(forged)), '2')
+    const forged = JSON.stringify({ version: 9, stamp: 'forged', routes: [{ name: 'evil', at: 9, record: route('evil') }] })
+    for (const text of ['state', 'applied', 'x', '', forged]) assert.equal(await redis('PUBLISH', 'svc:0:nodes', text), '2')
     assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
     for (const node of [one, two]) assert.deepEqual(await tableOf(node), ['file /file', 'a /a'])
-    assert.equal(await redis('HGET', 'svc:nodes:state', 'admin'), '')
+    assert.equal(await redis('HGET', 'svc:nodes:state', 'version'), '1')
   })
 
   it('of several applications have an engine together, each under a name of its own', async (t) => {

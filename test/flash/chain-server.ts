@@ -4,21 +4,23 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { flashFeature } from '../../lib/flash/feature.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import { Context } from '../../lib/http/context.ts'
+import type { CoreContext } from '../../lib/http/context.ts'
+import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
-import { respond } from '../../lib/http/respond.ts'
+import { respond } from '../../lib/core/respond.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import type { PreparedSettings } from '../../lib/middleware/built-in.ts'
-import { compose, type Action } from '../../lib/middleware/compose.ts'
+import type { PreparedSettings } from '../../lib/chain/settings.ts'
+import { compose } from '../../lib/chain/compose.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
+import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
 
 /** Actions by `path`, or `path middleware,middleware`. */
-export type Actions = Readonly<Record<string, Action>>
+export type Actions = Readonly<Record<string, TestAction>>
 
 /** What a test may set up. */
 export interface ChainOptions {
@@ -35,7 +37,7 @@ export interface ChainServer {
   /** `LEVEL module message`, without INFO lines. */
   readonly lines: readonly string[]
   /** What a view sees besides its data. */
-  viewScope(ctx: Context): ViewScope
+  viewScope(ctx: CoreContext): ViewScope
   /** Reads settings of a group aside. */
   prepare(group: string, given: unknown): PreparedSettings
   /** Takes new settings of a group into use, as a reload does. */
@@ -57,7 +59,7 @@ export async function startChain(
     const write = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
     return Object.assign(() => {}, silentLogger, { debug: write('DEBUG'), warn: write('WARN'), debugEnabled: true })
   }
-  const sessions = createSessionGroup({ folder, log })
+  const sessions = createSessionGroup({ openStoreHere: openLocalStore, folder, isPublic: () => false, log })
   const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
   const prepare = (name: string, given: unknown): PreparedSettings => {
     const group = groups.find((one) => one.name === name)
@@ -82,7 +84,7 @@ export async function startChain(
   })
 
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const ctx: Context = new ContextClass(incoming, response)
+    const ctx: CoreContext = new ContextClass(incoming, response)
     try {
       const route = routes.find(({ path }) => path === ctx.path)
       ctx.route = route?.record

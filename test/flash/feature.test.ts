@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { startChain, type Actions } from './chain-server.ts'
 
 const actions: Actions = {
@@ -44,8 +44,8 @@ const actions: Actions = {
   },
   '/without-too': ({ flash }) => [flash('f').get('message', 'none')],
   '/empty SVC_MwSession': ({ flash }) => flash(''),
-  '/number': (ctx: Context) => Reflect.apply(ctx.flash, ctx, [1]),
-  '/nothing': (ctx: Context) => Reflect.apply(ctx.flash, ctx, []),
+  '/number': (ctx: FullContext) => Reflect.apply(ctx.flash, ctx, [1]),
+  '/nothing': (ctx: FullContext) => Reflect.apply(ctx.flash, ctx, []),
 }
 
 describe('flash messages', () => {
@@ -137,7 +137,7 @@ describe('flash messages', () => {
   it('are in views under the name of the specification', async (t) => {
     const views: Actions = {
       '/view SVC_MwSession': (ctx) => {
-        const { UFlash } = server.viewScope(ctx) as { UFlash: Context['flash'] }
+        const { UFlash } = server.viewScope(ctx) as { UFlash: FullContext['flash'] }
         return [UFlash('f').get('message', 'none'), 'flash' in server.viewScope(ctx)]
       },
     }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { HttpError } from '../../lib/http/errors.ts'
 import { parseJson } from '../../lib/http/json.ts'
+import { explainJson } from '../../lib/json/explain.ts'
 import { Seeded } from '../support/seeded.ts'
 
 /** Refuses what JSON.parse refuses, and takes what it takes. */
@@ -14,9 +15,9 @@ export function checkJsonBodies(rounds: number): void {
     try {
       expected = JSON.parse(text)
     } catch {
-      assert.throws(() => parseJson(text), { name: 'HttpError', status: 400, code: 'bad_json' }, JSON.stringify(text))
+      assert.throws(() => parseJson(text, explainJson), { name: 'HttpError', status: 400, code: 'bad_json' }, JSON.stringify(text))
       continue
     }
-    assert.deepEqual(parseJson(text), expected)
+    assert.deepEqual(parseJson(text, explainJson), expected)
   }
 }

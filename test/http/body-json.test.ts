@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson } from '../../lib/http/json.ts'
+import { explainJson } from '../../lib/json/explain.ts'
 import { checkJsonBodies } from './body-json-support.ts'
 
 test('names the place of a mistake', () => {
@@ -12,14 +13,14 @@ test('names the place of a mistake', () => {
     ['\ufeff{}', /it is not valid JSON$/],
   ]
   for (const [text, message] of rows) {
-    assert.throws(() => parseJson(text), { name: 'HttpError', status: 400, code: 'bad_json', message }, JSON.stringify(text))
+    assert.throws(() => parseJson(text, explainJson), { name: 'HttpError', status: 400, code: 'bad_json', message }, JSON.stringify(text))
   }
 })
 
 test('refuses what JSON.parse refuses, and takes what it takes', () => checkJsonBodies(2_000))
 
 test('stands a million levels, and finds the place in time that grows with the text', () => {
-  assert.throws(() => parseJson('['.repeat(1_000_000)), { code: 'bad_json' })
-  assert.throws(() => parseJson(`"${'\\n'.repeat(500_000)}`), { code: 'bad_json' })
-  assert.throws(() => parseJson(`[${'1'.repeat(1_000_000)}x]`), /line 1, column 1000002:/)
+  assert.throws(() => parseJson('['.repeat(1_000_000), explainJson), { code: 'bad_json' })
+  assert.throws(() => parseJson(`"${'\\n'.repeat(500_000)}`, explainJson), { code: 'bad_json' })
+  assert.throws(() => parseJson(`[${'1'.repeat(1_000_000)}x]`, explainJson), /line 1, column 1000002:/)
 })

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { readdirSync, readlinkSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 
+import { explainJson } from '../../lib/json/explain.ts'
 import { Body, type BodyOptions } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { listen } from '../support/listen.ts'
@@ -35,7 +36,7 @@ export async function serveBody(
   const outcomes: Outcome[] = []
   const waiting: Array<(outcome: Outcome) => void> = []
   const server = createServer((request, response) => {
-    const body = new Body(request, { maxBytes: 1_048_576, ...options })
+    const body = new Body(request, { maxBytes: 1_048_576, explainJson, ...options })
     const closed = once(response, 'close')
     void run()
 

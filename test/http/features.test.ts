@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { FullContext } from '../support/context.ts'
 import { createContextClass, type Feature } from '../../lib/http/features.ts'
 
 const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
 
 function contextOf(features: readonly Feature[], url = '/a?b=c') {
   const parts = createContextClass(features, services)
-  const make = (): Context & Record<string, unknown> =>
+  const make = (): FullContext & Record<string, unknown> =>
     new parts.ContextClass({ method: 'GET', url, rawHeaders: [] } as unknown as IncomingMessage, {} as ServerResponse) as never
   return { ...parts, make }
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Context } from '../../lib/http/context.ts'
+import { CoreContext } from '../../lib/http/context.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import { createHostGuard } from '../../lib/http/host-guard.ts'
+import { createHostGuard } from '../../lib/http/host.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { serve } from '../support/serve.ts'
@@ -12,7 +12,7 @@ const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]), ma
 const { ContextClass } = createContextClass([], services)
 
 /** A context as far as the guard looks at it. */
-function withHosts(hosts: readonly string[], httpVersion = '1.1'): Context {
+function withHosts(hosts: readonly string[], httpVersion = '1.1'): CoreContext {
   const headers = hosts.length === 0 ? {} : { host: hosts[0] }
   const rawHeaders = hosts.flatMap((host) => ['HOST', host])
   const request = { method: 'GET', url: '/', httpVersion, headers, rawHeaders, socket: { remoteAddress: '127.0.0.1' } }
@@ -30,7 +30,7 @@ describe('createHostGuard', () => {
   it('refuses a field that is missing, doubled or malformed', () => {
     const guard = createHostGuard([])
     guard(withHosts(['a']))
-    const rows: [Context, RegExp][] = [
+    const rows: [CoreContext, RegExp][] = [
       [withHosts([]), /no Host field/],
       [withHosts(['a', 'a']), /more than one/],
       [withHosts(['']), /malformed/],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { fieldOf, fieldsOf } from '../../lib/http/request-fields.ts'
+import { fieldOf, fieldsOf } from '../../lib/http/received-request.ts'
 import { requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { exchange } from '../support/raw.ts'

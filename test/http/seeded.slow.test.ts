@@ -2,7 +2,7 @@
 import { test } from 'node:test'
 import { checkJsonBodies } from './body-json-support.ts'
 import { checkCookieHeaders, checkCookieValues } from './cookie-fuzz-support.ts'
-import { checkSections } from './header-section-support.ts'
+import { checkSections } from '../core/header-section-support.ts'
 import { checkDamagedForms } from './multipart-support.ts'
 
 test('throws nothing but HttpError on 1,500 damaged forms, and leaves no file', () => checkDamagedForms(1500))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { describe, it } from 'node:test'
-import { toOriginForm } from '../../lib/http/target.ts'
+import { toOriginForm } from '../../lib/http/framing.ts'
 
 function convert(target: string, method = 'GET'): [boolean, string | undefined, string | undefined] {
   const request = { method, url: target, headers: { host: 'field' } } as unknown as IncomingMessage

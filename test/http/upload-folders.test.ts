@@ -4,7 +4,8 @@ import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'nod
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { makeUploadFolder, sweepUploads } from '../../lib/http/upload-folders.ts'
+import { sweepUploads } from '../../lib/application/left-uploads.ts'
+import { makeUploadFolder } from '../../lib/http/multipart-form.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('a folder of uploads has the process and the host in its name, and is this user\'s alone', async () => {

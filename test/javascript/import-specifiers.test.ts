@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { importSpecifiers } from '../../lib/javascript/import-specifiers.ts'
+import { importSpecifiers } from '../../lib/javascript/modules.ts'
 
 const rows: readonly (readonly [source: string, specifiers: readonly string[]])[] = [
   ['', []],

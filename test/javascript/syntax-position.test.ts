@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { syntaxErrorLine } from '../../lib/javascript/syntax-position.ts'
+import { syntaxErrorLine } from '../../lib/javascript/modules.ts'
 
 const rows: readonly (readonly [source: string, message: string, line: number | undefined])[] = [
   [`import a from './a.js'\nimport {\n  b,\n} from './b.js'\nlet x = ;`, `Unexpected token ';'`, 5],

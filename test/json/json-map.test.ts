@@ -7,7 +7,7 @@ import { checkJson } from './json-map-support.ts'
 const mistakes: readonly [text: string, message: string][] = [
   ['', 'line 1, column 1: a value was expected, but here is the end of the text'],
   ['nul', 'line 1, column 1: a value was expected, but here is "n"'],
-  ["{'a': 1}", "line 1, column 2: a name in double quotes was expected, but here is ' (texts stand in double quotes)"],
+  ["{'a': 1}", "line 1, column 2: a name in double quotes was expected, but here is ' (strings need double quotes)"],
   ['{a: 1}', 'line 1, column 2: a name in double quotes was expected, but here is "a"'],
   ['{"a" 1}', 'line 1, column 6: a colon after the name was expected, but here is "1"'],
   ['{"a": 1 "b": 2}', 'line 1, column 9: a comma or } was expected, but here is "\\""'],
@@ -19,12 +19,12 @@ const mistakes: readonly [text: string, message: string][] = [
   ['01', 'line 1, column 2: nothing may follow the value, but here is "1"'],
   ['+1', 'line 1, column 1: a value was expected, but here is "+"'],
   ['NaN', 'line 1, column 1: a value was expected, but here is "N"'],
-  ['"a', 'line 1, column 1: a text that begins here has no closing quote on its line'],
-  ['"a\n"', 'line 1, column 1: a text that begins here has no closing quote on its line'],
-  ['"a\tb"', 'line 1, column 3: a control character in a text: write \\u0009'],
-  ['"C:\\data"', 'line 1, column 4: a backslash begins no escape: write \\\\ for a backslash'],
-  ['"\\u12g4"', 'line 1, column 2: a backslash begins no escape: write \\\\ for a backslash'],
-  ['{"a": 1, "\\u0061": 2}', 'line 1, column 10: the name "\\u0061" stands twice in this object'],
+  ['"a', 'line 1, column 1: a string that begins here has no closing quote on its line'],
+  ['"a\n"', 'line 1, column 1: a string that begins here has no closing quote on its line'],
+  ['"a\tb"', 'line 1, column 3: a control character in a string: write \\u0009'],
+  ['"C:\\data"', 'line 1, column 4: not an escape sequence: write \\\\ for a backslash'],
+  ['"\\u12g4"', 'line 1, column 2: not an escape sequence: write \\\\ for a backslash'],
+  ['{"a": 1, "\\u0061": 2}', 'line 1, column 10: the name "\\u0061" appears twice in this object'],
   ['😀', 'line 1, column 1: a value was expected, but here is "😀"'],
   ['['.repeat(5000), 'line 1, column 102: nested deeper than 100'],
 ]
@@ -41,7 +41,7 @@ test('knows a doubled name among few and among many, written with an escape too'
     const before = `{${names.join(',')}`
     assert.equal(Object.keys(parseJson(`${before}}`) as object).length, count)
     for (const again of ['"a0"', '"\\u00610"', `"a${count - 1}"`]) {
-      const error = { message: new RegExp(`column ${before.length + 2}: the name .* stands twice`) }
+      const error = { message: new RegExp(`column ${before.length + 2}: the name .* appears twice`) }
       assert.throws(() => parseJson(`${before},${again}:2}`), error)
     }
   }

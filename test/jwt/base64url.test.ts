@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { decodeBase64url } from '../../lib/jwt/base64url.ts'
+import { decodeBase64url } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 
 it('decodes the canonical text of bytes, whatever they are', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { checkClaims, type ClaimRules } from '../../lib/jwt/claims.ts'
+import { checkClaims, type ClaimRules } from '../../lib/jwt/token.ts'
 
 const nowS = 1_700_000_000
 const noRules: ClaimRules = { issuer: '', audience: '', leewayS: 0 }
@@ -10,7 +10,7 @@ const audience = { audience: 'you' }
 
 const expired = 'the token has expired'
 const early = 'the token is not valid yet'
-const otherIssuer = 'the token is of another issuer'
+const otherIssuer = 'the token is from another issuer'
 const otherAudience = 'the token is for another audience'
 const rows: readonly (readonly [claims: string, rules: Partial<ClaimRules>, problem: string | undefined])[] = [
   ['{}', {}, undefined],

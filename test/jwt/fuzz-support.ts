@@ -1,10 +1,8 @@
 // The seeded checks of tokens, of claims and of secrets, for any number of them.
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
-import type { Algorithm } from '../../lib/jwt/algorithms.ts'
-import { checkClaims } from '../../lib/jwt/claims.ts'
-import { verifyJws } from '../../lib/jwt/jws.ts'
 import { readKey } from '../../lib/jwt/keys.ts'
+import { checkClaims, verifyJws, type Algorithm } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 

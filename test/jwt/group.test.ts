@@ -3,8 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import type { BuiltInGroup } from '../../lib/middleware/built-in.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { startChain, type Actions } from '../flash/chain-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { hmacToken, jwk, p256, part, pem, rsa, secret, signedToken } from './tokens.ts'
@@ -44,16 +44,16 @@ describe('SVC_MwJwt', () => {
   })
 
   const wrong: readonly (readonly [what: string, text: string, problem: string])[] = [
-    ['no text', '', 'the token is not of three parts with dots between them'],
-    ['two tokens', `${token()} ${token()}`, 'the token is not of three parts with dots between them'],
-    ['another text', 'abc', 'the token is not of three parts with dots between them'],
+    ['no text', '', 'the token does not have three parts with dots between them'],
+    ['two tokens', `${token()} ${token()}`, 'the token does not have three parts with dots between them'],
+    ['another text', 'abc', 'the token does not have three parts with dots between them'],
     ['another secret', hmacToken({ alg: 'HS256' }, {}, 'x'), 'the signature of the token is wrong'],
     ['a token in quotes', `"${token()}"`, 'a part of the token is not base64url'],
     ['a token that is too long', token({ a: 'x'.repeat(7000) }), 'the token is longer than 8192 bytes'],
     ['one that has expired', token({ exp: nowS }), 'the token has expired'],
     ['one that is not valid yet', token({ nbf: nowS + 1 }), 'the token is not valid yet'],
     ['a claim of a wrong type', token({ exp: '1' }), 'exp is not a number'],
-    ['none', `${part({ alg: 'none' })}.e30.`, 'the algorithm of the token is not one that is taken here'],
+    ['none', `${part({ alg: 'none' })}.e30.`, 'the algorithm of the token is not accepted here'],
   ]
   it('refuses a token that is wrong and says why, in JSON', async (t) => {
     const { send, lines } = await startChain(t, actions, { setup, now })
@@ -143,7 +143,7 @@ describe('setup.jwt', () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'key'), pem(rsa.privateKey))
     const rows: readonly (readonly [unknown, string])[] = [
-      [{ key: 'short' }, 'setup.jwt.key has 5 bytes: HS256 wants at least 32 (RFC 7518, section 3.2)'],
+      [{ key: 'short' }, 'setup.jwt.key has 5 bytes: HS256 needs at least 32 (RFC 7518, section 3.2)'],
       [
         { algorithms: ['RS256'], key_file: 'key' },
         'setup.jwt.key_file is a private key: its public half is used; keep the private one with the issuer alone',
@@ -166,9 +166,9 @@ describe('setup.jwt', () => {
       [{ algorithms: 'HS256' }, /must be a list of strings/],
       [
         { algorithms: ['HS256', 'HS512', 'RS256'] },
-        'setup.jwt.algorithms must be of one kind of key: HS256 and RS256 take different keys',
+        'setup.jwt.algorithms must all use one kind of key: HS256 and RS256 take different keys',
       ],
-      [{ algorithms: ['RS256', 'ES256'] }, /of one kind of key: RS256 and ES256/],
+      [{ algorithms: ['RS256', 'ES256'] }, /use one kind of key: RS256 and ES256/],
       [{ key: secret, key_file: 'key' }, 'setup.jwt must have key or key_file: it has both; leave one out'],
       [{ key: 1 }, 'setup.jwt.key must be a string: it is a number'],
       [{ key_file: 'a\0b' }, /^setup\.jwt\.key_file must be a path without control characters: it is /],

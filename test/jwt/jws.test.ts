@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { algorithms, type Algorithm } from '../../lib/jwt/algorithms.ts'
-import { maxTokenBytes, verifyJws } from '../../lib/jwt/jws.ts'
+import { algorithms, maxTokenBytes, verifyJws, type Algorithm } from '../../lib/jwt/token.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 
 const secretKey = createSecretKey(Buffer.from(secret))
@@ -67,7 +66,7 @@ describe('the examples of the standards', () => {
   })
 
   it('RFC 7515 A.5: refuses the unsecured token', () => {
-    const problem = 'the algorithm of the token is not one that is taken here'
+    const problem = 'the algorithm of the token is not accepted here'
     for (const algorithm of ['HS256', 'RS256', 'ES256', 'EdDSA'] as const) {
       assert.deepEqual(verifyJws(`eyJhbGciOiJub25lIn0.${joe}.`, [algorithm], secretKey), { problem })
     }
@@ -92,7 +91,7 @@ describe('verifyJws', () => {
   it('takes any of several algorithms, and no other of their kind', () => {
     const token = hmacToken({ alg: 'HS384' }, {}, secret, 'sha384')
     assert.deepEqual(verifyJws(token, ['HS512', 'HS384'], secretKey), { payload: {} })
-    const problem = 'the algorithm of the token is not one that is taken here'
+    const problem = 'the algorithm of the token is not accepted here'
     assert.deepEqual(verifyJws(token, ['HS512', 'HS256'], secretKey), { problem })
   })
 
@@ -114,12 +113,12 @@ describe('verifyJws', () => {
   const [header = '', payload = '', signature = ''] = good.split('.')
   const tooLong = hmacToken({ alg: 'HS256' }, { a: 'x'.repeat(maxTokenBytes) })
   const asHmac = hmacToken({ alg: 'HS256' }, { a: 1 }, String(rsa.publicKey.export({ type: 'spki', format: 'pem' })))
-  const dots = 'the token is not of three parts with dots between them'
+  const dots = 'the token does not have three parts with dots between them'
   const encoding = 'a part of the token is not base64url'
   const noHeader = 'the header of the token is not a JSON object'
   const noPayload = 'the payload of the token is not a JSON object'
   const critical = 'the header of the token has crit or b64'
-  const algorithm = 'the algorithm of the token is not one that is taken here'
+  const algorithm = 'the algorithm of the token is not accepted here'
   const wrongSignature = 'the signature of the token is wrong'
   const wrong: readonly (readonly [what: string, token: string, problem: string])[] = [
     ['nothing', '', dots],

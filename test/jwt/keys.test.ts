@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import type { Algorithm } from '../../lib/jwt/algorithms.ts'
 import { readKey } from '../../lib/jwt/keys.ts'
-import { verifyJws } from '../../lib/jwt/jws.ts'
+import { verifyJws, type Algorithm } from '../../lib/jwt/token.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { checkRandomSecrets } from './fuzz-support.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -72,13 +71,13 @@ describe('a key that fits', () => {
     ]
     for (const [names, bytes] of wanted) {
       const reading = readKey('é'.repeat(bytes / 2 - 1), names)
-      const warning = `has ${bytes - 2} bytes: ${names[0]} wants at least ${bytes} (RFC 7518, section 3.2)`
+      const warning = `has ${bytes - 2} bytes: ${names[0]} needs at least ${bytes} (RFC 7518, section 3.2)`
       assert.deepEqual('warnings' in reading && reading.warnings, [warning])
       const enough = readKey('é'.repeat(bytes / 2), names)
       assert.deepEqual('warnings' in enough && enough.warnings, [])
     }
     const several = readKey('x'.repeat(40), ['HS256', 'HS384'])
-    const warning = 'has 40 bytes: HS384 wants at least 48 (RFC 7518, section 3.2)'
+    const warning = 'has 40 bytes: HS384 needs at least 48 (RFC 7518, section 3.2)'
     assert.deepEqual('warnings' in several && several.warnings, [warning])
   })
 
@@ -96,10 +95,10 @@ describe('a key that does not fit', () => {
   const asPem = `must be a secret for an HMAC: it is a PEM; ${advice}`
   const asKey = `must be a secret for an HMAC: it is a public key; ${advice}`
   const spki = rsa.publicKey.export({ type: 'spki', format: 'der' })
-  const otherJson = 'must be one JWK, or a secret: it begins as other JSON does'
+  const otherJson = 'must be one JWK, or a secret: it begins like other JSON'
   const garbage = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----'
   const locked = String(rsa.privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'a' }))
-  const unreadable = 'must be a key that can be read, without a passphrase: this'
+  const unreadable = 'must be a readable key without a passphrase: this'
   const rows: readonly (readonly [what: string, text: string, names: Names, problem: string | RegExp])[] = [
     ['an RSA public key as an HMAC secret', pem(rsa.publicKey), hs256, asPem],
     ['a private key as an HMAC secret', pem(ed25519.privateKey), hs256, asPem],
@@ -122,7 +121,7 @@ describe('a key that does not fit', () => {
       'must be a JWK with alg HS512 for HS256, HS512: its alg is HS256',
     ],
     ['a set of keys', '{"keys": []}', rs256, 'must be one key: it is a set of keys; give one of its members'],
-    ['a JWK that is no JSON', '{"kty": "oct",}', hs256, 'must be a JWK, since it begins with {: it is no valid JSON'],
+    ['a JWK that is no JSON', '{"kty": "oct",}', hs256, 'must be a JWK, since it begins with {: it is not valid JSON'],
     ['a secret JWK without k', '{"kty": "oct"}', hs256, 'must have its secret as base64url in k'],
     ['a secret JWK with padding', '{"kty": "oct", "k": "YQ=="}', hs256, 'must have its secret as base64url in k'],
     ['a secret JWK with a public key', JSON.stringify({ kty: 'oct', k: spki.toString('base64url') }), hs256, asKey],
@@ -137,8 +136,8 @@ describe('a key that does not fit', () => {
     ['a JWK of another curve', jwk(p384.publicKey), es256, 'must be a key of kind P-256: it is of kind EC secp384r1'],
     ['an Ed448 key', pem(ed448.publicKey), edDsa, 'must be a key of kind Ed25519: it is of kind ed448'],
     ['an Ed25519 key for ES256', pem(ed25519.publicKey), es256, 'must be a key of kind P-256: it is of kind Ed25519'],
-    ['a PEM that is damaged', garbage, rs256, new RegExp(`^${unreadable} PEM cannot \\(`)],
-    ['a PEM behind a passphrase', locked, rs256, new RegExp(`^${unreadable} PEM cannot \\(`)],
+    ['a PEM that is damaged', garbage, rs256, new RegExp(`^${unreadable} PEM cannot be read \\(`)],
+    ['a PEM behind a passphrase', locked, rs256, new RegExp(`^${unreadable} PEM cannot be read \\(`)],
     ['a point off the curve', '{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}', es256, new RegExp(`^${unreadable} JWK`)],
     ['a JWK without its members', '{"kty":"RSA"}', rs256, new RegExp(`^${unreadable} JWK`)],
   ]

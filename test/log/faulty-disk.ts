@@ -1,6 +1,8 @@
 /** A real disk that can be told to be full, to take few bytes at a time, and to refuse calls. */
-import type { FileSystem } from '../../lib/log/file-system.ts'
-import { nodeFileSystem } from '../../lib/log/file-system.ts'
+import * as fs from 'node:fs'
+import type { FileSystem } from '../../lib/log/log-file.ts'
+
+const nodeFileSystem: FileSystem = fs
 
 /** A file system of {@link createFaultyDisk}, with its controls. */
 export interface FaultyDisk extends FileSystem {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs'
 import { closeSync, openSync, readSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { nodeFileSystem } from '../../lib/log/file-system.ts'
-import { LogFile } from '../../lib/log/log-file.ts'
+import { LogFile, type FileSystem } from '../../lib/log/log-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
+
+const nodeFileSystem: FileSystem = fs
 
 test('knows its size, from what is there and from what it writes', () => {
   const path = join(temporaryFolder(), 'a.log')

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { levels } from '../../lib/log/logger.ts'
 import { RecentLines } from '../../lib/log/recent-lines.ts'
 import { openLog } from './fixture.ts'
 
@@ -17,18 +16,6 @@ test('keeps the last 500 lines, the oldest first', () => {
     assert.deepEqual(lines.list().map((line) => line.time), times)
   }
   assert.deepEqual(lines.list().at(-1), { time: 1234, level: 'info', module: 'app', message: 'line 1234' })
-})
-
-test('gives the lines of one module, and those of a level and above', () => {
-  const lines = new RecentLines()
-  for (const module of ['app', 'pool']) for (const level of levels) lines.add(1, level, module, `${module} ${level}`)
-  const list = (filter: Parameters<RecentLines['list']>[0]): string[] => lines.list(filter).map((line) => line.message)
-  assert.equal(list({}).length, 10)
-  assert.equal(list({ level: 'debug' }).length, 10)
-  assert.deepEqual(list({ level: 'error' }), ['app error', 'app fatal', 'pool error', 'pool fatal'])
-  assert.deepEqual(list({ module: 'pool', level: 'warn' }), ['pool warn', 'pool error', 'pool fatal'])
-  assert.deepEqual(list({ module: 'pool' }).length, 5)
-  assert.deepEqual(list({ module: 'po' }), [])
 })
 
 const messages: readonly (readonly [string, string, string])[] = [

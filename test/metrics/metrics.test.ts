@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
+import { createSampler, type Sample } from '../../lib/metrics/history.ts'
+import { countOf, Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics, type MetricsOptions, type RequestRecord } from '../../lib/metrics/metrics.ts'
+import type { Reading } from '../../lib/metrics/reading.ts'
 import { Seeded } from '../support/seeded.ts'
+import { makeSources, ownProcess, statusBy } from './sources.ts'
 
 const none = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
 
@@ -9,19 +13,40 @@ function request(changes: Partial<RequestRecord> = {}): RequestRecord {
   return { method: 'GET', path: '/a', sentStatus: 200, sentBytes: 10, durationMs: 2, routeName: 'area.a', ...changes }
 }
 
-/** Metrics with clocks that the test holds. */
-function held(): { metrics: Metrics; clock: { ms: number; wallMs: number } } {
+/** Metrics with clocks that the test holds, and what their process shows of them. */
+function held() {
   const clock = { ms: 5000, wallMs: 1_700_000_000_000 }
-  return { metrics: new Metrics({ now: () => clock.ms, wallNow: () => clock.wallMs }), clock }
+  const metrics = new Metrics({ now: () => clock.ms, wallNow: () => clock.wallMs })
+  const own = ownProcess(makeSources({ metrics }))
+  const sampler = createSampler(own.readWithoutRoutes)
+  return {
+    metrics,
+    clock,
+    own,
+    totals: () => own.read('start'),
+    takeInterval: () => {
+      const { requests, errors, bytes_out, p50_ms, p95_ms, p99_ms } = sampler() as Sample // It is there at once.
+      return { requests, errors, bytes_out, p50_ms, p95_ms, p99_ms }
+    },
+    snapshot: () => {
+      const { uptime_s, window_s, requests: { active, ...requests }, latency_ms, routes } = statusBy(own)
+      return { uptime_s, window_s, requests, latency_ms, routes }
+    },
+  }
+}
+
+/** What no bench window changes: all but the longest durations. */
+function counted({ routes }: Reading): unknown {
+  return JSON.parse(JSON.stringify(routes), (name, value: unknown) => (name === 'maxUs' ? undefined : value))
 }
 
 test('counts requests, errors, classes and bytes', () => {
-  const { metrics } = held()
+  const { metrics, snapshot } = held()
   for (const sentStatus of [101, 200, 204, 304, 400, 404, 499, 500, 503]) {
     metrics.record(request({ sentStatus, receivedBytes: 3 }))
   }
   metrics.record(request())
-  assert.deepEqual(metrics.snapshot().requests, {
+  assert.deepEqual(snapshot().requests, {
     total: 10,
     errors: 5,
     by_class: { '1xx': 1, '2xx': 3, '3xx': 1, '4xx': 3, '5xx': 2 },
@@ -32,28 +57,28 @@ test('counts requests, errors, classes and bytes', () => {
 })
 
 test('a status of no class counts with the nearest', () => {
-  const { metrics } = held()
+  const { metrics, snapshot } = held()
   for (const sentStatus of [0, 99, 600, 999]) metrics.record(request({ sentStatus }))
-  assert.deepEqual(metrics.snapshot().requests.by_class, { ...none, '1xx': 2, '5xx': 2 })
-  assert.equal(metrics.snapshot().requests.errors, 2)
+  assert.deepEqual(snapshot().requests.by_class, { ...none, '1xx': 2, '5xx': 2 })
+  assert.equal(snapshot().requests.errors, 2)
 })
 
 test('numbers that no request should give break nothing', () => {
-  const { metrics } = held()
+  const { metrics, totals, snapshot } = held()
   for (const bad of [NaN, -1, -Infinity]) {
     metrics.record(request({ durationMs: bad, sentBytes: bad, receivedBytes: bad, sentStatus: bad }))
   }
   metrics.record(request({ durationMs: Infinity }))
   metrics.record(request({ durationMs: 4 }))
-  const { requests, latency_ms } = metrics.snapshot()
+  const { requests, latency_ms } = snapshot()
   assert.deepEqual([requests.total, requests.bytes_in, requests.bytes_out], [5, 0, 20])
   assert.deepEqual(latency_ms, { p50: 0, p95: 4, p99: 4, max: 4, mean: 0.8 })
-  assert.equal(metrics.totals().routes[0]?.durations.sumSeconds, 0.004)
-  assert.doesNotMatch(JSON.stringify([metrics.snapshot(), metrics.totals(), metrics.recent()]), /null/)
+  assert.equal(totals().routes[0]?.values.durations.sumUs, 4000)
+  assert.doesNotMatch(JSON.stringify([snapshot(), totals(), metrics.recent()]), /null/)
 })
 
 test('latencies of all and of each route are those of the durations', () => {
-  const { metrics } = held()
+  const { metrics, snapshot } = held()
   const seeded = new Seeded(3)
   const byRoute = new Map<string, number[]>([['area.a', []], ['area.b', []], ['area.c', []]])
   for (let turn = 0; turn < 6000; turn += 1) {
@@ -66,7 +91,7 @@ test('latencies of all and of each route are those of the durations', () => {
     const exact = values.toSorted((a, b) => a - b)[Math.ceil((percent / 100) * values.length) - 1] as number
     assert.ok(Math.abs(told - exact) <= exact / 33 + 0.001, `p${percent} is ${exact}, told as ${told}`)
   }
-  const { latency_ms, routes, requests } = metrics.snapshot()
+  const { latency_ms, routes, requests } = snapshot()
   const all = [...byRoute.values()].flat()
   near(latency_ms.p50, all, 50)
   near(latency_ms.p95, all, 95)
@@ -86,13 +111,13 @@ test('latencies of all and of each route are those of the durations', () => {
 })
 
 test('a new window begins at 0, while uptime, totals and the last requests stay', () => {
-  const { metrics, clock } = held()
+  const { metrics, clock, totals, snapshot, own } = held()
   clock.ms += 10_999
   metrics.record(request({ sentStatus: 500, receivedBytes: 7 }))
   metrics.record(request({ routeName: 'area.b' }))
-  assert.equal(metrics.snapshot().window_s, 10.999)
-  const before = metrics.totals().routes
-  metrics.resetWindow()
+  assert.equal(snapshot().window_s, 10.999)
+  const before = counted(totals())
+  own.beginWindow()
   clock.ms += 1500.4
   const empty = {
     uptime_s: 12,
@@ -101,12 +126,12 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
     latency_ms: { p50: 0, p95: 0, p99: 0, max: 0, mean: 0 },
     routes: [],
   }
-  assert.deepEqual(metrics.snapshot(), empty)
-  assert.deepEqual(metrics.totals().routes, before)
+  assert.deepEqual(snapshot(), empty)
+  assert.deepEqual(counted(totals()), before)
   assert.equal(metrics.recent().length, 2)
 
   metrics.record(request({ durationMs: 8, sentStatus: 404 }))
-  assert.deepEqual(metrics.snapshot(), {
+  assert.deepEqual(snapshot(), {
     ...empty,
     requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, left: 0, bytes_in: 0, bytes_out: 10 },
     latency_ms: { p50: 8, p95: 8, p99: 8, max: 8, mean: 8 },
@@ -115,63 +140,82 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
 })
 
 test('windows reset at any moment lose no request, and totals never go back', () => {
-  const { metrics } = held()
+  const { metrics, totals, snapshot, own } = held()
   const seeded = new Seeded(11)
   let inWindows = 0
   let lastTotal = 0
   for (let turn = 0; turn < 20_000; turn += 1) {
     metrics.record(request({ routeName: `r.${seeded.integer(5)}`, sentStatus: seeded.pick([200, 404]) }))
     if (seeded.integer(100) > 0) continue
-    const { requests, routes } = metrics.snapshot()
+    const { requests, routes } = snapshot()
     assert.equal(routes.reduce((sum, route) => sum + route.count, 0), requests.total)
     inWindows += requests.total
-    metrics.resetWindow()
-    const total = metrics.totals().routes.reduce((sum, route) => sum + route.durations.count, 0)
+    own.beginWindow()
+    const total = totals().routes.reduce((sum, { values }) => sum + countOf(values.durations), 0)
     assert.ok(total > lastTotal)
     lastTotal = total
   }
-  assert.equal(inWindows + metrics.snapshot().requests.total, 20_000)
-  const { routes } = metrics.totals()
-  assert.equal(routes.reduce((sum, route) => sum + route.byOutcome['2xx'] + route.byOutcome['4xx'], 0), 20_000)
+  assert.equal(inWindows + snapshot().requests.total, 20_000)
+  const { routes } = totals()
+  assert.equal(routes.reduce((sum, { values }) => sum + values.requests['2xx'] + values.requests['4xx'], 0), 20_000)
 })
 
 test('totals tell each route since the start', () => {
-  const { metrics, clock } = held()
+  const { metrics, clock, totals } = held()
   metrics.record(request({ sentStatus: 200, receivedBytes: 5, durationMs: 2 }))
   metrics.record(request({ sentStatus: 503, receivedBytes: 1, durationMs: 30_000 }))
   clock.ms += 250
-  const totals = metrics.totals()
-  assert.deepEqual([totals.startedAtMs, totals.uptimeSeconds], [1_700_000_000_000, 0.25])
-  const cumulative = [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
-  assert.deepEqual(totals.routes, [
-    {
-      name: 'area.a',
-      byOutcome: { ...none, left: 0, '2xx': 1, '5xx': 1 },
-      bytesIn: 6,
-      bytesOut: 20,
-      durations: { cumulative, count: 2, sumSeconds: 30.002 },
-    },
-  ])
+  const { startedAtMs, uptimeSeconds, routes } = totals()
+  assert.deepEqual([startedAtMs, uptimeSeconds], [1_700_000_000_000, 0.25])
+  assert.deepEqual(routes.map(({ name }) => name), ['area.a'])
+  const { durations, ...counted } = routes[0]?.values ?? assert.fail()
+  assert.deepEqual(counted, { requests: { ...none, left: 0, '2xx': 1, '5xx': 1 }, bytesIn: 6, bytesOut: 20 })
+  assert.deepEqual([countOf(durations), durations.sumUs], [2, 30_002_000])
 })
 
 test('requests without a route are of one name, which a route may have as well', () => {
-  const { metrics } = held()
+  const { metrics, snapshot } = held()
   metrics.record(request({ routeName: '' }))
   metrics.record(request({ routeName: '(none)' }))
   metrics.record(request({ routeName: '(other)' }))
   metrics.record(request({ routeName: '__proto__' }))
-  const counts = metrics.snapshot().routes.map(({ name, count }) => [name, count])
+  const counts = snapshot().routes.map(({ name, count }) => [name, count])
   assert.deepEqual(counts, [['(none)', 2], ['(other)', 1], ['__proto__', 1]])
 })
 
+test('a window looks at no route that is not requested in it', () => {
+  const { metrics, own, snapshot } = held()
+  for (let turn = 0; turn < 1000; turn += 1) metrics.record(request({ routeName: `r.${turn}` }))
+  const read = mock.method(Histogram.prototype, 'read')
+  own.beginWindow()
+  const perWindow = read.mock.callCount()
+  metrics.record(request({ routeName: 'r.7', durationMs: 3 }))
+  metrics.record(request({ routeName: 'r.7', durationMs: 1 }))
+  assert.deepEqual(snapshot().routes.map(({ name, count, max_ms }) => [name, count, max_ms]), [['r.7', 2, 3]])
+  const calls = read.mock.callCount()
+  read.mock.restore()
+  assert.ok(perWindow < 10 && calls < 20, `${perWindow} and ${calls} histograms were read`)
+})
+
+test('the changes are the routes that were requested since they were last taken', () => {
+  const { metrics, own } = held()
+  const changes = () => own.takeChanges().routes.map(({ name, values }) => [name, values.requests['2xx']])
+  for (const routeName of ['a', 'b', 'a']) metrics.record(request({ routeName }))
+  assert.deepEqual(changes(), [['a', 2], ['b', 1]])
+  assert.deepEqual(changes(), [])
+  metrics.record(request({ routeName: 'b' }))
+  own.beginWindow()
+  assert.deepEqual(changes(), [['b', 2]])
+})
+
 test('names past the 20,000th share one entry, and known ones keep theirs', () => {
-  const { metrics } = held()
+  const { metrics, totals, snapshot } = held()
   for (let turn = 0; turn < 25_000; turn += 1) metrics.record(request({ routeName: `r.${turn}` }))
   for (let turn = 0; turn < 25_000; turn += 5000) metrics.record(request({ routeName: `r.${turn}` }))
-  const { routes, requests } = metrics.snapshot()
+  const { routes, requests } = snapshot()
   assert.equal(requests.total, 25_005)
   assert.equal(routes.length, 19_999) // and `(none)`, which was not asked for
-  assert.equal(metrics.totals().routes.length, 19_999)
+  assert.equal(totals().routes.length, 19_999)
   const countOf = (name: string): number | undefined => routes.find((route) => route.name === name)?.count
   assert.deepEqual(['r.0', 'r.5000', 'r.1', 'r.24000', '(other)'].map(countOf), [2, 2, 1, undefined, 5003])
 })
@@ -206,35 +250,35 @@ test('shows 200 characters of a path', () => {
 })
 
 test('an interval tells what happened since the last, whatever becomes of the window', () => {
-  const { metrics, clock } = held()
+  const { metrics, clock, takeInterval, own } = held()
   for (let turn = 0; turn < 10; turn += 1) metrics.record(request({ sentStatus: turn < 2 ? 500 : 200, durationMs: 16 }))
-  metrics.resetWindow()
+  own.beginWindow()
   clock.ms += 5000
-  const first = metrics.takeInterval()
+  const first = takeInterval()
   assert.deepEqual([first.requests, first.errors, first.bytes_out], [2, 0.4, 20])
   for (const told of [first.p50_ms, first.p95_ms, first.p99_ms]) assert.ok(Math.abs(told - 16) <= 16 / 33)
 
   clock.ms += 5000
   const quiet = { requests: 0, errors: 0, bytes_out: 0, p50_ms: 0, p95_ms: 0, p99_ms: 0 }
-  assert.deepEqual(metrics.takeInterval(), quiet)
+  assert.deepEqual(takeInterval(), quiet)
 
   metrics.record(request({ durationMs: 0.03 }))
   clock.ms += 600_000
-  assert.deepEqual(metrics.takeInterval(), {
+  assert.deepEqual(takeInterval(), {
     ...{ requests: 1 / 600, errors: 0, bytes_out: 10 / 600 },
     ...{ p50_ms: 0.03, p95_ms: 0.03, p99_ms: 0.03 },
   })
 })
 
 test('a clock that stands still or goes back gives finite rates and no negative time', () => {
-  const { metrics, clock } = held()
+  const { metrics, clock, totals, takeInterval, snapshot } = held()
   metrics.record(request())
   clock.ms -= 1000
-  assert.equal(metrics.takeInterval().requests, 1000)
+  assert.equal(takeInterval().requests, 1000)
   metrics.record(request())
-  assert.equal(metrics.takeInterval().requests, 1000)
-  const { uptime_s, window_s } = metrics.snapshot()
-  assert.deepEqual([uptime_s, window_s, metrics.totals().uptimeSeconds], [0, 0, 0])
+  assert.equal(takeInterval().requests, 1000)
+  const { uptime_s, window_s } = snapshot()
+  assert.deepEqual([uptime_s, window_s, totals().uptimeSeconds], [0, 0, 0])
 })
 
 test('takes the clocks of the process unless others are given', () => {
@@ -244,5 +288,5 @@ test('takes the clocks of the process unless others are given', () => {
   metrics.record(request())
   const time = metrics.recent()[0]?.time as number
   assert.ok(time >= before && time <= Date.now())
-  assert.equal(metrics.snapshot().uptime_s, 0)
+  assert.equal(Math.floor(metrics.uptimeSeconds), 0)
 })

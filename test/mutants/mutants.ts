@@ -36,8 +36,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'admin/throttle.ts',
-    find: '.length <= freeFailures) return 0',
-    replace: '.length < freeFailures) return 0',
+    find: '.length <= freeFailures &&',
+    replace: '.length < freeFailures &&',
     breaks: 'the first ten failed sign-ins of a minute are answered at once',
   },
   {
@@ -60,13 +60,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a token exactly as old as the lapse is valid',
   },
   {
-    file: 'resource-id/token.ts',
+    file: 'tokens/resource-id.ts',
     find: "bytes.toString('base64') !== payload || ",
     replace: '',
     breaks: 'another encoding of the same bytes is refused',
   },
   {
-    file: 'resource-id/token.ts',
+    file: 'tokens/resource-id.ts',
     find: "text.lastIndexOf('|')",
     replace: "text.indexOf('|')",
     breaks: 'an id may hold |',
@@ -76,13 +76,13 @@ export const mutants: readonly Mutant[] = [
     find: 'sign: (text) => hmac(first, text)',
     replace: 'sign: (text) => hmac(verifying[verifying.length - 1] as KeyObject, text)',
     breaks: 'earlier keys verify and never sign',
-    tests: ['test/csrf/', 'test/resource-id/'],
+    tests: ['test/csrf/', 'test/tokens/'],
   },
   // Sessions and flash
   {
-    file: 'session/memory-store.ts',
-    find: 'if (entry === undefined) return undefined\n    this.#moveToEnd(entry)',
-    replace: 'if (entry === undefined) return undefined',
+    file: 'stores/memory-store.ts',
+    find: 'const entry = this.#take(id, now)\n    if (entry === undefined) return undefined\n    this.#entries.set(id, entry)',
+    replace: 'const entry = this.#entries.get(id)\n    if (entry === undefined) return undefined',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
   },
   {
@@ -123,13 +123,13 @@ export const mutants: readonly Mutant[] = [
     breaks: 'SameSite=None needs Secure',
   },
   {
-    file: 'http/static-path.ts',
+    file: 'static/static-path.ts',
     find: 'const refusedPart = /\\/\\.|\\/\\/|\\\\/',
     replace: 'const refusedPart = /\\/\\.\\.|\\/\\/|\\\\/',
     breaks: 'files whose name begins with a dot are not served',
   },
   {
-    file: 'http/conditional.ts',
+    file: 'static/conditional.ts',
     find: 'return start >= size ?',
     replace: 'return start > size ?',
     breaks: 'a range that begins at the end of the file is 416',
@@ -147,14 +147,14 @@ export const mutants: readonly Mutant[] = [
     breaks: "' is escaped for HTML",
   },
   {
-    file: 'http/connections.ts',
+    file: 'core/connections.ts',
     find: 'if (!connection.isReading) return void socket.destroy()',
     replace: 'return void socket.destroy()',
     breaks: 'at a stop a connection in the midst of a body gets its answer whole before it is closed',
-    tests: ['test/http/connections', 'test/stop'],
+    tests: ['test/core/connections', 'test/stop'],
   },
   {
-    file: 'http/respond.ts',
+    file: 'core/respond.ts',
     find: 'write(ctx, status, varied, type, body, length)',
     replace: 'write(ctx, status, fields, type, body, length)',
     breaks: 'an answer that could have been compressed says Vary: Accept-Encoding',
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a body of exactly the limit is taken',
   },
   {
-    file: 'http/address-limit.ts',
+    file: 'core/address-limit.ts',
     find: 'if (before >= most) {',
     replace: 'if (before > most) {',
     breaks: 'an address has at most as many connections as it may',
@@ -179,19 +179,19 @@ export const mutants: readonly Mutant[] = [
   },
   // Pools
   {
-    file: 'pool/pool.ts',
+    file: 'core/pool.ts',
     find: 'if (this.#places.taken < this.#places.size ||',
     replace: 'if (this.#places.taken <= this.#places.size ||',
     breaks: 'a queue takes no more than its size',
   },
   {
-    file: 'pool/rest-pool.ts',
+    file: 'core/rest-pool.ts',
     find: "    else if (state === 'queued') this.#pools[kind].forget(parked)\n",
     replace: '',
     breaks: 'a client that leaves the queue frees its place',
   },
   {
-    file: 'pool/deadlines.ts',
+    file: 'core/deadlines.ts',
     find: 'right.deadlineAt < child.deadlineAt',
     replace: 'right.deadlineAt > child.deadlineAt',
     breaks: 'deadlines run out in their order',
@@ -241,35 +241,35 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a system route answers before one of the application with its pattern',
   },
   {
-    file: 'routing/run-time-routes.ts',
+    file: 'application/run-time-routes.ts',
     find: '    if (persist) persistRoute(routesFolder, parsed.record)\n    registry.add(route)\n',
     replace: '    registry.add(route)\n    if (persist) persistRoute(routesFolder, parsed.record)\n',
     breaks: 'a route that could not be written to its file is not registered',
   },
   {
-    file: 'routing/module-graph.ts',
+    file: 'application/module-graph.ts',
     find: 'for (const importer of importers.get(file) ?? []) changed.add(importer)',
     replace: 'importers.get(file)',
     breaks: 'a module is loaded anew when one that it imports has changed',
   },
   // Middleware, JWT
   {
-    file: 'middleware/compose.ts',
+    file: 'chain/compose.ts',
     find: 'return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))',
     replace: 'return Promise.resolve(outcome)',
     breaks: 'a middleware that does not await next() returns before what is below it',
   },
   {
-    file: 'jwt/claims.ts',
+    file: 'jwt/token.ts',
     find: 'if (nowS >= exp + rules.leewayS)',
     replace: 'if (nowS > exp + rules.leewayS)',
     breaks: 'a token has expired in the very second that exp names',
   },
   // Logs
   {
-    file: 'log/rotating-file.ts',
-    find: '.slice(0, -maxFiles))',
-    replace: '.slice(0, -maxFiles - 1))',
+    file: 'log/log-file.ts',
+    find: '.slice(0, -this.#maxFiles))',
+    replace: '.slice(0, -this.#maxFiles - 1))',
     breaks: 'no more rotated files stay than max_files',
   },
   {
@@ -293,12 +293,18 @@ export const mutants: readonly Mutant[] = [
   // Metrics
   {
     file: 'metrics/histogram.ts',
-    find: 'const rank = Math.ceil((percent / 100) * this.#count)',
-    replace: 'const rank = Math.floor((percent / 100) * this.#count)',
+    find: 'const rank = Math.ceil((percent / 100) * countOf(durations))',
+    replace: 'const rank = Math.floor((percent / 100) * countOf(durations))',
     breaks: 'a percentile is that of the nearest rank',
   },
   {
-    file: 'metrics/exposition.ts',
+    file: 'group/readings-host.ts',
+    find: 'queueMicrotask(() => worker.beginWindow(changes as Reading))',
+    replace: 'worker.beginWindow(changes as Reading)',
+    breaks: 'the readings of a worker are taken in the order in which it sent them',
+  },
+  {
+    file: 'metrics/prometheus.ts',
     find: `.replaceAll('"', '\\\\"')`,
     replace: '',
     breaks: 'a quote in a route name is escaped for Prometheus',
@@ -306,14 +312,14 @@ export const mutants: readonly Mutant[] = [
   // Views
   {
     file: 'views/cache.ts',
-    find: '    for (const path of kept.absent) if (stampOf(path) !== undefined) return false\n',
+    find: '    for (const path of kept.absent) if (versionOf(path) !== undefined) return false\n',
     replace: '',
     breaks: 'a view that appears where it is looked for first is taken from then on',
   },
   {
     file: 'views/parse.ts',
-    find: '    if (block.hasElse) this.#fail(',
-    replace: '    if (false) this.#fail(',
+    find: '    if (block.branches.at(-1)?.condition === undefined) {',
+    replace: '    if (false) {',
     breaks: 'a second @else is an error that names its line',
   },
   // WebSockets
@@ -343,14 +349,14 @@ export const mutants: readonly Mutant[] = [
     breaks: 'JSON may be nested a hundred deep',
   },
   {
-    file: 'config/value.ts',
+    file: 'base/value.ts',
     find: 'return value < row.min || value > row.max ?',
     replace: 'return value <= row.min || value > row.max ?',
     breaks: 'a key takes its smallest value',
   },
   // Several processes and machines
   {
-    file: 'cluster/peer.ts',
+    file: 'group/peer.ts',
     find: '    for (const { reject } of this.#waiting.values()) reject(disconnected())\n',
     replace: '',
     breaks: 'a call whose other side has ended is rejected',
@@ -362,35 +368,35 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a reply of Redis may be nested as deep as the limit',
   },
   {
-    file: 'nodes/edits.ts',
+    file: 'application/desired-state.ts',
     find: 'entry.lasts !== true && entry.hides !== true',
     replace: 'entry.lasts !== true',
     breaks: 'a node that comes later does not bring back a route that was deleted',
-    tests: ['test/nodes/', 'external/redis-nodes'],
+    tests: ['test/application/', 'external/redis-nodes'],
   },
   // Start and stop
   {
-    file: 'systemd/listen-fds.ts',
+    file: 'systemd/service.ts',
     find: 'if (forPid !== String(pid)) {',
     replace: 'if (forPid === undefined) {',
     breaks: 'a socket that was passed to another process is not used',
   },
   {
-    file: 'listener.ts',
+    file: 'core/listener.ts',
     find: 'for (const socket of idle) if (idleBefore.has(socket)) retire(socket)',
     replace: 'for (const socket of idle) retire(socket)',
     breaks: 'at a stop a connection that has just become idle is given its time',
     tests: ['test/listener', 'test/stop'],
   },
   {
-    file: 'server.ts',
+    file: 'core/server.ts',
     find: '    if (pool.waiting > 0) pool.forget(ctx)\n',
     replace: '',
     breaks: 'a request whose client has left gives up its place in the queue',
     tests: ['test/server'],
   },
   {
-    file: 'stop.ts',
+    file: 'core/stop.ts',
     find: '    requests.drain()\n',
     replace: '',
     breaks: 'at a stop answers say Connection: close and waits end',

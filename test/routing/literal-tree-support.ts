@@ -1,6 +1,6 @@
 // What the tests of the tree of literals share: a set by a tree, texts for it, and the seeded check of what it finds.
 import assert from 'node:assert/strict'
-import { candidate, treeOf, withMember, withoutMember } from '../../lib/routing/literal-tree.ts'
+import { candidate, withMember, withoutMember } from '../../lib/routing/literal-tree.ts'
 import type { LiteralTree, Member } from '../../lib/routing/literal-tree.ts'
 import { Seeded } from '../support/seeded.ts'
 
@@ -10,8 +10,7 @@ export class Texts {
   readonly #members = new Map<string, Member>()
 
   constructor(texts: readonly string[] = []) {
-    for (const text of texts) this.#members.set(text, { isBranch: false, text })
-    if (texts.length > 0) this.#tree = treeOf([...this.#members.values()])
+    for (const text of texts) this.add(text)
   }
 
   get texts(): string[] {
@@ -24,7 +23,7 @@ export class Texts {
 
   add(text: string): void {
     const member: Member = { isBranch: false, text }
-    this.#tree = this.#tree === undefined ? member : withMember(this.#tree, this.#members.size, member)
+    this.#tree = withMember(this.#tree, member)
     this.#members.set(text, member)
   }
 

@@ -1,7 +1,7 @@
 // The seeded checks of this folder with as many inputs as find what is rare; the fast tests take a sample.
 import { test } from 'node:test'
 import { checkTree, makers, sizes } from './literal-tree-support.ts'
-import { checkRenewal } from './modules-support.ts'
+import { checkRenewal } from '../application/modules-support.ts'
 import { checkAnyRecords } from './record-support.ts'
 import { checkAgainstReference } from './trie-support.ts'
 

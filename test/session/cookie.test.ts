@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import type { TestAction } from '../support/context.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { createGate } from '../support/gate.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit, type SessionServerOptions } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 import { around } from './wrapped-store.ts'
 
 const minute = 60_000
@@ -30,7 +30,7 @@ describe('the session cookie', () => {
   })
 
   it('ends with the browser when ttl_s is 0, and is then sent once', async (t) => {
-    const write: Action = ({ session }) => session.set('a', 1)
+    const write: TestAction = ({ session }) => session.set('a', 1)
     const { visitor, store } = await visit(t, { write }, { ttlS: 0, cookie: 'own' })
     const answer = await request(`${visitor.url}/write`)
     const { value = '', attributes } = sessionCookieOf(answer, 'own') ?? {}
@@ -73,7 +73,7 @@ describe('the session cookie', () => {
   for (const [kind, value] of Object.entries(ignored)) {
     it(`is ignored without asking the store: ${kind}`, async (t) => {
       const asked: string[] = []
-      const write: Action = ({ session }) => session.set('a', 1)
+      const write: TestAction = ({ session }) => session.set('a', 1)
       const { visitor } = await visit(t, { write, read: () => 'x' }, noting(asked))
       const headers = { cookie: `SVCSID=${value}` }
       assert.equal((await request(`${visitor.url}/read`, { headers })).headers['set-cookie'], undefined)
@@ -119,7 +119,7 @@ describe('the session cookie', () => {
 })
 
 describe('the time to live', () => {
-  const actions: Readonly<Record<string, Action>> = {
+  const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session }) => session.set('a', 1),
     read: ({ session }) => session.get('a', 'none'),
     twice: async ({ session }) => {

@@ -5,18 +5,20 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { adminCookieName } from '../../lib/admin/cookie.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
-import { silentLogger } from '../../lib/log/silent.ts'
-import type { Action } from '../../lib/middleware/compose.ts'
-import { SettingsError } from '../../lib/middleware/settings.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
+import type { TestAction } from '../support/context.ts'
+import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import { isAtOrIn } from '../../lib/storage/paths.ts'
+import { openLocalStore } from '../../lib/stores/local-store.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { visit } from './session-server.ts'
 
-const actions: Readonly<Record<string, Action>> = {
+const actions: Readonly<Record<string, TestAction>> = {
   write: ({ session }) => session.set('a', 1),
   read: ({ session }) => session.get('a', 'none'),
   late: async (ctx) => {
@@ -179,7 +181,7 @@ describe('the store in use', () => {
 
   it('makes no request fail whose session file has a value that is no JSON', async (t) => {
     const { group, folder, lines } = make()
-    const flash: Action = ({ session }) => [session.get('_flash')]
+    const flash: TestAction = ({ session }) => [session.get('_flash')]
     const { visitor, failures } = await visit(t, { ...actions, flash }, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
     for (const field of [['key:a', '{'], ['flash:f', '"x"']]) {
@@ -269,5 +271,7 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       error: (message: string, thrown?: unknown) => lines.push(`${module} error: ${message}: ${String(thrown)}`),
       debugEnabled: true,
     })
-  return { group: createSessionGroup({ ...options, folder, publicFolder: join(folder, 'public'), log }), folder, lines }
+  const isPublic = (path: string): boolean => isAtOrIn(join(folder, 'public'), path)
+  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, isPublic, log })
+  return { group, folder, lines }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { silentLogger } from '../../lib/log/silent.ts'
+import { silentLogger } from '../../lib/log/logger.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
 import { startChain, type Actions } from '../flash/chain-server.ts'
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { TestAction } from '../support/context.ts'
 import { createGate } from '../support/gate.ts'
 import { request } from '../support/request.ts'
 import { idShape, sessionCookieOf, visit } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 
 describe('destroy', () => {
-  const actions: Readonly<Record<string, Action>> = {
+  const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session }) => {
       session.set('a', 1)
       session.setFlashBag('f', { x: 1 })
@@ -72,7 +72,7 @@ describe('destroy', () => {
 })
 
 describe('regenerate', () => {
-  const actions: Readonly<Record<string, Action>> = {
+  const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session }) => session.set('a', 1),
     sign: ({ session }) => {
       session.set('user', 7)
@@ -121,7 +121,7 @@ describe('regenerate', () => {
       const { visitor, store, losses } = await visit(t, {
         ...actions,
         [path]: async (ctx) => {
-          await (actions[path] as Action)(ctx)
+          await (actions[path] as TestAction)(ctx)
           await gate()
         },
       })

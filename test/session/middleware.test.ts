@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Context } from '../../lib/http/context.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
+import type { FullContext } from '../support/context.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
+import { runWithSession } from '../../lib/session/feature.ts'
 import { Session } from '../../lib/session/session.ts'
-import { fields, id } from './store-values.ts'
+import { fields, id } from '../stores/store-values.ts'
 
 /** A context whose session is in a store in memory, and as much more of it as a session looks at. */
-function makeContext(): Context {
+function makeContext(): FullContext {
   const store = createMemoryStore({ max: 10, onFull: () => {} })
   store.create(id(1), fields({ 'key:a': '1' }), 60_000)
   const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost') }
@@ -17,7 +17,7 @@ function makeContext(): Context {
     outgoingIfAny: undefined,
     response: { headersSent: false },
     setCookie: () => {},
-  } as unknown as Context // a stand-in with the members that a session asks for
+  } as unknown as FullContext // a stand-in with the members that a session asks for
   return Object.assign(ctx, { session: new Session(ctx, services) })
 }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import type { Action } from '../../lib/middleware/compose.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
+import type { TestAction } from '../support/context.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { visit } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 import { around } from './wrapped-store.ts'
 
 describe('save', () => {
@@ -113,7 +113,7 @@ describe('save', () => {
 })
 
 describe('a chain that throws', () => {
-  const actions: Readonly<Record<string, Action>> = {
+  const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session }) => session.set('a', 1),
     meant: (ctx) => {
       ctx.session.set('b', 1)
@@ -154,7 +154,7 @@ describe('a chain that throws', () => {
 })
 
 describe('a store that fails', () => {
-  const actions: Readonly<Record<string, Action>> = {
+  const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session, query }) => session.set(query.get('key') ?? 'a', 1),
     sign: ({ session }) => session.regenerate(),
     destroy: ({ session }) => session.destroy(),

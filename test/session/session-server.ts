@@ -1,16 +1,15 @@
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
 import { createClientAddress } from '../../lib/http/client-address.ts'
-import type { Context } from '../../lib/http/context.ts'
+import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createRequestIds } from '../../lib/http/request-id.ts'
-import { respond } from '../../lib/http/respond.ts'
-import { compose, type Action } from '../../lib/middleware/compose.ts'
-import { sessionFeature } from '../../lib/session/feature.ts'
+import { respond } from '../../lib/core/respond.ts'
+import { compose } from '../../lib/chain/compose.ts'
+import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import type { SessionGroup } from '../../lib/session/group.ts'
-import { createMemoryStore } from '../../lib/session/memory-store.ts'
-import { runWithSession } from '../../lib/session/middleware.ts'
+import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionServices } from '../../lib/session/session.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { listen } from '../support/listen.ts'
@@ -43,7 +42,7 @@ export const idShape = /^[A-Za-z0-9_-]{43}$/
 /** Starts a server. Each action answers the path of its name: `count` answers `/count`. */
 export async function serveSessions(
   t: Pick<TestContext, 'after'>,
-  actions: Readonly<Record<string, Action>>,
+  actions: Readonly<Record<string, TestAction>>,
   options: SessionServerOptions = {},
 ): Promise<SessionServer> {
   const { group, store = createMemoryStore({ max: 1000, onFull: () => {} }), ttlS = 3600, cookie = 'SVCSID' } = options
@@ -63,7 +62,7 @@ export async function serveSessions(
     makeRequestId: createRequestIds(),
   })
   const middleware = { name: 'SVC_MwSession', run: group?.middleware.get('SVC_MwSession') ?? runWithSession }
-  const reports = { late: (_ctx: Context, error: unknown) => failures.push(error), unawaited: () => {} }
+  const reports = { late: (_ctx: unknown, error: unknown) => failures.push(error), unawaited: () => {} }
   const chains = new Map(
     Object.entries(actions).map(([name, action]) => [
       name,
@@ -92,7 +91,7 @@ export async function serveSessions(
 /** Starts a server and brings a visitor without a cookie. */
 export async function visit(
   t: Pick<TestContext, 'after'>,
-  actions: Readonly<Record<string, Action>>,
+  actions: Readonly<Record<string, TestAction>>,
   options: SessionServerOptions = {},
 ) {
   const server = await serveSessions(t, actions, options)

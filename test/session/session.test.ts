@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Action } from '../../lib/middleware/compose.ts'
+import type { TestAction } from '../support/context.ts'
 import { visit } from './session-server.ts'
-import { contents } from './store-values.ts'
+import { contents } from '../stores/store-values.ts'
 
 describe('what a session holds', () => {
   const texts = ['', 'Ada', '"', '""', '\\', '\\u0041', 'é😀\u0000"', 'é😀\u2028\u007f', '\ud800', ' a ', 'x'.repeat(999)]
@@ -149,7 +149,7 @@ describe('the key _flash', () => {
 })
 
 describe('a route without SVC_MwSession', () => {
-  const uses: Readonly<Record<string, Action>> = {
+  const uses: Readonly<Record<string, TestAction>> = {
     'get-bare': ({ session }) => session.get('a'),
     'set-bare': ({ session }) => session.set('a', 1),
     'has-bare': ({ session }) => session.has('a'),

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App } from '../../lib/app.ts'
-import { openShared } from '../../lib/shared.ts'
+import { openShared } from '../../lib/group/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Files by their path relative to the folder; what is no text is written as JSON. */

@@ -1,5 +1,5 @@
 /** Renders `docs/errors.md` from the table of codes and from the places in `lib/` that use them. */
-import { exitStatus } from '../../lib/cli/main.ts'
+import { exitStatus } from '../../lib/cli/process.ts'
 import { errorCodes, type ErrorCode } from '../../lib/http/errors.ts'
 import { readSources } from './sources.ts'
 

@@ -1,4 +1,4 @@
-import type { RestPoolOptions } from '../../lib/pool/rest-pool.ts'
+import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
 
 /** A REST pool that holds nothing: for servers whose routes never park a reply. */
 export const emptyRestPool: RestPoolOptions = { workersSse: 0, workersLongPoll: 0, queueSize: 0, streamTimeoutMs: 0 }

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import type { Context } from '../../lib/http/context.ts'
-import type { Middleware } from '../../lib/middleware/compose.ts'
+import type { FullContext, TestMiddleware } from './context.ts'
 import type { WebSocketHandlers } from '../../lib/websocket/connection.ts'
 import { clientFrame, takeFrame, type FrameFields, type ReceivedFrame } from '../websocket/frames.ts'
 import { startApplication, type Files, type TestApplication } from './application.ts'
@@ -17,15 +16,15 @@ export interface RouteParts {
   /** Names, separated by commas. */
   readonly middleware?: string
   /** The export `websocket`; none unless given. */
-  readonly handlers?: WebSocketHandlers<Context>
+  readonly handlers?: WebSocketHandlers<FullContext>
   /** The default export; none unless given. */
-  readonly action?: (ctx: Context) => unknown
+  readonly action?: (ctx: FullContext) => unknown
 }
 
 /** What an application has besides its routes. */
 export interface Extras {
   /** Middleware by name. */
-  readonly middleware?: Readonly<Record<string, Middleware>>
+  readonly middleware?: Readonly<Record<string, TestMiddleware>>
   readonly files?: Files
 }
 
@@ -161,6 +160,6 @@ export async function openWebSocket(
 }
 
 /** Handlers that send back what comes. */
-export const echo: WebSocketHandlers<Context> = {
+export const echo: WebSocketHandlers<FullContext> = {
   message: (ws, data) => void ws.send(data),
 }

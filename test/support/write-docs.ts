@@ -1,6 +1,6 @@
 /** Writes the pages of `docs/` that are made from tables in the code: `npm run docs`. Tests hold the pages to the tables. */
 import { writeFileSync } from 'node:fs'
-import { renderConfiguration } from '../../lib/config/documentation.ts'
+import { renderConfiguration } from './documentation.ts'
 import { renderErrors } from './errors-page.ts'
 
 const pages = [

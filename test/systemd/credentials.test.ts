@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ConfigError } from '../../lib/config/load.ts'
-import { takeSecret } from '../../lib/systemd/credentials.ts'
+import { takeSecret } from '../../lib/systemd/service.ts'
 import { writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ConfigError } from '../../lib/config/load.ts'
-import { takeListenFds } from '../../lib/systemd/listen-fds.ts'
+import { takeListenFds } from '../../lib/systemd/service.ts'
 
 describe('the variables of socket activation', () => {
   const rows: readonly [title: string, env: Record<string, string>, warning: RegExp | undefined][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseConfig } from '../../lib/config/load.ts'
-import { configOfService, isServiceManaged } from '../../lib/systemd/managed.ts'
+import { configOfService, isServiceManaged } from '../../lib/systemd/service.ts'
 
 test('knows a service by what its manager sets', () => {
   assert.equal(isServiceManaged({ PATH: '/bin', HOME: '/root' }), false)

@@ -106,7 +106,7 @@ for (const [what, damage] of damages) {
     const { views, problems } = later()
     assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
     assert.deepEqual([views.hits, views.misses, problems.length], [0, 1, 1])
-    assert.match(problems[0] ?? '', /^Cannot use the compiled view .*\.hrb: .*; it is compiled anew$/)
+    assert.match(problems[0] ?? '', /^Cannot use the compiled view .*\.hrb: .*; it is compiled again$/)
     assert.equal(readFileSync(entry, 'utf8'), before)
   })
 }
@@ -118,7 +118,7 @@ test('does not use the entry of another view', () => {
   writeFileSync(entry, readFileSync(join(root, '.cached/views/other.hrb')))
   const { views, problems } = later()
   assert.equal(views.render('sub/v.html', { title: 'T' }, {}), page)
-  assert.match(problems.join(), /it is that of other\.html/)
+  assert.match(problems.join(), /it belongs to other\.html/)
 })
 
 test('uses no entry that another user may write', () => {

@@ -1,7 +1,7 @@
 // The seeded checks of templates, for any number of them.
 import assert from 'node:assert/strict'
 import { compile } from '../../lib/views/compile.ts'
-import { ViewError } from '../../lib/views/errors.ts'
+import { ViewError } from '../../lib/views/template.ts'
 import { createRender } from '../../lib/views/render.ts'
 import { Seeded } from '../support/seeded.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ViewError } from '../../lib/views/errors.ts'
+import { ViewError } from '../../lib/views/template.ts'
 import { parse } from '../../lib/views/parse.ts'
 import { createRender } from '../../lib/views/render.ts'
 import { Seeded } from '../support/seeded.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ViewError } from '../../lib/views/errors.ts'
+import { ViewError } from '../../lib/views/template.ts'
 import { createRender } from '../../lib/views/render.ts'
 import { makeViews } from './make-views.ts'
 import type { Files } from './make-views.ts'

@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { assembleConfig } from '../../../lib/config/assemble.ts'
-import { editConfig } from '../../../lib/config/edit.ts'
+import { editConfig } from '../../../lib/config/save.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
 import { parseJson } from '../../../lib/http/json.ts'
+import { explainJson } from '../../../lib/json/explain.ts'
 import { JsonError, mapJson } from '../../../lib/json/json-map.ts'
 import { parsePattern } from '../../../lib/routing/pattern.ts'
 import { parseRecord } from '../../../lib/routing/record.ts'
 import { problemOfFields } from '../../../lib/session/fields.ts'
-import { fromFileText, toFileText } from '../../../lib/session/file-text.ts'
+import { fromFileText, toFileText } from '../../../lib/stores/session-file.ts'
 import type { Seeded } from '../../support/seeded.ts'
 import { changed, odd, pieces } from '../mutate.ts'
 import type { Target } from '../target.ts'
@@ -26,7 +27,7 @@ export const bodies: Target = {
     const expected = read(text)
     let value: unknown
     try {
-      value = parseJson(text)
+      value = parseJson(text, explainJson)
       assert.ok(expected !== undefined, 'it was taken')
     } catch (error) {
       assert.ok(error instanceof HttpError && error.code === 'bad_json', String(error))
@@ -123,7 +124,7 @@ function read(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** The map of places refuses what is no JSON, a name that stands twice and what is too deep, and nothing else. */
+/** The map of places refuses a text that is not JSON, a name that appears twice and too deep nesting, and nothing else. */
 function checkMap(text: string, isJson: boolean): void {
   try {
     mapJson(text)
@@ -131,7 +132,7 @@ function checkMap(text: string, isJson: boolean): void {
   } catch (error) {
     assert.ok(error instanceof JsonError, String(error))
     assert.ok(error.offset >= 0 && error.offset <= text.length)
-    if (isJson) assert.match(error.message, /stands twice|nested deeper/)
+    if (isJson) assert.match(error.message, /appears twice|nested deeper/)
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { HttpError } from '../../../lib/http/errors.ts'
-import { staticPath } from '../../../lib/http/static-path.ts'
+import { staticPath } from '../../../lib/static/static-path.ts'
 import { buildPath, parsePattern, PatternError, type Pattern } from '../../../lib/routing/pattern.ts'
 import { Registry, type Route } from '../../../lib/routing/registry.ts'
 import type { Seeded } from '../../support/seeded.ts'

@@ -4,11 +4,10 @@ import { createSecretKey } from 'node:crypto'
 import { isAdminCookie, makeAdminCookie } from '../../../lib/admin/cookie.ts'
 import { createCsrfTokens } from '../../../lib/csrf/token.ts'
 import { readSince, readStreamStart } from '../../../lib/events/cursor.ts'
-import type { Context } from '../../../lib/http/context.ts'
+import type { FullContext } from '../../support/context.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
-import { checkClaims } from '../../../lib/jwt/claims.ts'
-import { verifyJws } from '../../../lib/jwt/jws.ts'
-import { createResourceTokens } from '../../../lib/resource-id/token.ts'
+import { checkClaims, verifyJws } from '../../../lib/jwt/token.ts'
+import { createResourceTokens } from '../../../lib/tokens/resource-id.ts'
 import { hmacToken, secret } from '../../jwt/tokens.ts'
 import type { Seeded } from '../../support/seeded.ts'
 import { changed, odd, pieces } from '../mutate.ts'
@@ -91,7 +90,7 @@ function someToken(seeded: Seeded, good: readonly string[]): string {
 /** A cursor is a whole number from 0, in digits alone, and is there once. */
 function checkCursor(text: string): void {
   const parts = { rawQuery: `?since=${text}`, header: () => text }
-  const ctx = parts as unknown as Context // these two members are all that is read
+  const ctx = parts as unknown as FullContext // these two members are all that is read
   const values = new URLSearchParams(parts.rawQuery).getAll('since')
   const since = values.length === 1 && /^[0-9]+$/.test(values[0] as string) ? Math.min(Number(values[0]), Number.MAX_SAFE_INTEGER) : undefined
   assert.equal(numberOrRefusal(() => readSince(ctx)), since)

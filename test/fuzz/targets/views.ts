@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { compile } from '../../../lib/views/compile.ts'
-import { ViewError } from '../../../lib/views/errors.ts'
+import { ViewError } from '../../../lib/views/template.ts'
 import { createRender, type Render } from '../../../lib/views/render.ts'
 import type { Seeded } from '../../support/seeded.ts'
 import { changed, pieces } from '../mutate.ts'

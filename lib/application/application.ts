@@ -1,0 +1,348 @@
+/**
+ * The application of a server: its route files with their actions and middleware, loaded at the start and renewed while
+ * it runs.
+ *
+ * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is
+ * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
+ */
+import { SerialQueue } from '../base/serial-queue.ts'
+import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
+import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
+import type { Chain } from '../chain/compose.ts'
+import { parseRecord, type GoodRecord, type RecordRules } from '../routing/record.ts'
+import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
+import {
+  ReloadError,
+  RouteRefusedError,
+  describeAll,
+  type AddResult,
+  type ReloadProblem,
+  type ReloadResult,
+} from './commands.ts'
+import type { RouteEntry } from './desired-state.ts'
+import type { Modules } from './modules.ts'
+import { isPersisted, persistedFile } from './persisted-routes.ts'
+import { readRouteFiles } from './route-files.ts'
+import type { BuildRoute, RouteBuilder } from './route-builder.ts'
+import { buildEntries, joinRoutes, replaceRoutes, type BuiltEntry, type RouteSources } from './route-table.ts'
+
+export interface ApplicationOptions<SetupApp> {
+  /** `paths.root`, absolute. */
+  readonly root: string
+  /** `paths.routes`, absolute. */
+  readonly routesFolder: string
+  readonly registry: Registry<Chain>
+  readonly modules: Modules
+  readonly builder: RouteBuilder
+  readonly middleware: MiddlewareHost<SetupApp>
+  /** Reads the middleware configuration. Throws MiddlewareError. */
+  readonly readMiddlewareConfig: () => MiddlewareConfig
+}
+
+/** What the files hold, good and bad side by side. */
+export interface Inspection {
+  readonly routes: readonly Route<Chain>[]
+  /** Files and records that cannot be used. */
+  readonly problems: readonly ReloadProblem[]
+  /** Modules that do not load. Their routes answer 500. */
+  readonly broken: readonly ReloadProblem[]
+  /** Actions that are not there yet, or lack their export. Their routes answer 500 until that is mended. */
+  readonly incomplete: readonly ReloadProblem[]
+  /** What does no harm: fields and keys that nobody knows, a folder of route files that is not there. */
+  readonly notes: readonly ReloadProblem[]
+}
+
+/** What was taken into use, and the application's routes that it replaced. */
+interface Replacement {
+  readonly inspection: Inspection
+  readonly replaced: readonly Route<Chain>[]
+}
+
+const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map(), requires: new Map() }
+const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
+
+/** The application of one server. */
+export class Application<SetupApp> {
+  readonly #options: ApplicationOptions<SetupApp>
+  /** Starts and reloads. */
+  readonly #changes = new SerialQueue()
+  #stopped = false
+  /** Whether the folder of route files was there: at a reload its absence is a mishap, not a wish for no routes. */
+  #hadFolder = false
+  #sources: RouteSources = { files: [], built: new Map() }
+  #warnings: readonly string[] = []
+
+  constructor(options: ApplicationOptions<SetupApp>) {
+    this.#options = options
+  }
+
+  /** What was wrong with the application when it was last loaded, a line each. */
+  get warnings(): readonly string[] {
+    return this.#warnings
+  }
+
+  /**
+   * Loads everything for the first time and registers what is good.
+   * @returns what was left out, and what does not work yet
+   * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is wrong;
+   *   Error when the application was stopped meanwhile
+   */
+  start(): Promise<Inspection> {
+    return this.#inTurn(async () => {
+      const { inspection } = await this.#replace([], ({ problems }) => {
+        const wrongFiles = problems.filter((problem) => problem.index === null)
+        if (wrongFiles.length > 0) throw new ReloadError('Cannot load the routes', wrongFiles)
+      })
+      const { problems, broken, incomplete, notes } = inspection
+      this.#warnings = [...describeAll([...problems, ...broken]), ...describeAll([...incomplete, ...notes])]
+      return inspection
+    })
+  }
+
+  /**
+   * Reads everything anew and swaps the table when all of it is good.
+   * @param entries routes of the desired state, which stand above those of the files
+   * @throws ReloadError with every problem; the old table, modules and background work stay
+   */
+  reload(entries: readonly RouteEntry[] = []): Promise<ReloadResult> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#options.modules.refresh()
+        const { inspection, replaced } = await this.#replace(entries, ({ problems, broken }) => {
+          const wrong = [...problems, ...broken]
+          if (wrong.length > 0) throw new ReloadError(oldOnesStay, wrong)
+        })
+        const { routes, incomplete, notes } = inspection
+        const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
+        this.#warnings = describeAll([...incomplete, ...notes])
+        return { ...totals, ...differences(replaced, routes), warnings: this.#warnings }
+      } catch (error) {
+        if (error instanceof ReloadError) throw error
+        throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
+      }
+    })
+  }
+
+  /**
+   * Brings the table to the routes of the files as they were last read, with those of the desired state above them.
+   * @param entries each in the place of a route of its name in the files, or deleting it
+   * @returns what came of each route that was registered now, by name
+   * @throws RouteRefusedError for the first that cannot be registered; nothing has changed then
+   */
+  apply(entries: readonly RouteEntry[]): Promise<ReadonlyMap<string, AddResult>> {
+    return this.#inTurn(async () => {
+      const { registry, builder, middleware } = this.#options
+      const { files, built: known } = this.#sources
+      const build = this.#buildRecord(middleware.current, builder.batch(middleware.current))
+      const sources = { files, built: await buildEntries(entries, known, build) }
+      const results = replaceRoutes(registry, joinRoutes(sources, entries), sources)
+      this.#sources = sources
+      return results
+    })
+  }
+
+  /**
+   * Checks a record that is to be added.
+   * @param lasts whether it is to be written to `admin.json`: then no route file may have its name
+   * @throws RouteRefusedError with all that is wrong
+   */
+  check(value: unknown, lasts: boolean): GoodRecord['record'] {
+    const { registry, middleware, routesFolder } = this.#options
+    const { record } = this.#parse(value, middleware.current)
+    const { name } = record
+    if (registry.get(name) !== undefined) throw new RouteRefusedError(name, false, [new NameTakenError(name).message])
+    if (lasts) refuseNameOfFile(name, routesFolder, this.#rules(middleware.current))
+    return record
+  }
+
+  /**
+   * Whether there is a route of a name, in the table or in `admin.json`.
+   * @throws RangeError for a system route; RoutesUnsavedError when `admin.json` cannot be read
+   */
+  has(name: string): boolean {
+    const { registry, routesFolder } = this.#options
+    const route = registry.get(name)
+    if (route?.system === true) throw new RangeError(`"${name}" is a system route: it cannot be removed`)
+    return isPersisted(routesFolder, name) || route !== undefined
+  }
+
+  /** The names of all routes that the route files have now. */
+  namesInFiles(): ReadonlySet<string> {
+    const { routesFolder, middleware } = this.#options
+    const { files } = readRouteFiles(routesFolder, this.#rules(middleware.current))
+    return new Set(files.flatMap(({ records }) => records.map(({ record }) => record.name)))
+  }
+
+  /**
+   * Loads modules and files and looks at all of them without changing anything; no `setup` runs. For `check`. Where the
+   * middleware cannot be loaded, that is one of the problems, and every name of a middleware passes.
+   */
+  async inspect(): Promise<Inspection> {
+    const wrong: ReloadProblem[] = []
+    let config: MiddlewareConfig | undefined
+    let middleware: PreparedMiddleware | undefined
+    try {
+      config = this.#options.readMiddlewareConfig()
+      middleware = await this.#options.middleware.prepare(config)
+    } catch (error) {
+      if (!(error instanceof MiddlewareError)) throw error
+      wrong.push(...this.#problemsOf(error))
+    }
+    const { inspection } = await this.#inspect(middleware, config, [])
+    await middleware?.abandon()
+    return { ...inspection, problems: [...wrong, ...inspection.problems] }
+  }
+
+  /** What keeps the middleware from being loaded, or anything else, in the form of what is wrong with a route. */
+  #problemsOf(error: unknown): ReloadProblem[] {
+    const place = { index: null, name: '' }
+    if (!(error instanceof MiddlewareError)) {
+      return [{ ...place, file: this.#options.root, error: (error as Error).message }]
+    }
+    return error.all.map(({ file, message }) => ({ ...place, file, error: message }))
+  }
+
+  /** Ends the background work of the middleware modules. Resolves once a start or reload under way has given up too. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#options.middleware.stop()
+    await this.#changes.ended()
+  }
+
+  /** Runs one start or reload after the other, and none once the application has been stopped. */
+  #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
+    return this.#changes.run(() => {
+      this.#refuseWhenStopped()
+      return change()
+    })
+  }
+
+  #refuseWhenStopped(): void {
+    if (this.#stopped) throw new Error('Cannot load the application: the server is being stopped')
+  }
+
+  /**
+   * Loads all there is aside and takes it into use.
+   * @param judge throws when what was found must not be used; then nothing has changed
+   */
+  async #replace(entries: readonly RouteEntry[], judge: (found: Inspection) => void): Promise<Replacement> {
+    const { middleware, registry } = this.#options
+    const config = this.#options.readMiddlewareConfig()
+    const prepared = await middleware.prepare(config)
+    try {
+      const { inspection, sources } = await this.#inspect(prepared, config, entries)
+      judge(inspection)
+      await prepared.setUp()
+      this.#refuseWhenStopped()
+      const replaced = registry.list().filter((route) => !route.system)
+      registry.replaceApplication(inspection.routes)
+      this.#sources = sources
+      await prepared.commit()
+      return { inspection, replaced }
+    } catch (error) {
+      await prepared.abandon()
+      throw error
+    }
+  }
+
+  /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
+  async #inspect(
+    middleware: PreparedMiddleware | undefined,
+    config: MiddlewareConfig | undefined,
+    entries: readonly RouteEntry[],
+  ): Promise<{ readonly inspection: Inspection; readonly sources: RouteSources }> {
+    const { routesFolder, builder } = this.#options
+    const found = readRouteFiles(routesFolder, this.#rules(middleware))
+    const build = middleware === undefined ? withoutMiddleware(builder) : builder.batch(middleware)
+    const files: Route<Chain>[] = []
+    const broken: ReloadProblem[] = []
+    const incomplete: ReloadProblem[] = []
+    for (const { file, records } of found.files) {
+      for (const good of records) {
+        const { route, problem: error, broken: isBroken } = await build(good)
+        files.push(route)
+        const place = { file, index: good.index, name: good.record.name }
+        if (error !== undefined) (isBroken ? broken : incomplete).push({ ...place, error })
+      }
+    }
+    const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }
+    const wasThere = this.#hadFolder && found.missing
+    this.#hadFolder ||= !found.missing
+    const ofMiddleware = [...(config?.warnings ?? []), ...(middleware?.warnings ?? [])]
+    const notes: ReloadProblem[] = [
+      ...ofMiddleware.map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
+      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
+      ...(found.missing && !wasThere ? [folder] : []),
+    ]
+    const problems = [...(wasThere ? [folder] : []), ...found.problems]
+    let sources: RouteSources = { files, built: new Map() }
+    let routes: readonly Route<Chain>[] = files
+    try {
+      sources = { files, built: await buildEntries(entries, new Map(), this.#buildRecord(middleware, build)) }
+      routes = joinRoutes(sources, entries)
+    } catch (error) {
+      if (!(error instanceof RouteRefusedError)) throw error
+      const place = { file: 'a route added while the server ran', index: null, name: error.routeName }
+      problems.push({ ...place, error: error.message })
+    }
+    return { inspection: { routes, problems, broken, incomplete, notes }, sources }
+  }
+
+  /** @throws RouteRefusedError */
+  #buildRecord(middleware: MiddlewareSet | undefined, build: BuildRoute): (record: unknown) => Promise<BuiltEntry> {
+    return async (record) => {
+      const good = this.#parse(record, middleware)
+      return { ...(await build(good)), warnings: good.warnings }
+    }
+  }
+
+  /** @throws RouteRefusedError */
+  #parse(record: unknown, middleware: MiddlewareSet | undefined): GoodRecord {
+    const parsed = parseRecord(record, this.#rules(middleware))
+    if (!('record' in parsed)) throw new RouteRefusedError(parsed.name, parsed.reserved, parsed.problems)
+    return parsed
+  }
+
+  #rules(middleware: MiddlewareSet | undefined): RecordRules {
+    return {
+      root: this.#options.root,
+      middlewareKnown: (name) => middleware?.byName.has(name) ?? true,
+      middlewareNames: () => middleware?.byName.keys() ?? [],
+    }
+  }
+}
+
+/** A name in two route files fails every reload, and at a start hides one of the two. */
+function refuseNameOfFile(name: string, routesFolder: string, rules: RecordRules): void {
+  for (const { file, records } of readRouteFiles(routesFolder, rules).files) {
+    if (file === persistedFile || records.every(({ record }) => record.name !== name)) continue
+    const problem = `Cannot keep route "${name}": ${file} has one of that name: change it there or choose another name`
+    throw new RouteRefusedError(name, false, [problem])
+  }
+}
+
+/** Routes are looked at without their middleware, and keep their records. */
+function withoutMiddleware(builder: RouteBuilder): BuildRoute {
+  const build = builder.batch(noMiddleware)
+  return async (good) => {
+    const built = await build({ ...good, record: { ...good.record, middleware: '' } })
+    return { ...built, route: { ...built.route, record: good.record } }
+  }
+}
+
+/** The names of routes that came, went, and have another record now. */
+function differences(
+  before: readonly Route<Chain>[],
+  after: readonly Route<Chain>[],
+): Pick<ReloadResult, 'added' | 'removed' | 'changed'> {
+  const old = new Map(before.map(({ record }) => [record.name, JSON.stringify(record)]))
+  const added: string[] = []
+  const changed: string[] = []
+  for (const { record } of after) {
+    const previous = old.get(record.name)
+    if (previous === undefined) added.push(record.name)
+    else if (previous !== JSON.stringify(record)) changed.push(record.name)
+    old.delete(record.name)
+  }
+  return { added, removed: [...old.keys()], changed }
+}

@@ -1,0 +1,161 @@
+/**
+ * The contract of control: whatever changes the running server is a command, and the answer comes when the command has
+ * taken effect. In one process that is a function call; with several it reaches each of them.
+ */
+import type { MaybePromise } from '../base/maybe-promise.ts'
+
+/** What was wrong with a reload. `index` counts the records of the file from 0; null: the file as a whole. */
+export interface ReloadProblem {
+  readonly file: string
+  readonly index: number | null
+  readonly name: string
+  readonly error: string
+}
+
+/** What a reload did. */
+export interface ReloadResult {
+  /** Application routes removed, those made at run time too. */
+  readonly totalDeleted: number
+  readonly totalLoaded: number
+  /** The names of routes that were not there before, that are no longer there, and whose record is another. */
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly changed: readonly string[]
+  /** Actions that are not there yet, exports that are missing, fields that nobody knows. */
+  readonly warnings: readonly string[]
+}
+
+/** Route files, middleware or modules that cannot be used. At a reload the old table stays whole. */
+export class ReloadError extends Error {
+  override readonly name = 'ReloadError'
+  readonly problems: readonly ReloadProblem[]
+
+  /**
+   * @param what what was tried
+   * @param problems at least one
+   */
+  constructor(what: string, problems: readonly ReloadProblem[], options?: ErrorOptions) {
+    super(`${what}: ${describeAll(problems).join('; ')}`, options)
+    this.problems = problems
+  }
+}
+
+/** So many routes are named where more have the same problem. */
+const mostNames = 5
+
+/** A problem in one line: file, place, route name, what is wrong. */
+export function describe(problem: ReloadProblem): string {
+  const place = problem.index === null ? problem.file : `${problem.file}[${problem.index}]`
+  return `${place}: ${problem.name === '' ? '' : `route "${problem.name}": `}${problem.error}`
+}
+
+/** The same of several problems, where routes of one file that have the same problem share a line. */
+export function describeAll(problems: readonly ReloadProblem[]): string[] {
+  const groups = new Map<string, ReloadProblem[]>()
+  for (const problem of problems) {
+    const key = problem.name === '' ? describe(problem) : `${problem.file}\n${problem.error}`
+    groups.set(key, [...(groups.get(key) ?? []), problem])
+  }
+  return [...groups.values()].map((group) => {
+    const [first] = group as [ReloadProblem]
+    if (group.length === 1) return describe(first)
+    const names = group.slice(0, mostNames).map(({ name }) => JSON.stringify(name)).join(', ')
+    const others = group.length > mostNames ? ` and ${group.length - mostNames} others` : ''
+    return `${first.file}: routes ${names}${others}: ${first.error}`
+  })
+}
+
+/** Each command by its type, with what it takes besides and what it answers. */
+export interface CommandTable {
+  /** Reads route files anew, with the modules that changed, and swaps the table. Rejects with ReloadError. */
+  'routes.reload': { takes: object; answers: ReloadResult }
+  /** Opens the log files anew, as after a rotation from outside. */
+  'logs.reopen': { takes: object; answers: void }
+  /** Reads the certificate files anew; false: there are none. Rejects when they cannot be used; the old ones stay. */
+  'certificates.reload': { takes: object; answers: boolean }
+  /** Stops gracefully; answers when the stop has begun. */
+  stop: { takes: object; answers: void }
+  /**
+   * Registers a route, and with `persist` writes it to `admin.json`. Rejects with RouteRefusedError,
+   * RoutesUnsavedError.
+   */
+  'routes.add': { takes: { readonly record: unknown; readonly persist: boolean }; answers: AddResult }
+  /**
+   * Removes a route, and its record in `admin.json`. A name that no route has is no error. Rejects with
+   * RoutesUnsavedError.
+   */
+  'routes.delete': { takes: { readonly name: string }; answers: { readonly deleted: boolean } }
+  /**
+   * Sets a trace switch, or all. With `ttlSeconds` it goes back by itself. Rejects with RangeError for an unknown
+   * module.
+   */
+  'trace.set': {
+    takes: { readonly module: string; readonly enabled: boolean; readonly ttlSeconds?: number }
+    answers: Readonly<Record<string, boolean>>
+  }
+  /** Deletes the compiled views on disk. */
+  'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
+  /** Sets back what the bench window counts. */
+  'bench.start': { takes: object; answers: void }
+  /** The first credentials. `done` is false when there are some already. Rejects when they cannot be saved. */
+  'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
+  /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
+  'admin.secret': { takes: object; answers: { readonly secret: string; readonly made: boolean } }
+}
+
+/** What came of adding a route. */
+export interface AddResult {
+  readonly name: string
+  /** What the route lacks to serve, or which route answers in its place. */
+  readonly warnings: readonly string[]
+}
+
+/** A route record that cannot be registered. */
+export class RouteRefusedError extends Error {
+  override readonly name = 'RouteRefusedError'
+  /** The record's name; '' when it has none. */
+  readonly routeName: string
+  /** Whether the name is reserved for system routes. */
+  readonly reserved: boolean
+
+  constructor(routeName: string, reserved: boolean, problems: readonly string[]) {
+    super(problems.join('; '))
+    this.routeName = routeName
+    this.reserved = reserved
+  }
+}
+
+/** `admin.json` could not be read or written. Nothing has changed then. */
+export class RoutesUnsavedError extends Error {
+  override readonly name = 'RoutesUnsavedError'
+}
+
+/** A command took effect here, and some other process has not taken it up. */
+export class NotEverywhereError extends Error {
+  override readonly name = 'NotEverywhereError'
+
+  /** @param missing a line for each process that has not, with the reason */
+  constructor(type: CommandType, missing: readonly string[]) {
+    super(`${type} has taken effect, but not everywhere: ${missing.join('; ')}`)
+  }
+}
+
+/** A command's name. */
+export type CommandType = keyof CommandTable
+
+/** A command with what it takes. */
+export type Command<T extends CommandType = CommandType> = { readonly type: T } & CommandTable[T]['takes']
+
+/** Applies commands. */
+export interface Control {
+  /** Resolves when the command has taken effect everywhere; rejects when it has not taken effect anywhere. */
+  apply<T extends CommandType>(command: Command<T>): Promise<CommandTable[T]['answers']>
+}
+
+/** The commands about one machine, which are stored nowhere. */
+export type MachineCommandType = 'logs.reopen' | 'certificates.reload' | 'stop' | 'cache.clear' | 'bench.start'
+
+/** Carry out the commands about one machine in one process. */
+export type MachineHandlers = {
+  readonly [T in MachineCommandType]: (command: Command<T>) => MaybePromise<CommandTable[T]['answers']>
+}

@@ -1,0 +1,114 @@
+/**
+ * The middleware configuration, `config.json` in `paths.middleware`:
+ * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means none of both.
+ */
+import { readFileSync } from 'node:fs'
+import { extname, join, normalize } from 'node:path'
+import { isObject } from '../base/object.ts'
+import { nearest } from '../base/nearest.ts'
+import { parseJson } from '../json/json-map.ts'
+
+/** The content of the file. */
+export interface MiddlewareConfig {
+  /** The file's absolute path. */
+  readonly file: string
+  /** Modules to load, relative to the folder, in this order. */
+  readonly load: readonly string[]
+  /** Settings of built-in middleware by group. */
+  readonly setup: Readonly<Record<string, unknown>>
+  /** Mistakes that do no harm, without the name of the file. */
+  readonly warnings: readonly string[]
+}
+
+/** A middleware configuration or module that cannot be used. */
+export class MiddlewareError extends Error {
+  override readonly name = 'MiddlewareError'
+  /** The file that is wrong; the first one where several are. */
+  readonly file: string
+  /** One for each file that is wrong; this one where it is alone. */
+  readonly all: readonly MiddlewareError[]
+
+  /** @param all the errors of several files that this one represents */
+  constructor(file: string, message: string, options?: ErrorOptions & { readonly all?: readonly MiddlewareError[] }) {
+    super(message, options)
+    this.file = file
+    this.all = options?.all ?? [this]
+  }
+}
+
+const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
+
+/**
+ * Reads `config.json`.
+ * @param folder the absolute path of `paths.middleware`
+ * @param groups the known groups of `setup`
+ * @throws MiddlewareError that names the file, the key, and what is wrong with it
+ */
+export function readMiddlewareConfig(folder: string, groups: readonly string[]): MiddlewareConfig {
+  const file = join(folder, 'config.json')
+  const text = readIfThere(file)
+  if (text === undefined) return { file, load: [], setup: {}, warnings: [] }
+  const value = parse(text, file)
+  if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
+  const { load = [], setup = {}, ...others } = value
+  const problems = problemsOfLoad(load)
+  if (!isObject(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
+  const warnings = [
+    ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
+    ...Object.keys(setup)
+      .filter((group) => !groups.includes(group))
+      .map((group) => unknownGroup(group, groups)),
+  ]
+  return { file, load, setup, warnings }
+}
+
+/** One error for several, at least one. */
+export function joinErrors(errors: readonly MiddlewareError[]): MiddlewareError {
+  const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // There is at least one.
+  if (others.length === 0) return first
+  return new MiddlewareError(first.file, errors.map(({ message }) => message).join('; '), { cause: first, all: errors })
+}
+
+function problemsOfLoad(load: unknown): string[] {
+  if (!isTextList(load)) return ['load must be a list of file names']
+  const isAgain = (name: string, at: number): boolean =>
+    load.findIndex((other) => normalize(other) === normalize(name)) < at
+  return [
+    ...load
+      .filter((name) => !loadable.includes(extname(name)))
+      .map((name) => `load names "${name}", which is no module (${loadable.join(' ')})`),
+    ...load.filter(isAgain).map((name) => `load names "${name}" twice`),
+  ]
+}
+
+function unknownGroup(group: string, groups: readonly string[]): string {
+  const meant = nearest(group, groups)
+  return `nothing reads setup.${group}${meant === undefined ? '' : `: did you mean setup.${meant}?`}`
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new MiddlewareError(file, `Cannot read ${file}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function parse(text: string, file: string): unknown {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    throw wrong(file, (error as Error).message)
+  }
+}
+
+function wrong(file: string, problem: string): MiddlewareError {
+  return new MiddlewareError(file, `Cannot load ${file}: ${problem}`)
+}
+
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}

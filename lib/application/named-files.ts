@@ -1,0 +1,62 @@
+/**
+ * What a configuration names besides the application: the folder of static files, `paths.public`, and the certificate.
+ */
+import { readCertificates, type Certificates } from '../tls/certificates.ts'
+import { ConfigError, errorOfValues, type LoadedConfig } from '../config/load.ts'
+import { problemsTogether, publicFolder } from '../config/together.ts'
+import { createStaticFiles, type StaticFiles } from '../static/static.ts'
+
+/** What is there of it. */
+export interface NamedFiles {
+  readonly certificates: Certificates | undefined
+  readonly staticFiles: StaticFiles | undefined
+}
+
+/**
+ * Opens what the configuration names, where its values go together.
+ * @param report told of a static file that could not be sent to its end
+ * @throws ConfigError with all that cannot be used
+ */
+export function openNamedFiles(loaded: LoadedConfig, report: (message: string, error: unknown) => void): NamedFiles {
+  const errors: ConfigError[] = []
+  const attempt = <Opened>(open: () => Opened): Opened | undefined => {
+    try {
+      return open()
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      errors.push(error)
+      return undefined
+    }
+  }
+  const together = problemsTogether(loaded)
+  if (together.length > 0) errors.push(errorOfValues(loaded, together))
+  const certificates = attempt(() => readCertificates(loaded))
+  const staticFiles = attempt(() => publicFiles(loaded, report))
+  const [first, ...others] = errors
+  if (first !== undefined) throw first.also(others.flatMap(({ problems }) => problems))
+  return { certificates, staticFiles }
+}
+
+/** What is wrong with that, without anything of it being kept. */
+export function problemsOfNamedFiles(loaded: LoadedConfig): readonly string[] {
+  try {
+    openNamedFiles(loaded, () => {})
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems
+  }
+}
+
+function publicFiles(loaded: LoadedConfig, report: (message: string, error: unknown) => void): StaticFiles | undefined {
+  const folder = publicFolder(loaded)
+  if (folder === undefined) return undefined
+  try {
+    return createStaticFiles({
+      folder,
+      onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
+    })
+  } catch (error) {
+    throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${(error as Error).message}` }], error)
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The routes that the admin panel was asked to keep: `admin.json` in the folder of the route files, an ordinary route
+ * file that the server itself writes.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RoutesUnsavedError } from './commands.ts'
+import { parseJson } from '../json/json-map.ts'
+import { editFile } from '../storage/edit-file.ts'
+import type { RouteRecord } from '../routing/route.ts'
+
+/** The name of the file. */
+export const persistedFile = 'admin.json'
+
+/** A change of the file: a record that is kept, in place of one of its name, or a name that is not kept any more. */
+export type RouteFileChange = { readonly keep: RouteRecord } | { readonly forget: string }
+
+/**
+ * Changes the file.
+ * @param folder `paths.routes`, absolute
+ * @returns undoes the change; it throws as this does
+ * @throws RoutesUnsavedError when the file cannot be read or written, or is no array of records; it is unchanged then
+ */
+export function changeRouteFile(folder: string, change: RouteFileChange): () => void {
+  const path = join(folder, persistedFile)
+  const name = 'keep' in change ? change.keep.name : change.forget
+  return orUnsaved(() => {
+    const before = readRecords(path).filter((record) => nameOf(record) === name)
+    if ('forget' in change && before.length === 0) return () => {}
+    replace('keep' in change ? [change.keep] : [])
+    return () => orUnsaved(() => replace(before))
+  })
+
+  /** Puts records in the place of those of the name, at the end. */
+  function replace(records: readonly unknown[]): void {
+    editFile(path, (text) => {
+      const all = [...recordsOf(text).filter((record) => nameOf(record) !== name), ...records]
+      return `[\n${all.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
+    })
+  }
+}
+
+/**
+ * Whether the file has a record of a name.
+ * @throws RoutesUnsavedError when it cannot be read
+ */
+export function isPersisted(folder: string, name: string): boolean {
+  return orUnsaved(() => readRecords(join(folder, persistedFile)).some((record) => nameOf(record) === name))
+}
+
+function orUnsaved<Result>(work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    throw new RoutesUnsavedError((error as Error).message, { cause: error })
+  }
+}
+
+function readRecords(path: string): readonly unknown[] {
+  try {
+    return recordsOf(readIfThere(path))
+  } catch (error) {
+    throw new Error(`Cannot read ${path}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function recordsOf(text: string | undefined): readonly unknown[] {
+  if (text === undefined) return []
+  const value = parseJson(text)
+  if (!Array.isArray(value)) throw new Error('it is no array of route records: mend it or move it away')
+  return value
+}
+
+function nameOf(record: unknown): unknown {
+  return typeof record === 'object' && record !== null && 'name' in record ? record.name : undefined
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Brings this process to a desired state: its routes, its trace switches, its admin credentials.
+ *
+ * A state is applied as a whole or not at all: routes are built aside, and what can fail comes first.
+ */
+import type { CredentialStore } from '../admin/credential-store.ts'
+import { SerialQueue } from '../base/serial-queue.ts'
+import type { TraceSwitches } from './trace-switches.ts'
+import type { Application, Inspection } from './application.ts'
+import type { AddResult, ReloadResult } from './commands.ts'
+import { initialState, type DesiredState } from './desired-state.ts'
+
+/** What came of applying a state. */
+export interface Outcome {
+  /** Absent: the route files were not read. */
+  readonly reload?: ReloadResult
+  /** The routes that were registered one by one, by name. */
+  readonly added: ReadonlyMap<string, AddResult>
+}
+
+export interface ReconcilerOptions {
+  readonly application: Pick<Application<unknown>, 'start' | 'reload' | 'apply'>
+  readonly trace: TraceSwitches
+  readonly credentials: CredentialStore
+}
+
+/** Holds the state that this process has applied. */
+export class Reconciler {
+  readonly #options: ReconcilerOptions
+  readonly #inTurn = new SerialQueue()
+  #applied = initialState
+  #setLoaded = (): void => {}
+  readonly #isLoaded = new Promise<void>((resolve) => (this.#setLoaded = resolve))
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options
+  }
+
+  /** The state that was applied last. */
+  get applied(): DesiredState {
+    return this.#applied
+  }
+
+  /**
+   * Loads the application for the first time, which counts as the last reload of a state. Rejects as
+   * `Application.start` does.
+   */
+  async start({ reload }: DesiredState): Promise<Inspection> {
+    const inspection = await this.#options.application.start()
+    this.#applied = { ...this.#applied, reload }
+    this.#setLoaded()
+    return inspection
+  }
+
+  /**
+   * Runs one after the other what brings this process from state to state.
+   * @param work is given what applies a state; it rejects as `Application.apply` and `Application.reload` do, and the
+   *   process is in the state in which it was
+   */
+  inTurn<Result>(work: (apply: (state: DesiredState) => Promise<Outcome>) => Promise<Result>): Promise<Result> {
+    return this.#inTurn.run(() => work((state) => this.#apply(state)))
+  }
+
+  /**
+   * Brings the process to a state that another process has made, unless it has a later one; once the application is
+   * loaded. Rejects as above.
+   * @returns whether the state is another one than before
+   */
+  async follow(state: DesiredState): Promise<boolean> {
+    await this.#isLoaded
+    return this.inTurn(async (apply) => {
+      const { version, stamp } = this.#applied
+      if (stamp === state.stamp || version > state.version) return false
+      await apply(state)
+      return true
+    })
+  }
+
+  async #apply(state: DesiredState): Promise<Outcome> {
+    const { application, trace, credentials } = this.#options
+    const before = this.#applied
+    if (state.stamp === before.stamp && state.reload === before.reload) return { added: new Map() }
+    const isReload = state.reload !== before.reload
+    const outcome: Outcome = isReload
+      ? { reload: await application.reload(state.routes), added: new Map() }
+      : { added: await application.apply(state.routes) }
+    trace.apply(state.trace)
+    credentials.share(state.credentials)
+    this.#applied = state
+    return outcome
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Reads the route files of a folder: every `*.json` directly in it, an array of route records each, in name order.
+ *
+ * Surprise: nothing is thrown and nothing is registered here. What is good and what is wrong come back side by side,
+ * for the caller to decide: at start a wrong record is left out, at a reload nothing may be wrong. `index: null`
+ * tells a wrong file from a wrong record. Name order is that of UTF-16 code units, the same on every machine:
+ * `10.json` comes before `2.json`.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
+import { parseJson } from '../json/json-map.ts'
+import { quote } from '../routing/pattern.ts'
+import { parseRecord } from '../routing/record.ts'
+import type { GoodRecord, RecordRules } from '../routing/record.ts'
+
+/** A record of a file that may be registered. */
+export interface FileRecord extends GoodRecord {
+  /** The place in the file's array, from 0. */
+  readonly index: number
+}
+
+/** A route file and its good records. */
+export interface RouteFile {
+  /** The file's name, without its folder. */
+  readonly file: string
+  readonly records: readonly FileRecord[]
+}
+
+/** What is wrong with a file (`index` null) or with one of its records. A record may have several. */
+export interface RouteProblem {
+  /** The file's name without its folder; the folder's path when that could not be read. */
+  readonly file: string
+  readonly index: number | null
+  /** The record's name, `''` when it has none or the file is wrong. */
+  readonly name: string
+  readonly error: string
+}
+
+/** What a user should hear of a good record. */
+export interface RouteWarning {
+  readonly file: string
+  readonly index: number
+  readonly name: string
+  readonly warning: string
+}
+
+/** All that a folder of route files holds. */
+export interface RouteFiles {
+  readonly files: readonly RouteFile[]
+  readonly problems: readonly RouteProblem[]
+  readonly warnings: readonly RouteWarning[]
+  /** Whether the folder is not there, which is no problem by itself: there are no routes then. */
+  readonly missing: boolean
+}
+
+/**
+ * Reads a folder of route files. Files whose name begins with a dot are none, nor are folders; a link counts as what it
+ * leads to.
+ * @param folder `paths.routes`, absolute
+ */
+export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
+  const found = new Findings()
+  const missing = !existsSync(folder)
+  const names = missing ? [] : listFiles(folder, found)
+  for (const file of names) {
+    const values = readArray(folder, file, found)
+    if (values !== undefined) readRecords(file, values, rules, found)
+  }
+  return { missing, files: found.files, problems: found.problems, warnings: found.warnings }
+}
+
+class Findings {
+  readonly files: RouteFile[] = []
+  readonly problems: RouteProblem[] = []
+  readonly warnings: RouteWarning[] = []
+  /** Where each name was first given. */
+  readonly places = new Map<string, { readonly file: string; readonly index: number }>()
+
+  refuseFile(file: string, error: string): void {
+    this.problems.push({ file, index: null, name: '', error })
+  }
+}
+
+function listFiles(folder: string, found: Findings): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.name.endsWith('.json') && !entry.name.startsWith('.') && !entry.isDirectory())
+      .map((entry) => entry.name)
+      .sort()
+  } catch (error) {
+    found.refuseFile(folder, `the folder of route files cannot be read: ${reasonOf(error)}: check paths.routes`)
+    return []
+  }
+}
+
+function readArray(folder: string, file: string, found: Findings): readonly unknown[] | undefined {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(join(folder, file)))
+  } catch (error) {
+    const wrongEncoding = error instanceof TypeError
+    const problem = wrongEncoding ? 'is not UTF-8 text: save it as UTF-8' : `cannot be read: ${reasonOf(error)}`
+    found.refuseFile(file, `the file ${problem}`)
+    return undefined
+  }
+  if (text.trim() === '') {
+    found.refuseFile(file, 'the file is empty: write [] for no routes')
+    return undefined
+  }
+  try {
+    const value = parseJson(text)
+    if (Array.isArray(value)) return value
+    found.refuseFile(file, 'a route file is a JSON array of route records: put [ and ] around them')
+  } catch (error) {
+    found.refuseFile(file, reasonOf(error))
+  }
+  return undefined
+}
+
+function readRecords(file: string, values: readonly unknown[], rules: RecordRules, found: Findings): void {
+  const records: FileRecord[] = []
+  for (const [index, value] of values.entries()) {
+    const parsed = parseRecord(value, rules)
+    if (!('record' in parsed)) {
+      for (const error of parsed.problems) found.problems.push({ file, index, name: parsed.name, error })
+      continue
+    }
+    const { name } = parsed.record
+    const place = found.places.get(name)
+    if (place !== undefined) {
+      const taken = `name ${quote(name)} is taken by ${place.file}, index ${place.index}: names are unique`
+      found.problems.push({ file, index, name, error: taken })
+      continue
+    }
+    found.places.set(name, { file, index })
+    const { record, pattern, warnings } = parsed
+    records.push({ index, record, pattern, warnings })
+    for (const warning of warnings) found.warnings.push({ file, index, name, warning })
+  }
+  found.files.push({ file, records })
+}

@@ -1,0 +1,98 @@
+/**
+ * The application's routes: those of the route files, and above them the routes of the desired state, each added or
+ * deleted while the server runs.
+ */
+import type { Chain } from '../chain/compose.ts'
+import { isSameRecord, type GoodRecord } from '../routing/record.ts'
+import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
+import { RouteRefusedError, type AddResult } from './commands.ts'
+import type { RouteEntry } from './desired-state.ts'
+import type { BuiltRoute } from './route-builder.ts'
+
+/** A route of the desired state, built. */
+export type BuiltEntry = BuiltRoute & Pick<GoodRecord, 'warnings'>
+
+/** The routes of the files, and the built routes of the entries, by {@link keyOf}. */
+export interface RouteSources {
+  readonly files: readonly Route<Chain>[]
+  readonly built: ReadonlyMap<string, BuiltEntry>
+}
+
+/**
+ * Builds what the entries of a state have.
+ * @param known what was built before
+ * @param build rejects with RouteRefusedError
+ */
+export async function buildEntries(
+  entries: readonly RouteEntry[],
+  known: RouteSources['built'],
+  build: (record: unknown) => Promise<BuiltEntry>,
+): Promise<RouteSources['built']> {
+  const built = new Map<string, BuiltEntry>()
+  for (const entry of entries) {
+    const key = keyOf(entry)
+    if (entry.record !== undefined) built.set(key, known.get(key) ?? (await build(entry.record)))
+  }
+  return built
+}
+
+/**
+ * All routes in their order: those of the files that no entry deletes, then those of the entries that no file has.
+ * @throws RouteRefusedError for an entry whose name another record in the files has
+ */
+export function joinRoutes({ files, built }: RouteSources, entries: readonly RouteEntry[]): readonly Route<Chain>[] {
+  const hidden = new Set(entries.filter((entry) => entry.record === undefined || entry.hides).map(({ name }) => name))
+  const ofFiles = files.filter(({ record }) => !hidden.has(record.name))
+  const records = new Map(ofFiles.map(({ record }) => [record.name, record]))
+  const added = entries.flatMap((entry) => {
+    const route = built.get(keyOf(entry))?.route
+    if (route === undefined) return []
+    const there = records.get(entry.name)
+    if (there === undefined) return [route]
+    if (isSameRecord(there, route.record)) return []
+    throw new RouteRefusedError(entry.name, false, [new NameTakenError(entry.name).message])
+  })
+  return [...ofFiles, ...added]
+}
+
+/**
+ * Brings a registry to a table. Routes that only come behind the others, or go, leave the rest as it is.
+ * @returns what came of the routes that were registered now, by name
+ */
+export function replaceRoutes(
+  registry: Registry<Chain>,
+  routes: readonly Route<Chain>[],
+  { built }: RouteSources,
+): ReadonlyMap<string, AddResult> {
+  const present = registry.list().filter(({ system }) => !system)
+  const wanted = new Set(routes)
+  const staying = present.filter((route) => wanted.has(route))
+  const results = new Map<string, AddResult>()
+  if (staying.some((route, at) => route !== routes[at])) {
+    registry.replaceApplication(routes)
+    return results
+  }
+  for (const route of present) if (!wanted.has(route)) registry.remove(route.record.name)
+  const entries = new Map([...built.values()].map((entry) => [entry.route, entry]))
+  for (const route of routes.slice(staying.length)) {
+    const { name } = route.record
+    results.set(name, { name, warnings: warningsOf(route, entries.get(route), registry) })
+    registry.add(route)
+  }
+  return results
+}
+
+/** What the route lacks to serve, and which route answers in its place. */
+function warningsOf(route: Route<Chain>, built: BuiltEntry | undefined, registry: Registry<Chain>): readonly string[] {
+  const hiding = registry.shadowedBy(route)?.record.name
+  return [
+    ...(built?.warnings ?? []),
+    ...(built?.problem === undefined ? [] : [built.problem]),
+    ...(hiding === undefined ? [] : [`route "${hiding}" answers this method and pattern already`]),
+  ]
+}
+
+/** Two states of one version may have different records of one name. */
+function keyOf({ at, record }: RouteEntry): string {
+  return `${at} ${JSON.stringify(record)}`
+}

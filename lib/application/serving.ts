@@ -1,0 +1,96 @@
+/**
+ * The requests and the socket of one server, with the limits that its configuration sets: `server.ts` and
+ * `listener.ts`.
+ */
+import type { Certificates } from '../tls/certificates.ts'
+import type { Config } from '../config/table.ts'
+import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
+import { maxConnections } from './file-descriptors.ts'
+import { createHostGuard } from '../http/host.ts'
+import { createListener, type Listener } from '../core/listener.ts'
+import { StateLine } from '../log/state-line.ts'
+import { Histogram } from '../metrics/histogram.ts'
+import { createRequestServer, type RequestServer, type ServerParts } from '../core/server.ts'
+
+/**
+ * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds: longer makes
+ * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the
+ * queue.
+ */
+const longTurnMs = 100
+
+/** What the configuration does not say. */
+export interface ServingParts
+  extends Pick<ServerParts, 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log'> {
+  readonly certificates: Certificates | undefined
+  /** The count of all processes; undefined: this one counts for itself. */
+  readonly addressLimit: AddressLimit | undefined
+  /** Whether an address is that of a proxy that is trusted. */
+  readonly isTrusted: (address: string) => boolean
+  /** Whether this process warns of a version of Node that is not known. */
+  readonly warnsOfNode: boolean
+}
+
+/** What serves. */
+export interface Serving {
+  readonly requests: RequestServer
+  readonly listener: Listener
+  /** How long those had waited that left the queue of `pool_http` for a worker, and those of `pool_rest`. */
+  readonly queueWaits: Histogram
+  readonly restQueueWaits: Histogram
+}
+
+/** Makes what serves. Nothing listens yet. */
+export function createServing(config: Config, parts: ServingParts): Serving {
+  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, ...own } = parts
+  const queueWaits = new Histogram()
+  const restQueueWaits = new Histogram()
+  const detectorLog = log('pool_detector')
+  const alert = new StateLine((on, changes) => {
+    detectorLog[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}${changes}`)
+  }, 1000)
+  const requests = createRequestServer({
+    ...own,
+    pool: {
+      workers: config['pool_http.workers'],
+      queueSize: config['pool_http.queue_size'],
+      alertPercent: config['pool_http.alert_pct'],
+      turnMs: longTurnMs,
+      onWaited: (waitedMs) => queueWaits.record(waitedMs),
+      onAlert: (on) => alert.set(on),
+    },
+    restPool: {
+      workersSse: config['pool_rest.workers_sse'],
+      workersLongPoll: config['pool_rest.workers_longpoll'],
+      queueSize: config['pool_rest.queue_size'],
+      streamTimeoutMs: config['pool_rest.stream_timeout_s'] * 1000,
+      onWaited: (waitedMs) => restQueueWaits.record(waitedMs),
+    },
+    checkHost: createHostGuard(config['server.allowed_hosts']),
+    log,
+    reveal: config['app.env'] === 'dev',
+    pipelineLimit: config['server.pipeline_limit'],
+  })
+  const most = config['server.max_connections_per_ip']
+  const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
+  const listener = createListener(requests, {
+    headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
+    requestTimeoutMs: config['server.request_timeout_s'] * 1000,
+    keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
+    certificates,
+    log: log('socket'),
+    warnsOfNode,
+    connections: {
+      maxOpen: maxConnections(),
+      addressLimit,
+      isTrusted,
+      log: log('socket'),
+      onRefused: (refused) => {
+        const nowMs = Date.now()
+        own.metrics.record(refused, false, nowMs)
+        own.accessLog?.write(refused, nowMs)
+      },
+    },
+  })
+  return { requests, listener, queueWaits, restQueueWaits }
+}

@@ -1,0 +1,24 @@
+/**
+ * The server's name and version, as the command line, the logs and the ping endpoint show them.
+ */
+
+/** The version, the same as in `package.json`; a test holds them together. */
+export const version = '0.1.0'
+
+/** Name and version: `svc/0.1.0`. */
+export const serverName = `svc/${version}`
+
+/** The parts of a loaded configuration that the first line of the log names. */
+interface Started {
+  readonly config: { readonly 'app.env': string }
+  readonly file?: string | undefined
+}
+
+/**
+ * The first line of the log.
+ * @param more more about the process, with `, ` at its end
+ */
+export function startLine({ config, file }: Started, more = ''): string {
+  const started = `${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`
+  return `${started}, ${more}configuration ${file ?? 'without a file'}`
+}

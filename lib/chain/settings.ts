@@ -1,0 +1,124 @@
+/**
+ * The contract of the server's own middleware, and its settings: each group of middleware has a group of settings in
+ * the middleware configuration (`setup`), read by a table with one row a key, as `svc.json` is.
+ *
+ * The functions stay the same for the life of the server. A reload changes the settings that they read: `prepare` reads
+ * new ones, `commit` takes them into use, `abandon` drops them.
+ */
+import { isObject } from '../base/object.ts'
+import { nearest } from '../base/nearest.ts'
+import type { Row, ValueOf } from '../base/value.ts'
+import { readValue } from '../base/value.ts'
+import type { Middleware } from './compose.ts'
+
+const pathShape = /^\/(?![/\\])[^\u0000-\u0020\u007f]*$/
+const urlShape = /^https?:\/\/[^\u0000-\u0020\u007f]+$/i
+
+/** The keys of a group. */
+type SettingsTable = Readonly<Record<string, Row>>
+
+/** The values of a group; every key has one. */
+export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof Table]: ValueOf<Table[Key]> }
+
+/** The settings cannot be used. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+  /** What is wrong, each with its key and value. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('; '))
+    this.problems = problems
+  }
+}
+
+/** Settings that have been read. Either `commit` or `abandon` is called, once. */
+export interface PreparedSettings {
+  /** Mistakes that do no harm. */
+  readonly warnings: readonly string[]
+  /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
+  readonly unready: string | undefined
+  commit(): void
+  abandon(): void
+}
+
+/** A group of the server's own middleware. */
+export interface BuiltInGroup {
+  /** The name of its settings: `csrf` for `setup.csrf`. */
+  readonly name: string
+  /** The rows of its settings, for reading and for the documentation. */
+  readonly table: SettingsTable
+  /** Its middleware by name. */
+  readonly middleware: ReadonlyMap<string, Middleware>
+  /** By the name of a middleware of this group: the one that must come before it on a route. */
+  readonly requires?: ReadonlyMap<string, string>
+  /**
+   * Reads settings without taking them into use.
+   * @param given the group's value in the file; undefined when the file has none
+   * @throws SettingsError with every problem
+   */
+  prepare(given: unknown): PreparedSettings
+}
+
+/**
+ * Reads a group whose settings can always be used.
+ * @param use takes the settings into use
+ * @throws SettingsError as `readSettings` does
+ */
+export function prepareSettings<Table extends SettingsTable>(
+  group: string,
+  table: Table,
+  given: unknown,
+  use: (settings: SettingsOf<Table>) => void,
+): PreparedSettings {
+  const { settings, warnings } = readSettings(group, table, given)
+  return { warnings, unready: undefined, commit: () => use(settings), abandon: () => {} }
+}
+
+/** Returns the table, with its values inferred as constants. */
+export function settingsTable<const Table extends SettingsTable>(table: Table): Table {
+  return table
+}
+
+/**
+ * Checks the value of a setting that redirects a client: a path on this host, or an http or https URL.
+ * @returns what it must be, to follow the setting's name in a message; undefined when it is right
+ */
+export function checkRedirect(text: string): string | undefined {
+  if (pathShape.test(text) || (urlShape.test(text) && URL.canParse(text))) return undefined
+  return 'must be a path that begins with one slash, such as /login, or an http or https URL'
+}
+
+/**
+ * Reads a group.
+ * @param given its value in the file; undefined when the file has none
+ * @returns every key's value or default, and a warning for each unknown key
+ * @throws SettingsError with every problem
+ */
+export function readSettings<Table extends SettingsTable>(
+  group: string,
+  table: Table,
+  given: unknown,
+): { readonly settings: SettingsOf<Table>; readonly warnings: readonly string[] } {
+  if (given !== undefined && !isObject(given)) {
+    throw new SettingsError([`setup.${group} must be an object with ${Object.keys(table).join(', ')}`])
+  }
+  const members = new Map(Object.entries(given ?? {}))
+  const problems: string[] = []
+  const values = Object.entries(table).map(([key, row]): [string, unknown] => {
+    const value: unknown = members.get(key)
+    if (value === undefined) return [key, row.default]
+    const reading = readValue(row, value)
+    if ('value' in reading) return [key, reading.value]
+    problems.push(`setup.${group}.${key} ${reading.problem}`)
+    return [key, undefined]
+  })
+  if (problems.length > 0) throw new SettingsError(problems)
+  const unknown = [...members.keys()].filter((key) => !Object.hasOwn(table, key))
+  const warnings = unknown.map((key) => {
+    const meant = nearest(key, Object.keys(table))
+    return `unknown key setup.${group}.${key}${meant === undefined ? '' : `: did you mean ${meant}?`}`
+  })
+  // Every key has a value that its row allows.
+  return { settings: Object.fromEntries(values) as SettingsOf<Table>, warnings }
+}

@@ -1,0 +1,98 @@
+/**
+ * What a process of the server does at signals, at errors that nobody caught, and with its exit status.
+ *
+ * These handlers are set by the command line and not by the app, so that a program that embeds the server keeps control
+ * of its own process.
+ */
+import type { App } from '../app.ts'
+import { reasonOf } from '../base/reason.ts'
+import { MiddlewareError } from '../application/middleware-config.ts'
+import { ConfigError } from '../config/load.ts'
+import { ReloadError } from '../application/commands.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Notifier } from '../systemd/notify.ts'
+
+/** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
+export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
+
+/** What a signal makes a server do. It differs between one process and several. */
+export interface SignalActions {
+  /** Begins to stop gracefully. */
+  readonly stop: () => unknown
+  /** Ends what the exit of this process would leave behind. */
+  readonly kill?: () => void
+  readonly reopenLogs: () => unknown
+  /** Carries out a command of SIGHUP. */
+  readonly apply: (type: 'certificates.reload' | 'routes.reload') => unknown
+  /** Logs the failure of an action. */
+  readonly failed: (signal: NodeJS.Signals, error: unknown) => void
+}
+
+/** Listens to the signals from now on. At SIGHUP each action is tried, even when one before it fails. */
+export function handleSignals(log: ModuleLogger, notifier: Notifier | undefined, actions: SignalActions): void {
+  const { stop, kill, reopenLogs, apply, failed } = actions
+  let stopping = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping) {
+        log.warn(`${signal} again: exiting at once`)
+        kill?.()
+        process.exit(exitStatus.failed)
+      }
+      stopping = true
+      log.info(`${signal}: stopping`)
+      void doEach(signal, [stop])
+    })
+  }
+  process.on('SIGHUP', async () => {
+    notifier?.reloading()
+    const reloads = (['certificates.reload', 'routes.reload'] as const).map((type) => () => apply(type))
+    const failures = await doEach('SIGHUP', [reopenLogs, ...reloads])
+    notifier?.reloaded(failures === 0 ? 'reloaded' : 'the last reload failed, so the old state is in use: see the log')
+  })
+  process.on('SIGUSR2', () => void doEach('SIGUSR2', [reopenLogs]))
+
+  /** @returns how many failed */
+  async function doEach(signal: NodeJS.Signals, steps: readonly (() => unknown)[]): Promise<number> {
+    let failures = 0
+    for (const step of steps) {
+      try {
+        await step()
+      } catch (error) {
+        failures += 1
+        failed(signal, error)
+      }
+    }
+    return failures
+  }
+}
+
+/**
+ * Ends the process at an error that nobody caught, with a line in the log: its state is unknown then.
+ * @param isHarmless whether to ignore an error
+ */
+export function handleUncaught(app: App, isHarmless: (error: unknown) => boolean = () => false): void {
+  process.on('uncaughtException', (error: unknown, origin) => {
+    if (isHarmless(error)) return
+    logFatal(app, 'error', `${origin}: ${reasonOf(error)}`, error)
+    process.exit(exitStatus.failed)
+  })
+  process.on('exit', () => app.closeLogs())
+}
+
+/** Logs why the server ends; on standard error too when the log does not go to the console. */
+export function logFatal(app: Pick<App, 'logger' | 'config'>, module: string, message: string, thrown: unknown): void {
+  app.logger(module).fatal(message, thrown)
+  if (!app.config['log.console']) process.stderr.write(`${message}\n`)
+}
+
+/** Whether an error says that a configuration, route or middleware file is wrong: exit status 78. */
+export function isFileError(error: unknown): error is ConfigError | MiddlewareError | ReloadError {
+  return error instanceof ConfigError || error instanceof MiddlewareError || error instanceof ReloadError
+}
+
+/** The message of such an error, after a line for each unknown key of the configuration. */
+export function textOfFileError(error: Error): string {
+  const warnings = error instanceof ConfigError ? error.warnings : []
+  return `${warnings.map((warning) => `warning: ${warning}\n`).join('')}${error.message}\n`
+}

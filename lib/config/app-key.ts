@@ -1,0 +1,34 @@
+/**
+ * The application secret, `app_key`: which one signs, and what the operator should hear about it.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Config } from './table.ts'
+
+/** The built-in key of `dev`. It is published with the source: whoever knows it can sign any token. */
+export const publishedInsecureAppKey = 'svc-published-insecure-development-key'
+
+const empty = 'app_key is empty: a random one is used, so signed tokens end with this process; set app_key in svc.json'
+const published = 'app_key is the published default: anyone can sign tokens; set a secret one in svc.json'
+const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; take it out of svc.json'
+
+const shortestKey = 32
+const short = `app_key has fewer than ${shortestKey} characters: who has a token can try out keys; `
+  + 'set a longer one in svc.json'
+
+/** The key in use, and warnings where keys do not do what production needs. */
+export interface AppKey {
+  readonly key: string
+  readonly warnings: readonly string[]
+}
+
+/** Chooses the key. In `prod` an empty one is replaced by a random key that lives as long as the process. */
+export function chooseAppKey(config: Config): AppKey {
+  const { app_key: key } = config
+  if (config['app.env'] !== 'prod') return { key: key === '' ? publishedInsecureAppKey : key, warnings: [] }
+  const warnings: string[] = []
+  if (key === '') warnings.push(empty)
+  if (key === publishedInsecureAppKey) warnings.push(published)
+  if (key !== '' && key.length < shortestKey) warnings.push(short)
+  if (config.app_key_previous.includes(publishedInsecureAppKey)) warnings.push(publishedBefore)
+  return { key: key === '' ? randomBytes(32).toString('base64url') : key, warnings }
+}

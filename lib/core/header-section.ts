@@ -1,0 +1,116 @@
+/**
+ * The header section of an answer, made faster than by `writeHead` for most answers.
+ *
+ * `writeHead` checks each name and value once more, and each name for whether it controls the connection: a tenth of
+ * what a plain answer costs outside of the kernel. The fields that come here were checked when they were set
+ * (`header-list.ts`). The fields that Node adds, the date and how long the connection stays, are the same for all
+ * answers of a second: they are cut out of the first section, which Node makes, and appended to the others.
+ */
+import type { ServerResponse } from 'node:http'
+import { STATUS_CODES } from '../http/node-http.ts'
+import { htmlType, jsonType, textType } from '../http/reply.ts'
+import { sectionOf, setSection } from './node-internals.ts'
+
+/** Longer texts are not worth copying behind a section. */
+const longestText = 16 * 1024
+
+/** The sections of one server, whose connections all stay equally long. */
+export class HeaderSections {
+  /** The text after the digits of the length in this second's sections; '' until one is known. */
+  #end = ''
+  #status = 0
+  #statusMessage = ''
+  #statusLine = ''
+  #type = ''
+  #typeAndLength = 'Content-Length: '
+
+  /**
+   * Gives a response its header section, as `writeHead` does with `fields`, the type and the length.
+   * @param status 200 to 599, neither 204 nor 304
+   * @param fields name and value in turn
+   * @param plain whether all of `fields` are checked, and none controls the connection
+   * @param type '' for none
+   * @param length that of the body in bytes
+   * @throws TypeError for a name or a value that no field may have
+   */
+  write(
+    response: ServerResponse,
+    status: number,
+    fields: readonly string[],
+    plain: boolean,
+    type: string,
+    length: number,
+  ): void {
+    const isOrdinary = plain && response.shouldKeepAlive && isChecked(type) && isUntouched(response)
+    if (isOrdinary && this.#end !== '') {
+      setSection(response, this.#startOf(status, fields, type) + length + this.#end)
+      response.statusCode = status
+      response.statusMessage = this.#statusMessage
+      return
+    }
+    const all = fields.slice()
+    if (type !== '') all.push('Content-Type', type)
+    all.push('Content-Length', String(length))
+    response.writeHead(status, all)
+    if (isOrdinary) this.#learn(response, `Content-Length: ${length}`)
+  }
+
+  /** The section up to the digits of the length. */
+  #startOf(status: number, fields: readonly string[], type: string): string {
+    if (status !== this.#status) {
+      this.#status = status
+      this.#statusMessage = STATUS_CODES[status] ?? 'unknown'
+      this.#statusLine = `HTTP/1.1 ${status} ${this.#statusMessage}\r\n`
+    }
+    if (type !== this.#type) {
+      this.#type = type
+      this.#typeAndLength = `${type === '' ? '' : `Content-Type: ${type}\r\n`}Content-Length: `
+    }
+    let start = this.#statusLine
+    for (let at = 0; at < fields.length; at += 2) start += `${fields[at]}: ${fields[at + 1]}\r\n`
+    return start + this.#typeAndLength
+  }
+
+  /** Keeps the end of a section that Node has made until this second is over. */
+  #learn(response: ServerResponse, lengthField: string): void {
+    const section = sectionOf(response)
+    if (section === undefined) return
+    const now = new Date()
+    const end = section.slice(section.lastIndexOf(lengthField) + lengthField.length)
+    if (!end.startsWith(`\r\nDate: ${now.toUTCString()}\r\n`)) return
+    this.#end = end
+    setTimeout(() => {
+      this.#end = ''
+    }, 1000 - now.getMilliseconds()).unref()
+  }
+}
+
+/**
+ * Ends a response with a short text in one write. Call it right after the header section was made; an answer to HEAD
+ * gets no text. `end(text)` would give the socket two pieces, the section with the text and an empty one that reports
+ * when they are gone, which costs a list, a cork and the slower system call for several pieces.
+ * @param text ASCII only, since the header section is sent in Latin-1
+ */
+export function endWithText(response: ServerResponse, text: string): void {
+  if (response.req.method === 'HEAD') {
+    response.end()
+    return
+  }
+  const section = text.length > longestText ? undefined : sectionOf(response)
+  if (section === undefined) {
+    response.end(text)
+    return
+  }
+  setSection(response, section + text)
+  response.end()
+}
+
+/** Whether neither fields nor a status message were set on the response itself. */
+function isUntouched(response: ServerResponse): boolean {
+  return response.getHeaderNames().length === 0 && (response.statusMessage as string | undefined) === undefined
+}
+
+/** Whether a type needs no check of its characters. */
+function isChecked(type: string): boolean {
+  return type === jsonType || type === htmlType || type === textType || type === ''
+}

@@ -1,0 +1,250 @@
+/**
+ * The listening socket and `node:http` or, with a certificate, `node:https`: limits, time-outs, start and stop.
+ * `server.ts` serves the requests.
+ *
+ * Surprise: Node checks its time-outs only every 30 seconds by default, and its `close()` cuts idle connections at
+ * once, which fails the request that a client is just sending.
+ */
+import type { RequestListener, Server, ServerOptions } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
+import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { LogPort } from '../base/ports.ts'
+import { createServer } from '../http/node-http.ts'
+import { connectionOf } from './connection.ts'
+import {
+  acceptWaiting,
+  guardConnections,
+  retire,
+  stopAccepting,
+  type ConnectionCounts,
+  type ConnectionOptions,
+} from './connections.ts'
+import { IncomingRequest } from './incoming-request.ts'
+import { checkNode } from './node-check.ts'
+import { nameLocalPeer } from './node-internals.ts'
+import type { RequestServer } from './server.ts'
+
+/** A certificate with its chain, and its private key, in PEM. */
+export interface Certificates {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** The limits of the listening socket. */
+export interface ListenerOptions {
+  readonly headerTimeoutMs: number
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  /** Undefined: plain HTTP. */
+  readonly certificates: Certificates | undefined
+  readonly connections: ConnectionOptions
+  /** Gets an ERROR for each connection that could not be accepted, for example for want of file descriptors. */
+  readonly log: LogPort
+  /** Whether to warn of a version of Node that is not known; one of several processes does. True unless given. */
+  readonly warnsOfNode?: boolean
+}
+
+/** Where a server listens. */
+export interface Address {
+  /** The address, or the path of a Unix socket. */
+  readonly host: string
+  /** The port in use, also when 0 was asked for. 0 for a Unix socket. */
+  readonly port: number
+  /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
+  readonly url: string
+}
+
+/** A listening socket. */
+export interface Listener {
+  /** Whether connections are accepted. */
+  readonly listening: boolean
+  /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
+  listen(host: string, port: number): Promise<Address>
+  /**
+   * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
+   * @param pathOf the path of a Unix socket, as far as it is known
+   */
+  listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
+  /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
+  setCertificates(certificates: Certificates): void
+  /** Accepts the connections that wait in the kernel now. */
+  acceptWaiting(): Promise<void>
+  /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
+  stopAccepting(): Promise<void>
+  /**
+   * Closes the connections that are idle and were idle at the last call, even when a part of a request has arrived. The
+   * first call closes none.
+   */
+  closeIdle(): void
+  /** Open connections, and those refused since the start. */
+  connections(): ConnectionCounts
+  /** Cuts every connection. Resolves when all are closed and their requests have ended. */
+  closeAll(): Promise<void>
+}
+
+/** Where to listen; the type of Node lacks `fd`. */
+type Target = ListenOptions & { readonly fd?: number }
+
+/** How often time-outs are checked, in milliseconds, so that they are kept within a second. */
+const checkEveryMs = 500
+
+/**
+ * How many connections may wait to be accepted; the kernel lowers it to `net.core.somaxconn`. Node accepts one in a
+ * turn of the event loop, and a client that finds no place retries a second later.
+ */
+const backlog = 65_535
+
+/** Attaches a request server to a socket that does not listen yet. */
+export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
+  const server = makeServer(options)
+  // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
+  server.maxHeadersCount = 0
+  server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
+  server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
+  server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
+  server.on('upgrade', (request, socket, head) => {
+    requests.upgrade(request, socket as Socket, head) // On a listening socket it is one.
+  })
+  const connections = guardConnections(server, options.connections)
+  const sockets = trackSockets(server)
+  let idleBefore: ReadonlySet<Socket> = new Set()
+
+  function cutOverdue(): void {
+    const { keepAliveTimeoutMs, headerTimeoutMs } = options
+    const nowMs = performance.now()
+    for (const socket of sockets) {
+      if (connectionOf(socket).isOverdue(nowMs, keepAliveTimeoutMs, headerTimeoutMs)) socket.destroy()
+    }
+  }
+
+  async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
+    const warnings = checkNode()
+    if (options.warnsOfNode !== false) for (const warning of warnings) options.log.warn(warning)
+    await bind(server, target)
+    const watch = setInterval(cutOverdue, checkEveryMs).unref()
+    server.once('close', () => clearInterval(watch))
+    server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
+    const bound = server.address()
+    if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
+    for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
+    const path = pathOf() ?? ''
+    return { host: path, port: 0, url: `unix:${path}` }
+  }
+
+  return {
+    get listening() {
+      return server.listening
+    },
+    listen: (host, port) =>
+      listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
+    listenOn: async (fd, pathOf) => {
+      try {
+        return await listen({ fd }, () => pathOf(fd))
+      } catch (error) {
+        const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
+        throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
+      }
+    },
+    setCertificates: (certificates) => {
+      if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
+      server.setSecureContext(certificates)
+    },
+    acceptWaiting: () => acceptWaiting(server),
+    stopAccepting: () => stopAccepting(server),
+    closeIdle: () => {
+      const idle = new Set([...sockets].filter((socket) => connectionOf(socket).isIdle))
+      for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
+      idleBefore = idle
+    },
+    connections,
+    closeAll: async () => {
+      const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(closed)
+    },
+  }
+}
+
+function makeServer(options: ListenerOptions): Server | TlsServer {
+  const limits: ServerOptions<typeof IncomingRequest> & { keepAliveTimeoutBuffer: number } = {
+    IncomingMessage: IncomingRequest,
+    headersTimeout: options.headerTimeoutMs,
+    requestTimeout: options.requestTimeoutMs,
+    connectionsCheckingInterval: checkEveryMs,
+    keepAliveTimeout: options.keepAliveTimeoutMs,
+    // Node would answer by itself, without a reason and without an access line; see `createHostGuard`.
+    requireHostHeader: false,
+    // Later versions of Node wait this much longer than `keepAliveTimeout`; a second by default.
+    keepAliveTimeoutBuffer: checkEveryMs,
+  }
+  const { certificates, headerTimeoutMs: handshakeTimeout } = options
+  if (certificates === undefined) return createServer(limits)
+  return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
+}
+
+/** The open sockets. With TLS, the TCP socket while the handshake is pending, then the TLS socket in its place. */
+function trackSockets(server: Server | TlsServer): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  /** With TLS: TCP sockets by peer. Those of a Unix socket have none; the time-out of the handshake ends them. */
+  const below = new Map<string, Socket>()
+  // One function for all sockets: a closure for each would add to the memory of an idle connection.
+  function forget(this: Socket): void {
+    sockets.delete(this)
+  }
+  function add(socket: Socket): void {
+    sockets.add(socket)
+    socket.on('close', forget)
+  }
+  if (!('setSecureContext' in server)) {
+    server.on('connection', add)
+    return sockets
+  }
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket)
+    if (peer === undefined) return
+    add(socket)
+    below.set(peer, socket)
+    socket.on('close', () => below.delete(peer))
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    add(socket)
+    const peer = peerOf(socket)
+    const beneath = peer === undefined ? undefined : below.get(peer)
+    if (beneath !== undefined) sockets.delete(beneath)
+  })
+  return sockets
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  return remotePort === undefined ? undefined : `${remoteAddress} ${remotePort}`
+}
+
+const listenAdvice: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program has this port, perhaps this server (ss -ltnp tells which): stop it, or set server.port',
+  EACCES: 'ports below 1024 are for root: let systemd pass the socket (docs/operations.md), or set server.port',
+  EADDRNOTAVAIL: 'no interface of this machine has this address: set server.host',
+  ENOTFOUND: 'there is no such host: set server.host to a name or an address of this machine',
+  EAI_AGAIN: 'the name cannot be looked up at the moment: set server.host to an address of this machine',
+}
+
+function cannotListen(host: string, port: number, error: NodeJS.ErrnoException): Error {
+  const advice = listenAdvice[error.code ?? '']
+  const message = `Cannot listen on ${host}, port ${port}: ${error.message}${advice === undefined ? '' : `; ${advice}`}`
+  return Object.assign(new Error(message, { cause: error }), { code: error.code })
+}
+
+/** Surprise: `backlog` in the options counts only for a host and a port; as an argument it counts for every target. */
+function bind(server: Server, target: Target): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(target, backlog, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function tcpAddress({ address, port, family }: AddressInfo, secure: boolean): Address {
+  const host = family === 'IPv6' ? `[${address}]` : address
+  return { host: address, port, url: `${secure ? 'https' : 'http'}://${host}:${port}` }
+}

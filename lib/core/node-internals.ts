@@ -1,0 +1,168 @@
+/**
+ * Everything that relies on behaviour which Node does not document: private fields, replaced methods, events that only
+ * Node emits. Each paragraph says what is used, what it buys, and what happens without it.
+ *
+ * `test/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` proves the behaviour
+ * on this version of Node. No correctness depends on it: which connection is idle and which request is being served is
+ * counted in `connection.ts`. `node-check.ts` compares at start what can be compared.
+ */
+import type { IncomingMessage as Incoming, Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
+import { IncomingMessage } from '../http/node-http.ts'
+
+// ---- the header section of a response: `_header` ----
+
+/**
+ * Node keeps the header section that `writeHead` has made in `response._header`, as Latin-1 text, and sends it with the
+ * first bytes of the body. With it, the end of a section (date, keep-alive) is reused for the other answers of the same
+ * second, and a short body leaves in one write with its section: together about a tenth of a plain answer. Where it is
+ * no text, or `node-check.ts` has found another output than Node's, every section and body takes the documented way.
+ */
+interface SectionHolder {
+  _header?: unknown
+}
+
+/** Whether header sections may be read and written; per process, since it depends on the version of Node alone. */
+let sectionsAreKnown = true
+
+/** From now on header sections are left to Node: `node-check.ts` found that they differ. */
+export function leaveSectionsToNode(): void {
+  sectionsAreKnown = false
+}
+
+/** The header section that `writeHead` has made; undefined where it is not known. */
+export function sectionOf(response: ServerResponse): string | undefined {
+  const section = (response as SectionHolder)._header
+  return sectionsAreKnown && typeof section === 'string' ? section : undefined
+}
+
+/** Sets the header section, or replaces it. Call it only after `sectionOf` has returned one on this server. */
+export function setSection(response: ServerResponse, section: string): void {
+  ;(response as SectionHolder)._header = section
+}
+
+// ---- the end of a response: the event `close` ----
+
+/**
+ * Tells the listeners of a response that it has ended. Node emits `close` when the socket of a response closes. It
+ * emits none for a response that never had the socket, since the answer before it was still owed (before version 24),
+ * nor for one whose socket a WebSocket has. Without it, such requests would be counted as running for ever.
+ */
+export function emitClose(response: ServerResponse): void {
+  response.emit('close')
+}
+
+// ---- the socket of a response: `assignSocket`, `detachSocket` ----
+
+/**
+ * Node lets go of the socket of a request that asks for an upgrade. With `assignSocket`, as its own server does it, the
+ * answer to a handshake is written by an ordinary response. Without it, the connection of a handshake is cut.
+ */
+export function attachSocket(response: ServerResponse, socket: Socket): void {
+  if (typeof response.assignSocket === 'function') response.assignSocket(socket)
+  else socket.destroy()
+}
+
+/** Takes the socket back from a response that has ended, for the WebSocket or for the close. */
+export function releaseSocket(response: ServerResponse, socket: Socket): void {
+  if (typeof response.detachSocket === 'function') response.detachSocket(socket)
+}
+
+// ---- the close after the last answer: `destroySoon` ----
+
+/**
+ * Replaces the way in which Node closes a connection after its last answer. `node:http` calls `socket.destroySoon()`,
+ * which resets a client that is still sending, and the reset can overtake the answer. A version that closes in another
+ * way may lose such answers: `node-check.ts` warns of it.
+ */
+export function replaceClose(socket: Socket, close: () => void): void {
+  socket.destroySoon = close
+}
+
+// ---- the requests of a server: `upgrade`, `_dump` ----
+
+interface DumpingMessage extends Incoming {
+  _dump?(): void
+}
+
+/** A request, and whether it asked for an upgrade. */
+export interface UpgradableRequest extends Incoming {
+  upgradeAsked: unknown
+}
+
+/**
+ * Makes the class of a server's requests; `ServerOptions.IncomingMessage` is documented, two of its members are not.
+ *
+ * `upgrade`: Node sets it before it knows the header fields, and reads it when it does, to decide whether it lets go of
+ * the socket. Here it is an accessor, so that other upgrades than WebSocket handshakes and CONNECT (`h2c`, say) are
+ * served as plain requests (RFC 9110, section 7.8). A version that decides in another way cuts such requests. Node's
+ * own option, `shouldUpgradeCallback`, came with 24.9.
+ *
+ * `_dump`: when an answer has been sent, Node calls it to read and throw away the rest of the body, which runs the
+ * whole machinery of a stream up to `end` and `close`. It is skipped for a request that has come whole and of which
+ * nothing lies unread, as nearly all without a body: a fifteenth of a plain request. A version without it loses
+ * nothing. Node's own option, `optimizeEmptyRequests`, came with 24.12 and makes a request look destroyed before its
+ * body is read.
+ */
+export function createRequestClass(isUpgrade: (request: Incoming) => boolean): typeof IncomingMessage {
+  const dump = (IncomingMessage.prototype as DumpingMessage)._dump
+  return class extends IncomingMessage implements UpgradableRequest {
+    /** Whether the parser took this for an upgrade. */
+    upgradeAsked: unknown = false
+
+    get upgrade(): boolean {
+      return this.upgradeAsked === true && isUpgrade(this)
+    }
+
+    set upgrade(asked: unknown) {
+      this.upgradeAsked = asked
+    }
+
+    _dump(): void {
+      if (!this.complete || this.readableLength > 0) dump?.call(this)
+    }
+  }
+}
+
+// ---- the state of a socket: `_httpMessage`, `parser.getCurrentBuffer` ----
+
+interface ServedSocket extends Socket {
+  readonly _httpMessage?: ServerResponse | null
+  readonly parser?: { getCurrentBuffer?(): Buffer } | null
+}
+
+/**
+ * Whether a response still has the socket. One that has ended in this turn of the event loop still has it, and a
+ * handshake behind it needs it: such a handshake is served as a plain request. Without the field it is cut.
+ */
+export function isAnswering(socket: Socket): boolean {
+  return Boolean((socket as ServedSocket)._httpMessage)
+}
+
+/**
+ * The piece of input that the parser is reading, which tells whether something follows a request that asked for an
+ * upgrade: Node throws that away. Without it a piece counts as one with more in it, and the connection is closed.
+ */
+export function currentPiece(socket: Socket): Buffer | undefined {
+  return (socket as ServedSocket).parser?.getCurrentBuffer?.()
+}
+
+// ---- a Unix socket: `remoteAddress` ----
+
+/**
+ * Sets the address of a connection over a Unix socket, which has none, to that of a local TCP connection, so that
+ * limits, logs and `server.trusted_proxies` know it. Only this server reads it.
+ */
+export function nameLocalPeer(socket: Socket): void {
+  Object.defineProperty(socket, 'remoteAddress', { value: '127.0.0.1' })
+}
+
+// ---- the listening socket: `close` ----
+
+/**
+ * Closes the listening socket alone, by the method of `net.Server`. That of `http.Server` also cuts idle connections,
+ * which fails the request that a client is just sending.
+ */
+export function closeListening(server: Server, closed: () => void): void {
+  NetServer.prototype.close.call(server, closed)
+}

@@ -1,0 +1,213 @@
+/**
+ * A pool of workers with a queue: how many items run at once, how many may wait, and which are refused. A worker is a
+ * slot, not a thread; call `leave()` when an item that was started has ended.
+ *
+ * `enter()` starts the item before it returns when a worker is free. An item that ends before `start` returns uses
+ * processor time and no worker, so a worker would always be free for it. With `turnMs` such items wait in the queue
+ * too, once the event loop has run items for that long in one turn: in the queue they are counted and limited, and the
+ * pool learns when their clients disconnect.
+ *
+ * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded.
+ */
+import { performance } from 'node:perf_hooks'
+
+/** The result of `enter`. */
+export type Entry = 'started' | 'queued' | 'refused'
+
+/** The state of a pool. */
+export interface PoolCounts {
+  readonly workers: number
+  readonly queueSize: number
+  readonly busy: number
+  readonly waiting: number
+  readonly refused: number
+}
+
+/** The limits of a pool. */
+export interface PoolOptions<T> {
+  /** The most items that run at once; with 0 none ever runs. */
+  readonly workers: number
+  /** The most items that wait, 0 and up; or places that are shared with other pools. */
+  readonly queueSize: number | QueuePlaces
+  /**
+   * For how long items are started in one turn of the event loop, in milliseconds, before the next ones wait; up to
+   * twice as long when the turn before was long. Unless given, as long as workers are free. While workers are free and
+   * the first item has waited no longer than this, the queue may grow beyond its size: a burst is no overload.
+   */
+  readonly turnMs?: number
+  /** Called when an item gets its worker: in `enter()`, in the `leave()` of another item, or later. Must not throw. */
+  readonly start: (item: T) => void
+  /** The percentage of busy workers, 1 to 100, from which the pool is saturated. */
+  readonly alertPercent?: number
+  /** Called when an item that was queued gets its worker, with the milliseconds that it waited. */
+  readonly onWaited?: (waitedMs: number) => void
+  /** Called when saturation begins and when it ends. */
+  readonly onAlert?: (saturated: boolean) => void
+}
+
+/** The places of a queue. */
+export class QueuePlaces {
+  readonly size: number
+  /** How many are taken now. Only pools change it. */
+  taken = 0
+
+  /** @throws RangeError when the size is no whole number from 0 */
+  constructor(size: number) {
+    if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`A pool's queue size is 0 or more: it is ${size}`)
+    this.size = size
+  }
+}
+
+/** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
+const pieceMs = 1
+
+/** Workers, queue and counters. Items are compared by identity; an item may be in the pool once. */
+export class Pool<T> implements PoolCounts {
+  readonly workers: number
+  readonly #places: QueuePlaces
+  readonly #start: (item: T) => void
+  readonly #alertAt: number
+  readonly #onAlert: ((saturated: boolean) => void) | undefined
+  readonly #onWaited: ((waitedMs: number) => void) | undefined
+  readonly #turnMs: number
+  readonly #onNextTurn = (): void => this.#runQueue()
+  #turnEndsAt: number
+  /** Whether the turn in which `#turnEndsAt` was set still runs. */
+  #isInTurn = false
+  /** The waiting items, and since when they wait. */
+  readonly #queue = new Map<T, number>()
+  #busy = 0
+  #refused = 0
+  #alert = false
+  #handingOver = false
+
+  /** @throws RangeError when workers or queueSize is out of range */
+  constructor(options: PoolOptions<T>) {
+    if (!Number.isSafeInteger(options.workers) || options.workers < 0) {
+      throw new RangeError(`A pool has 0 workers or more: workers is ${options.workers}`)
+    }
+    const { queueSize } = options
+    this.#places = typeof queueSize === 'number' ? new QueuePlaces(queueSize) : queueSize
+    this.workers = options.workers
+    this.#turnMs = options.turnMs ?? Infinity
+    this.#turnEndsAt = options.turnMs === undefined ? Infinity : -Infinity
+    this.#start = options.start
+    this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
+    this.#onWaited = options.onWaited
+    this.#onAlert = options.onAlert
+  }
+
+  /** The most items that may wait, in all pools that share the places. */
+  get queueSize(): number {
+    return this.#places.size
+  }
+
+  /** Items that hold a worker now. */
+  get busy(): number {
+    return this.#busy
+  }
+
+  /** Items that wait now. */
+  get waiting(): number {
+    return this.#queue.size
+  }
+
+  /** Items refused since the pool was made. */
+  get refused(): number {
+    return this.#refused
+  }
+
+  /** Whether the busy workers have reached the alert share. */
+  get alert(): boolean {
+    return this.#alert
+  }
+
+  /**
+   * Starts the item, or queues it, or refuses it when the queue is full.
+   * @param nowMs `performance.now()`; pass it when the caller already has the time
+   */
+  enter(item: T, nowMs = performance.now()): Entry {
+    if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
+      this.#begin(item)
+      return 'started'
+    }
+    if (this.#places.taken < this.#places.size || this.#isBurst()) {
+      this.#places.taken += 1
+      this.#queue.set(item, performance.now())
+      return 'queued'
+    }
+    this.#refused += 1
+    return 'refused'
+  }
+
+  #begin(item: T): void {
+    this.#busy += 1
+    if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
+    this.#start(item)
+  }
+
+  /** Frees one worker; the item that has waited longest gets it. */
+  leave(): void {
+    this.#busy -= 1
+    if (this.#queue.size > 0) this.#handOver()
+    if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
+  }
+
+  #handOver(): void {
+    if (this.#handingOver) return // The loop below continues: items that end at once must not fill the stack.
+    this.#handingOver = true
+    try {
+      for (const [next, since] of this.#queue) {
+        const nowMs = performance.now()
+        if (this.#busy === this.workers || !this.#hasTime(nowMs)) break
+        this.forget(next)
+        this.#onWaited?.(nowMs - since)
+        this.#begin(next)
+      }
+    } finally {
+      this.#handingOver = false
+    }
+  }
+
+  /** Whether the queue is a burst: workers are free, and its first item has only just come. It will soon be empty. */
+  #isBurst(): boolean {
+    if (this.#busy === this.workers || this.#turnMs === Infinity) return false
+    const [since] = this.#queue.values()
+    return since === undefined || performance.now() - since < this.#turnMs
+  }
+
+  /** Whether items may still be started in this turn. It notices a new turn only when the time is over. */
+  #hasTime(nowMs: number): boolean {
+    if (nowMs < this.#turnEndsAt) return true
+    if (this.#isInTurn) return false
+    this.#beginTurn(this.#turnMs)
+    return true
+  }
+
+  #beginTurn(lengthMs: number): void {
+    this.#isInTurn = true
+    this.#turnEndsAt = performance.now() + lengthMs
+    setImmediate(this.#onNextTurn)
+  }
+
+  /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it. */
+  #runQueue(): void {
+    this.#isInTurn = false
+    if (this.#queue.size === 0 || this.#busy === this.workers) return
+    this.#beginTurn(pieceMs)
+    this.#handOver()
+    if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
+  }
+
+  /** Removes a waiting item from the queue. Returns false when it was not there. */
+  forget(item: T): boolean {
+    if (!this.#queue.delete(item)) return false
+    this.#places.taken -= 1
+    return true
+  }
+
+  #setAlert(saturated: boolean): void {
+    this.#alert = saturated
+    this.#onAlert?.(saturated)
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * Writes replies: the only place that sends header sections and bodies. Small bodies leave in one write.
+ *
+ * The answer also decides about a request body that the action did not read. Node reads and discards a small rest, so
+ * that the connection can be reused; a large or unknown rest ends the connection with a lingering close
+ * (`Connection.linger`).
+ */
+import { Buffer } from 'node:buffer'
+import type { ServerResponse } from 'node:http'
+import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from '../http/compress.ts'
+import type { CoreContext } from '../http/context.ts'
+import { BodyReply, emptyReply, StreamReply, type Reply } from '../http/reply.ts'
+import { connectionOf } from './connection.ts'
+import { endWithText, HeaderSections } from './header-section.ts'
+import { emitClose } from './node-internals.ts'
+
+const noFields: readonly string[] = []
+
+/**
+ * Writes the reply with the context's status, header fields and cookies.
+ * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
+ * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before
+ *   anything is written
+ */
+export function respond(ctx: CoreContext, reply: Reply, lastOnConnection: boolean): void {
+  if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
+  if (reply instanceof StreamReply) return respondStream(ctx, reply, lastOnConnection)
+  throw new TypeError('A reply that waits or upgrades cannot be written: that is for the server to do')
+}
+
+/** Like `respond`, for the kind of reply that most requests have. */
+export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
+  const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
+  checkStatus(status)
+  const fields = fieldsOf(ctx, status, lastOnConnection)
+  if (status === 204 || status === 304) {
+    if (isOver(ctx)) return
+    ctx.response.writeHead(status, fields.slice())
+    ctx.response.end()
+    return
+  }
+
+  const { body, type: ownType } = status === 205 ? emptyReply : reply
+  const type = ctx.outgoingIfAny?.get('Content-Type') === undefined ? ownType : ''
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
+  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, ownType)) {
+    const varied = vary(fields)
+    if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, varied, type, length)
+    write(ctx, status, varied, type, body, length)
+  } else {
+    write(ctx, status, fields, type, body, length)
+  }
+}
+
+function respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
+  const status = ctx.status === 0 ? reply.status : ctx.status
+  checkStatus(status)
+  const headers = withFields(fieldsOf(ctx, status, lastOnConnection), reply.headers)
+  ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
+  if (!isOver(ctx)) ctx.response.writeHead(status, headers)
+  reply.send(ctx.response)
+  // A response that was closed while it waited for its turn has emitted `close` before `send` could listen.
+  if (ctx.closed) emitClose(ctx.response)
+}
+
+/**
+ * Whether the operating system has taken all of an answer, so that there is nothing to wait for. Node 20 and 22 say so
+ * in `writableFinished` at once, later versions later. A socket that is destroyed has taken nothing.
+ */
+export function isSent(response: ServerResponse): boolean {
+  return response.writableEnded && response.writableLength === 0 && response.socket?.destroyed !== true
+}
+
+/** Whether the connection was lost before the answer had left it. Node 20 calls such an answer finished. */
+export function isLost({ request, response }: CoreContext): boolean {
+  return request.socket.errored !== null || response.socket?.destroyed === true
+}
+
+/** Whether an answer that had begun was lost with its connection. */
+export function wasCut(ctx: CoreContext): boolean {
+  return isLost(ctx) && ctx.response.headersSent && ctx.upgrading === undefined
+}
+
+/** When the compressor fails, the body is sent uncompressed. */
+function respondGzip(
+  ctx: CoreContext,
+  reply: BodyReply,
+  status: number,
+  fields: readonly string[],
+  type: string,
+  length: number,
+): void {
+  const plain = (): void => write(ctx, status, fields, type, reply.body, length)
+  const packed = (body: Uint8Array): void => {
+    write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', 'gzip'], type, body, body.byteLength)
+  }
+  const body = gzipReply(reply.body)
+  if (body instanceof Uint8Array) packed(body)
+  else body.then(packed, plain)
+}
+
+function write(
+  ctx: CoreContext,
+  status: number,
+  fields: readonly string[],
+  type: string,
+  body: string | Uint8Array,
+  length: number,
+): void {
+  if (isOver(ctx)) return
+  const { response } = ctx
+  const sections = (ctx.services.headerSections ??= new HeaderSections())
+  sections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
+  if (ctx.method === 'HEAD' || length === 0) {
+    response.end()
+    return
+  }
+  ctx.sentBytes = length
+  // As many bytes as characters: ASCII.
+  if (typeof body === 'string' && body.length === length) endWithText(response, body)
+  else response.end(body)
+}
+
+/** The application's fields and those of a stream or a file, which replace the application's. */
+function withFields(fields: readonly string[], own: readonly string[]): string[] {
+  if (fields.length === 0) return own.slice()
+  const names = own.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+  const kept = fields.filter((_, at) => !names.includes((fields[at - (at % 2)] as string).toLowerCase()))
+  return [...kept, ...own]
+}
+
+/** Whether the client has disconnected, or the connection was ended with an error meanwhile (`connections.ts`). */
+function isOver(ctx: CoreContext): boolean {
+  return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
+}
+
+/** The header fields of the application, then those of the server. Name and value in turn. */
+function fieldsOf(ctx: CoreContext, status: number, lastOnConnection: boolean): readonly string[] {
+  // Node closes the connection of a client that still expects `100 Continue`, and would not say so in the answer.
+  if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
+    ctx.outgoing.set('Connection', 'close')
+    connectionOf(ctx.request.socket).markLast()
+  } else if (ctx.response.shouldKeepAlive === false || ctx.outgoingIfAny?.get('Connection') !== undefined) {
+    connectionOf(ctx.request.socket).linger()
+  }
+  const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
+  if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
+  return ctx.outgoingIfAny?.flat ?? noFields
+}
+
+/** Whether the rest of the request's body is too large to be read and discarded. */
+function mustCut(ctx: CoreContext): boolean {
+  if (ctx.request.complete || ctx.body.consumed) return false
+  if (ctx.expectsContinue) return true
+  const announced = ctx.header('content-length')
+  return announced === undefined || Number(announced) > ctx.services.bodyLimitBytes
+}
+
+function mayCompress(ctx: CoreContext, type: string): boolean {
+  if (ctx.neverCompressed) return false
+  const outgoing = ctx.outgoingIfAny
+  return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
+}
+
+/** Returns a copy, since the action may change the context while a compressor runs. */
+function vary(fields: readonly string[]): readonly string[] {
+  const at = indexOfField(fields, 'vary')
+  if (at < 0) return [...fields, 'Vary', 'Accept-Encoding']
+  const value = fields[at + 1] as string
+  const isSaid = /(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(value)
+  return fields.with(at + 1, isSaid ? value : `${value}, Accept-Encoding`)
+}
+
+/** Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1). */
+function weakenEtag(fields: readonly string[]): readonly string[] {
+  const at = indexOfField(fields, 'etag')
+  if (at < 0) return fields
+  const value = fields[at + 1] as string
+  return value.startsWith('W/') ? fields : fields.with(at + 1, `W/${value}`)
+}
+
+function indexOfField(fields: readonly string[], name: string): number {
+  return fields.findIndex((field, at) => at % 2 === 0 && field.toLowerCase() === name)
+}
+
+function checkStatus(status: number): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new RangeError(`A reply's status is an integer from 200 to 599: it is ${String(status)}`)
+  }
+}

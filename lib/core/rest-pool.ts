@@ -1,0 +1,273 @@
+/**
+ * The REST pool: holds parked replies until they are answered, time out, their clients disconnect or the server stops.
+ * Long polls and streams have separate workers; replies that find none free wait in a common queue.
+ *
+ * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
+ * ends a wait for every reason, so there is one place where a worker is freed.
+ */
+import type { LogPort } from '../base/ports.ts'
+import type { CoreContext } from '../http/context.ts'
+import type { EndReason, ParkedKind, ParkedReply, Parking } from '../http/parked.ts'
+import type { ReadyReply, StreamReply } from '../http/reply.ts'
+import { Deadlines, systemClock, type Clock } from './deadlines.ts'
+import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+
+/** The limits of the pool, and its clock, which tests replace. */
+export interface RestPoolOptions {
+  /** The most streams that have a worker at once; with 0 every stream is refused. */
+  readonly workersSse: number
+  /** The most long polls that have a worker at once; with 0 every long poll is refused. */
+  readonly workersLongPoll: number
+  /** The most replies of both kinds that wait for a worker, 0 and up. */
+  readonly queueSize: number
+  /** The longest wait in milliseconds; 0: no limit. */
+  readonly streamTimeoutMs: number
+  /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
+  readonly onWaited?: (waitedMs: number) => void
+  readonly clock?: Clock
+}
+
+/** What the pool calls in the server. Only `begin` may throw. */
+interface ParkingHost {
+  /** Answers a request. */
+  settle(ctx: CoreContext, reply: ReadyReply): void
+  /** Writes the beginning of a stream. */
+  begin(ctx: CoreContext, stream: StreamReply): void
+  /** Answers with an error. */
+  fail(ctx: CoreContext, error: unknown): void
+  /** Answers that every worker is busy and the queue is full. */
+  refuse(ctx: CoreContext, kind: ParkedKind): void
+  /** Answers that another request of its connection waits before it. */
+  refuseBehind(ctx: CoreContext): void
+  /** Called with an error of a wait that is over. */
+  late(ctx: CoreContext, error: unknown): void
+  /** Names a request in log lines. */
+  label(ctx: CoreContext): string
+  /** The log of module `worker_otros`. */
+  readonly log: LogPort
+}
+
+/** How a wait ended. */
+type Ending = EndReason | 'answered' | 'failed'
+
+/** The word of each in the log. */
+const wordsOf: Readonly<Record<Ending, string>> = {
+  answered: 'answered',
+  failed: 'failed',
+  deadline: 'timed out',
+  left: 'gone',
+  stop: 'ended by the stop',
+  head: 'a HEAD, which does not wait: answered',
+}
+
+/** The shortest time-out of `ready()`, in milliseconds, even when the wait itself would be shorter. */
+const leastAskMs = 10_000
+/** How long a client may take to read the rest of a stream that the pool has ended, in milliseconds. */
+const lastBytesMs = 500
+
+/** Holds parked replies. */
+export class RestPool implements Parking {
+  readonly #host: ParkingHost
+  readonly #clock: Clock
+  readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
+  readonly #places: QueuePlaces
+  readonly #streamTimeoutMs: number
+  readonly #deadlines: Deadlines<ParkedReply>
+  /** By socket: the last reply that began to wait while the answer to an earlier request was owed. */
+  readonly #behind = new WeakMap<object, ParkedReply>()
+  #stopping = false
+
+  /** @throws RangeError when a number of workers or the queue's size is out of range */
+  constructor(host: ParkingHost, options: RestPoolOptions) {
+    const { clock = systemClock, onWaited, streamTimeoutMs } = options
+    this.#host = host
+    this.#clock = clock
+    this.#places = new QueuePlaces(options.queueSize)
+    const makePool = (workers: number): Pool<ParkedReply> =>
+      new Pool({
+        workers,
+        queueSize: workers === 0 ? 0 : this.#places,
+        start: (parked) => this.#start(parked),
+        ...(onWaited === undefined ? {} : { onWaited }),
+      })
+    this.#pools = { longpoll: makePool(options.workersLongPoll), sse: makePool(options.workersSse) }
+    this.#streamTimeoutMs = streamTimeoutMs === 0 ? Infinity : streamTimeoutMs
+    this.#deadlines = new Deadlines((parked) => this.#end(parked, this.#stopping ? 'stop' : 'deadline'), clock)
+  }
+
+  /** The pool of the long polls. */
+  get longpoll(): PoolCounts {
+    return this.#pools.longpoll
+  }
+
+  /** The pool of the streams. */
+  get sse(): PoolCounts {
+    return this.#pools.sse
+  }
+
+  /** Replies of both kinds that wait for a worker now. */
+  get queue(): number {
+    return this.#places.taken
+  }
+
+  /** Replies of both kinds refused since the pool was made. */
+  get refused(): number {
+    return this.#pools.longpoll.refused + this.#pools.sse.refused
+  }
+
+  /**
+   * Takes a parked reply: answers it when its answer is ready, else holds it.
+   * @throws Error for a reply of another request, or one that was parked before
+   */
+  park(ctx: CoreContext, parked: ParkedReply): void {
+    if (parked.ctx !== ctx || parked.state !== 'made') {
+      throw new Error('A reply that waits is for the request that it was made for, and is returned once')
+    }
+    parked.parking = this
+    parked.state = 'asking'
+    if (ctx.method === 'HEAD') return this.#end(parked, 'head')
+    if (ctx.gone) return this.#end(parked, 'left')
+    try {
+      const ready = parked.ready()
+      if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
+      this.#hold(parked, Math.max(parked.timeoutMs, leastAskMs))
+      ready.then(
+        (reply) => this.#answerOrEnter(parked, reply),
+        (error: unknown) => this.fail(parked, error),
+      )
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  answer(parked: ParkedReply, reply: ReadyReply | undefined): boolean {
+    if (parked.isOver) return false
+    this.#end(parked, 'answered', reply)
+    return true
+  }
+
+  fail(parked: ParkedReply, error: unknown): void {
+    if (parked.state === 'over') this.#host.late(parked.ctx, error)
+    else this.#end(parked, 'failed', error)
+  }
+
+  /** Call when the client has disconnected or the answer has ended. */
+  left(parked: ParkedReply): void {
+    if (parked.state !== 'over') this.#end(parked, 'left')
+  }
+
+  /** Ends every wait within a few turns of the event loop, and from now on each new one. */
+  stop(): void {
+    this.#stopping = true
+    this.#deadlines.runOutAll()
+  }
+
+  #answerOrEnter(parked: ParkedReply, reply: ReadyReply | undefined): void {
+    if (parked.isOver) return
+    if (reply !== undefined) return this.#end(parked, 'answered', reply)
+    if (this.#stopping) return this.#end(parked, 'stop')
+    if (parked.timeoutMs === 0) return this.#end(parked, 'deadline')
+    const { ctx, kind } = parked
+    if (!this.#mayWait(parked)) {
+      this.#forget(parked)
+      return this.#host.refuseBehind(ctx)
+    }
+    this.#deadlines.remove(parked)
+    this.#hold(parked, parked.timeoutMs)
+    const entry = this.#pools[kind].enter(parked)
+    if (entry === 'queued') this.#wait(parked, 'queued')
+    if (entry === 'refused') {
+      this.#forget(parked)
+      this.#host.refuse(ctx, kind)
+    }
+  }
+
+  /**
+   * Answers leave in the order of their requests, so a wait behind another wait is useless, and one connection that
+   * sends many requests at once must not take every worker.
+   */
+  #mayWait(parked: ParkedReply): boolean {
+    const { response, request } = parked.ctx
+    if (response.socket !== null) return true
+    const before = this.#behind.get(request.socket)
+    if (before !== undefined && before.state !== 'over' && before.ctx.response.socket === null) return false
+    this.#behind.set(request.socket, parked)
+    return true
+  }
+
+  /** Adds it to the deadlines: from now on its time-out ends it, and so does the stop. */
+  #hold(parked: ParkedReply, timeoutMs: number): void {
+    parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
+    this.#deadlines.add(parked)
+    parked.ctx.parked = parked
+  }
+
+  #forget(parked: ParkedReply): void {
+    parked.state = 'over'
+    this.#deadlines.remove(parked)
+  }
+
+  #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
+    parked.state = state
+    if (this.#host.log.debugEnabled) this.#log(parked, `parked (${parked.kind}, ${state})`)
+    try {
+      parked.waiting()
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  /** Called by the pools when the reply gets a worker. */
+  #start(parked: ParkedReply): void {
+    if (parked.state === 'queued') parked.state = 'working'
+    else this.#wait(parked, 'working')
+    if (parked.isOver) return
+    try {
+      const stream = parked.started()
+      if (stream !== undefined) this.#host.begin(parked.ctx, stream)
+    } catch (error) {
+      this.fail(parked, error)
+    }
+  }
+
+  /**
+   * Ends a wait.
+   * @param outcome the reply or the error of a wait that ended itself
+   */
+  #end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
+    const { ctx, kind, state } = parked
+    this.#forget(parked)
+    if (how === 'failed') this.#host.fail(ctx, outcome)
+    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | undefined) // As passed to `answer`.
+    else this.#endUnanswered(parked, how)
+    if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
+    if (state === 'working') this.#pools[kind].leave()
+    else if (state === 'queued') this.#pools[kind].forget(parked)
+  }
+
+  #endUnanswered(parked: ParkedReply, reason: EndReason): void {
+    const { ctx } = parked
+    if (reason === 'deadline' || reason === 'stop') ctx.abort()
+    try {
+      const reply = parked.ended(reason)
+      if (!(reply instanceof Promise)) return this.#settle(ctx, reply)
+      reply.then(
+        (late) => this.#settle(ctx, late),
+        (error: unknown) => this.#host.fail(ctx, error),
+      )
+    } catch (error) {
+      this.#host.fail(ctx, error)
+    }
+  }
+
+  /** Answers. There is no reply for a stream that has ended, nor for a client that has disconnected. */
+  #settle(ctx: CoreContext, reply: ReadyReply | undefined): void {
+    if (reply !== undefined) return this.#host.settle(ctx, reply)
+    const { response } = ctx
+    if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())
+  }
+
+  #log(parked: ParkedReply, what: string): void {
+    this.#host.log.debug(`${this.#host.label(parked.ctx)}: ${what}`)
+  }
+}

@@ -1,0 +1,333 @@
+/**
+ * The way of a request, from top to bottom:
+ *
+ *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
+ *
+ * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
+ * waits goes to the REST pool, which comes back through one of the two.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { AccessLogPort, MetricsPort, OpenLog } from '../base/ports.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { isAbortError } from '../base/reason.ts'
+import type { Chain } from '../chain/compose.ts'
+import { notFound, type CoreContext } from '../http/context.ts'
+import { errorReply, toHttpError } from '../http/error-reply.ts'
+import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
+import type { ContextClass } from '../http/features.ts'
+import { checkFraming, toOriginForm } from '../http/framing.ts'
+import { label, withRequestId } from '../http/label.ts'
+import { ParkedReply } from '../http/parked.ts'
+import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
+import { ordinaryMethods } from '../routing/leaf.ts'
+import type { Registry } from '../routing/registry.ts'
+import { connectionOf, type Connection } from './connection.ts'
+import { discardInput, lastResponseOn } from './connections.ts'
+import { losesWhatFollows } from './incoming-request.ts'
+import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
+import { RestPool, type RestPoolOptions } from './rest-pool.ts'
+
+/** Finds static files; `static/` implements it. */
+interface StaticFilesPort {
+  /**
+   * @returns the reply to a GET or HEAD; undefined when the path is no file, or the method is another
+   * @throws HttpError as an action may
+   */
+  open(ctx: CoreContext): MaybePromise<StreamReply | undefined>
+}
+
+/** The parts of a server. */
+export interface ServerParts {
+  readonly registry: Registry<Chain>
+  readonly ContextClass: ContextClass
+  readonly pool: Omit<PoolOptions<CoreContext>, 'start'>
+  /** For long polls and streams. */
+  readonly restPool: RestPoolOptions
+  /** Throws HttpError for a request with a Host field that this server does not serve. */
+  readonly checkHost: (ctx: CoreContext) => void
+  readonly staticFiles: StaticFilesPort | undefined
+  readonly accessLog: AccessLogPort | undefined
+  readonly metrics: MetricsPort
+  readonly log: OpenLog
+  /** Whether a 500 shows its stack to the client. */
+  readonly reveal: boolean
+  /** The most requests of one connection that are served at a time, from 1. */
+  readonly pipelineLimit: number
+}
+
+/** What a request's Expect field asks for (RFC 9110, section 10.1.1): `continue` is `100 Continue` before the body. */
+export type Expect = 'nothing' | 'continue' | 'unknown'
+
+/** Serves requests. */
+export interface RequestServer {
+  /** Serves one request. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
+  /** Serves a WebSocket handshake. `head`: the bytes that arrived after its header section. */
+  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+  /** Makes every answer from now on the last on its connection, and ends parked replies. */
+  drain(): void
+  /** Resolves once no request is being served. */
+  idle(): Promise<void>
+  /** Requests being served now: neither their answers nor their actions have ended. */
+  readonly active: number
+  readonly pool: PoolCounts & { readonly alert: boolean }
+  readonly restPool: RestPool
+}
+
+/** Joins the parts into a server. */
+export function createRequestServer(parts: ServerParts): RequestServer {
+  const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
+  const errorLog = parts.log('error')
+  const requestLog = parts.log('worker_http')
+  const responseLog = parts.log('response')
+  const cutAnswers = new RateLimited(responseLog.info, 1000)
+  const refusals = new RateLimited(parts.log('pool').warn, 1000)
+  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
+  const restPool = new RestPool(
+    {
+      settle: answerParked,
+      begin: (ctx, stream) => respond(ctx, stream, draining),
+      fail,
+      refuse: (ctx, kind) => {
+        const what = kind === 'sse' ? 'streams' : 'long polls'
+        refuse(ctx, overloaded, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
+      },
+      refuseBehind: (ctx) => {
+        ctx.lastOnConnection = true // Or more of them would pile up.
+        const error = unserved('Other requests of this connection wait before it')
+        refuse(ctx, error, 'others of its connection wait before it')
+      },
+      late: (ctx, error) => {
+        if (!isAbortError(error)) {
+          errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
+        }
+      },
+      label,
+      log: parts.log('worker_otros'),
+    },
+    parts.restPool,
+  )
+  const whenIdle: (() => void)[] = []
+  let active = 0
+  let draining = false
+
+  function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const connection = connectionOf(request.socket)
+    if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
+    else connection.hold(() => serve(connection, request, response, expect))
+  }
+
+  function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
+    const isBehind = response.socket === null || request.socket.writableEnded
+    if (isBehind && connection.ignores()) return void request.resume()
+    const targetIsPath = toOriginForm(request)
+    const ctx = new ContextClass(request, response)
+    ctx.expectsContinue = expect === 'continue'
+    if (losesWhatFollows(request)) ctx.lastOnConnection = true
+    active += 1
+    admit(ctx, targetIsPath, expect)
+    if (ctx.closed) return
+    connection.began(response)
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
+  }
+
+  /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
+  function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const connection = connectionOf(socket)
+    if (connection.ignores()) return discardInput(socket)
+    const targetIsPath = toOriginForm(request)
+    const response = lastResponseOn(socket, request)
+    const ctx = new ContextClass(request, response)
+    ctx.upgrading = { socket, head }
+    ctx.lastOnConnection = true
+    active += 1
+    connection.began(response)
+    response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
+    admit(ctx, targetIsPath, 'nothing')
+  }
+
+  function admit(ctx: CoreContext, targetIsPath: boolean, expect: Expect): void {
+    try {
+      if (!targetIsPath) throw new HttpError(400, 'bad_request', 'The request target is neither a path nor a URL')
+      checkFraming(ctx)
+      if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
+      checkHost(ctx)
+      const match = registry.find(ctx.method, ctx.path)
+      if (match === undefined) return answerUnmatched(ctx)
+      ctx.matched(match)
+      if (match.route.system) return run(ctx)
+      if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
+      refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  /** Answers 503; the log gets one line a second at most. Not thrown: that takes a fifth of the time of a refusal. */
+  function refuse(ctx: CoreContext, error: HttpError, state: string): void {
+    refusals.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
+    fail(ctx, error)
+  }
+
+  function answerUnmatched(ctx: CoreContext): void {
+    const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
+    if (methods.length > 0) {
+      const allow = methods.join(', ')
+      if (ctx.method !== 'OPTIONS') return fail(ctx, methodNotAllowed(ctx, allow))
+      ctx.setHeader('Allow', allow)
+      return settle(ctx, emptyReply)
+    }
+    if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
+    const found = staticFiles.open(ctx)
+    if (!(found instanceof Promise)) return answerStatic(ctx, found)
+    found.then(
+      (reply) => answerStatic(ctx, reply),
+      (error: unknown) => fail(ctx, error),
+    )
+  }
+
+  function answerStatic(ctx: CoreContext, reply: StreamReply | undefined): void {
+    if (reply === undefined) fail(ctx, notFound(ctx.path))
+    else settle(ctx, reply)
+  }
+
+  function runAsWorker(ctx: CoreContext): void {
+    ctx.holdsWorker = true
+    run(ctx)
+  }
+
+  function run(ctx: CoreContext): void {
+    ctx.running = true
+    try {
+      const outcome = (ctx.run as Chain)(ctx)
+      if (!(outcome instanceof Promise)) return settle(ctx, outcome)
+      outcome.then(
+        (reply) => settle(ctx, reply),
+        (error: unknown) => fail(ctx, error),
+      )
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function settle(ctx: CoreContext, reply: Reply): void {
+    try {
+      if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
+      else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
+      else if (reply instanceof UpgradeReply) reply.takeOver()
+      else respond(ctx, reply, draining)
+    } catch (error) {
+      return fail(ctx, error)
+    }
+    release(ctx)
+    finishIfSent(ctx)
+  }
+
+  /**
+   * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
+   * thousands, and the last of them should not wait for the metrics and access lines of the others.
+   */
+  function answerParked(ctx: CoreContext, reply: ReadyReply): void {
+    try {
+      respond(ctx, reply, draining)
+    } catch (error) {
+      fail(ctx, error)
+    }
+  }
+
+  function fail(ctx: CoreContext, thrown: unknown): void {
+    const { response } = ctx
+    try {
+      const error = toHttpError(thrown)
+      report(ctx, error)
+      if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
+      respond(ctx, errorReply(ctx, error, parts.reveal), draining)
+    } catch (second) {
+      responseLog.error(
+        withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
+        second,
+      )
+      response.destroy()
+    }
+    release(ctx)
+    finishIfSent(ctx)
+  }
+
+  /** The operating system takes most answers as soon as they are written: no event needs to be awaited. */
+  function finishIfSent(ctx: CoreContext): void {
+    if (isSent(ctx.response)) finish(ctx, true)
+  }
+
+  function release(ctx: CoreContext): void {
+    if (!ctx.running) return
+    ctx.running = false
+    if (ctx.holdsWorker) {
+      ctx.holdsWorker = false
+      pool.leave()
+    }
+    if (ctx.closed) leave()
+  }
+
+  function finish(ctx: CoreContext, completed: boolean): void {
+    if (ctx.closed) return
+    if (pool.waiting > 0) pool.forget(ctx)
+    ctx.close(completed)?.catch((error: unknown) => {
+      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
+    })
+    const { parked } = ctx
+    if (parked !== undefined) restPool.left(parked)
+    else if (wasCut(ctx)) cutAnswers.say(`${label(ctx)}: the connection ended before its answer had left whole`)
+    const endedAtMs = Date.now()
+    if (ctx.counted) parts.metrics.record(ctx, parked === undefined, endedAtMs)
+    accessLog?.write(ctx, endedAtMs)
+    if (requestLog.debugEnabled) {
+      requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
+    }
+    if (!ctx.running) leave()
+    connectionOf(ctx.request.socket).ended(ctx.response, pipelineLimit)
+  }
+
+  function leave(): void {
+    active -= 1
+    if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
+  }
+
+  function report(ctx: CoreContext, error: HttpError | Refusal): void {
+    const { cause = error } = error
+    const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
+    if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
+    else if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: ${error.status} ${error.code}: ${error.message}`)
+  }
+
+  return {
+    handle,
+    upgrade,
+    drain: () => {
+      draining = true
+      restPool.stop()
+    },
+    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+    get active() {
+      return active
+    },
+    pool,
+    restPool,
+  }
+}
+
+function unserved(message: string): HttpError {
+  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}
+
+/** One for all requests: taking the stack of an error takes longer than the rest of a refusal. */
+const overloaded = unserved('Every worker is busy and the queue is full')
+
+/** Errors that are logged at most once a second by others, not for each request. */
+const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
+
+function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
+  return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
+}

@@ -1,0 +1,103 @@
+/**
+ * The graceful stop: serve on while the load balancer notices, then accept nothing new, answer the requests that are
+ * there with `Connection: close`, and close. It takes `server.stop_timeout_s` at most; the last tenth of that is
+ * reserved for the background work, so that hanging requests leave it some time.
+ *
+ * Surprise: a connection that is idle when the stop begins is kept for half a second. Its client may just be sending a
+ * request, which would fail if the connection were cut, but can be answered with `Connection: close`. After that, only
+ * requests that are being served keep a connection, not a header section that has come in part. A connection that
+ * becomes idle later is kept as long, since its answer had begun before the stop and could not say that it is the last.
+ */
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { endsWithin } from '../base/deadline.ts'
+import type { LogPort } from '../base/ports.ts'
+import type { Listener } from './listener.ts'
+import type { RequestServer } from './server.ts'
+
+/** The parts of a server that stop, and the times of a stop. */
+interface StopOptions {
+  readonly log: LogPort
+  /** The last line of the log. */
+  readonly lastLine: string
+  /** How long requests are served normally after the stop began; 0 for a server that does not listen. */
+  readonly drainDelayMs: number
+  /** The longest that the whole stop may take, in milliseconds. */
+  readonly timeoutMs: number
+  readonly requests: RequestServer
+  readonly listener: Listener
+  /** Called when the stop begins. */
+  readonly onBegin: () => void
+  /** Called when no new request is served any more: ends connections that would stay open by themselves. */
+  readonly onDrain: () => void
+  /** Called last, when no request runs any more. */
+  readonly finish: () => Promise<void>
+}
+
+/** The stop of one server. */
+interface Stop {
+  /**
+   * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
+   * @param drains whether to wait for the drain delay; true unless given
+   */
+  begin(drains?: boolean): Promise<void>
+  /** Resolves when a stop is done. */
+  readonly done: Promise<void>
+  /** Whether a stop has begun. */
+  readonly begun: boolean
+}
+
+/** How long idle connections are kept, in milliseconds. */
+const retireAfterMs = 500
+
+/** Prepares the stop of one server. */
+export function createStop(options: StopOptions): Stop {
+  const { log, requests, listener, timeoutMs } = options
+  let begun = false
+  let resolveDone: () => void
+  const done = new Promise<void>((resolve) => {
+    resolveDone = resolve
+  })
+
+  async function run(drains: boolean): Promise<void> {
+    const deadline = performance.now() + timeoutMs
+    const answerMs = timeoutMs * 0.9
+    const cutAt = performance.now() + answerMs
+    if (drains && listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
+    requests.drain()
+    options.onDrain()
+    listener.closeIdle() // The first call closes none: from now on each idle connection has its time.
+    // `setImmediate`: the input that the kernel has is read first, and a connection with a new request is not idle.
+    const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
+    const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))
+    if (!(await endsWithin(cutAt - performance.now(), answered))) {
+      const cut = requests.active === 1 ? '1 request' : `${requests.active} requests`
+      log.warn(`the stop took longer than ${timeoutMs / 1000} s: cut ${cut}`)
+      await listener.closeAll()
+    }
+    clearInterval(retire)
+    try {
+      const finished = await endsWithin(deadline - performance.now(), options.finish())
+      if (!finished) log.warn('the background work did not end in time')
+    } catch (error) {
+      log.error('the background work could not be ended', error)
+    }
+    log.info(options.lastLine)
+    resolveDone()
+  }
+
+  return {
+    begin: (drains = true) => {
+      if (!begun) {
+        begun = true
+        options.onBegin()
+        void run(drains)
+      }
+      return done
+    },
+    done,
+    get begun() {
+      return begun
+    },
+  }
+}

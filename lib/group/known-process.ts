@@ -1,0 +1,109 @@
+/**
+ * The readings that the primary has of its workers: the last one of each, and the sum of the workers that ended. They
+ * stay in the totals of the server if a worker hangs or ends, so that no counter decreases.
+ *
+ * A worker sends only the routes that changed; the primary keeps the others as they were.
+ */
+import { keptLines } from '../log/recent-lines.ts'
+import type { RouteReading } from '../metrics/metrics.ts'
+import type { Since } from '../metrics/processes.ts'
+import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
+import { keptRequests } from '../metrics/recent-requests.ts'
+import type { Peer } from './peer.ts'
+import { inOrder, type LastReading } from './readings.ts'
+
+/** Identifies a worker. */
+export interface WorkerIdentity {
+  /** Its name in the status, the metrics and the monitor. */
+  readonly id: string
+  readonly pid: number
+}
+
+/** The last known state of a worker. */
+export class KnownProcess {
+  /** This side of its channel. */
+  readonly peer: Peer
+  readonly identity: WorkerIdentity
+  /** Whether it is still loading the application, and cannot be asked. */
+  starting = true
+  /** The last lines and requests, sent at the end of the worker. */
+  last: Pick<LastReading, 'lines' | 'requests'> = { lines: [], requests: [] }
+  readonly #routes = new Map<string, RouteReading>()
+  #latest: Reading | undefined
+  /** The counters when the bench window began; undefined if the worker started in it. */
+  #windowStart: Reading | undefined
+  /** Whether the worker has not begun the bench window yet: until then it counts nothing in the window. */
+  #isBehind = false
+
+  constructor(peer: Peer, identity: WorkerIdentity) {
+    this.peer = peer
+    this.identity = identity
+  }
+
+  /** Takes a reading with the routes that changed. */
+  take(changes: Reading): void {
+    this.#latest = changes
+    for (const route of changes.routes) this.#routes.set(route.name, route)
+    if (this.#isBehind) this.#windowStart = this.read('start')
+  }
+
+  /** Takes the last reading, with the last lines and requests. */
+  takeLast({ changes, ...last }: LastReading): void {
+    this.take(changes)
+    this.last = last
+  }
+
+  /** Begins a bench window that the worker has not begun yet. */
+  awaitWindow(): void {
+    this.#isBehind = true
+    this.#windowStart = this.read('start')
+  }
+
+  /** Begins a bench window that the worker has begun, with its changes up to then. */
+  beginWindow(changes: Reading): void {
+    this.take(changes)
+    this.#isBehind = false
+    this.#windowStart = this.read('start')
+  }
+
+  /** The last reading; undefined before the first answer. */
+  read(since: Since): Reading | undefined {
+    if (this.#latest === undefined) return undefined
+    const reading = { ...this.#latest, routes: [...this.#routes.values()] }
+    return since === 'start' ? reading : difference(reading, this.#windowStart)
+  }
+}
+
+/** The sum of the workers that ended. Requests that a worker had not reported before are lost. */
+export class EndedProcesses {
+  count = 0
+  last: KnownProcess['last'] = { lines: [], requests: [] }
+  readonly #readings: Partial<Record<Since, Reading>> = {}
+
+  /** Adds a worker. */
+  add(worker: KnownProcess): void {
+    this.count += 1
+    for (const since of ['start', 'window'] as const) {
+      const reading = worker.read(since)
+      if (reading === undefined) continue
+      const earlier = this.#readings[since]
+      const ended = withoutGauges(reading)
+      this.#readings[since] = boundRoutes(earlier === undefined ? ended : sumOf([earlier, ended]))
+    }
+    const { lines, requests } = worker.last
+    this.last = {
+      lines: inOrder([this.last.lines, lines], keptLines),
+      requests: inOrder([this.last.requests, requests], keptRequests),
+    }
+  }
+
+  /** Begins a bench window. */
+  beginWindow(): void {
+    delete this.#readings.window
+  }
+
+  /** The sum of their last readings; undefined if there is none. */
+  read(since: Since): Reading | undefined {
+    return this.#readings[since]
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * A node among the others: says once a second that it is there, hears what they publish, and knows who is there.
+ *
+ * A beat is one command, and comes back with all there is to know: the nodes, and the stamp of the state. So a message
+ * that was lost is made good within a second.
+ */
+import { randomUUID } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { reasonOf } from '../base/reason.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Redis, RedisScript } from '../redis/client.ts'
+import { RedisAwayError } from '../redis/errors.ts'
+import type { Unsubscribe } from '../redis/subscriber.ts'
+import {
+  beatIn,
+  beatScript,
+  isLive,
+  leaveScript,
+  listed,
+  listedMs,
+  type ListedNode,
+  type NodeEntry,
+  type NodeKeys,
+  type SeenNode,
+} from './node-list.ts'
+
+export interface MembershipOptions {
+  readonly redis: Redis
+  readonly keys: NodeKeys
+  /** Of module `server`. */
+  readonly log: ModuleLogger
+  /** What the node says of itself now. */
+  readonly entry: () => Promise<NodeEntry>
+  /** Called after each beat with the stamp of the state in the engine. */
+  readonly onBeat: (stamp: string) => void
+  /** Called when another node has announced a new state. */
+  readonly onNewState: () => void
+  /** Called when nothing is known of the others any more, until the next beat. */
+  readonly onCut: () => void
+  /** Called when the engine does not take what this node says of itself. */
+  readonly onRefused: () => void
+}
+
+/** What is published when a node has written a state, and when one has applied it. */
+export const newState = 'state'
+const stateApplied = 'applied'
+
+const beatMs = 1000
+
+/** The membership of one node. Nothing happens before `open()`. */
+export class Membership {
+  readonly id = randomUUID()
+  readonly #options: MembershipOptions
+  readonly #beatScript: RedisScript
+  readonly #leaveScript: RedisScript
+  readonly #subscriptions: Unsubscribe[] = []
+  /** Called after the next beat. */
+  #waiting: (() => void)[] = []
+  #nodes: readonly SeenNode[] = []
+  #refusal = ''
+  #engineTime: { readonly ms: number; readonly at: number } | undefined
+  #timer: NodeJS.Timeout | undefined
+  #beating: Promise<void> | undefined
+  /** Whether the next beat tells the others that this node has tried to apply a state. */
+  #announces = false
+  #isOver = false
+  #stopListening = (): void => {}
+
+  constructor(options: MembershipOptions) {
+    this.#options = options
+    this.#beatScript = options.redis.script(beatScript)
+    this.#leaveScript = options.redis.script(leaveScript)
+  }
+
+  /** All nodes of the last hour, as they were at the last beat. */
+  get nodes(): readonly SeenNode[] {
+    return this.#nodes
+  }
+
+  /** Why the engine, which is there, does not take a beat; empty: it does. */
+  get refusal(): string {
+    return this.#refusal
+  }
+
+  /** The engine's time in milliseconds since 1970, as far as it is known. */
+  nowMs(): number {
+    const known = this.#engineTime
+    return known === undefined ? Date.now() : known.ms + (performance.now() - known.at)
+  }
+
+  /** The list for the monitor. */
+  list(): readonly ListedNode[] {
+    return listed(this.#nodes, this.id, this.#options.redis.state === 'ready')
+  }
+
+  /** Begins. Resolves after the first beat, whatever comes of it. */
+  async open(): Promise<void> {
+    const { redis, onCut } = this.#options
+    this.#timer = setInterval(() => void this.beat(), beatMs).unref()
+    this.#stopListening = redis.onState((state) => {
+      if (state === 'ready') void this.beat()
+      else onCut()
+    })
+    await this.beat()
+  }
+
+  /** Says that the node is there. One at a time: a call during one is joined to it. Never rejects. */
+  beat(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => {
+      this.#beating = undefined
+      if (this.#announces && !this.#isOver && this.#options.redis.state === 'ready') void this.beat()
+    })
+    return this.#beating
+  }
+
+  /** Tells the others that this node has tried to apply a state. */
+  announce(): void {
+    this.#announces = true
+    void this.beat()
+  }
+
+  /** Resolves after the next beat; there is one at once when another node has applied a state. */
+  nextBeat(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** Leaves the others. Never rejects. */
+  async leave(): Promise<void> {
+    const { redis, keys } = this.#options
+    this.#isOver = true
+    clearInterval(this.#timer)
+    this.#stopListening()
+    await this.#beating
+    for (const unsubscribe of this.#subscriptions) unsubscribe()
+    if (redis.state !== 'ready') return
+    await this.#leaveScript.run([keys.nodes, keys.seen], this.id).catch(() => {}) // It is listed as gone, then.
+  }
+
+  async #beat(): Promise<void> {
+    const { redis, keys, entry, onBeat } = this.#options
+    if (this.#isOver || redis.state !== 'ready') return
+    const told = this.#announces ? [keys.channel, stateApplied] : []
+    this.#announces = false
+    try {
+      await this.#subscribe()
+      const text = JSON.stringify(await entry())
+      const places = [keys.state, keys.nodes, keys.seen]
+      const reply = await this.#beatScript.run(places, this.id, text, listedMs, keys.own, ...told)
+      const { nowMs, stamp, nodes } = beatIn(reply, keys.own)
+      this.#engineTime = { ms: nowMs, at: performance.now() }
+      this.#refusal = ''
+      this.#tell(nodes)
+      this.#nodes = nodes
+      if (!this.#isOver) onBeat(stamp)
+    } catch (error) {
+      this.#refused(error)
+    }
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const done of waiting) done()
+  }
+
+  async #subscribe(): Promise<void> {
+    const { redis, keys, onNewState, onCut: onLost } = this.#options
+    const onReconnected = (): void => void this.beat()
+    const onMessage = (text: string): void => {
+      if (text === newState) onNewState()
+      if (text === stateApplied && this.#waiting.length > 0) void this.beat()
+    }
+    // The second channel shows the others whether this node can still hear.
+    const channels = [[keys.channel, onMessage], [keys.own + this.id, () => {}]] as const
+    for (const [channel, heard] of channels.slice(this.#subscriptions.length)) {
+      this.#subscriptions.push(await redis.subscribe(channel, { onMessage: heard, onLost, onReconnected }))
+    }
+  }
+
+  /** That the engine is away shows in the state of its client. */
+  #refused(error: unknown): void {
+    if (error instanceof RedisAwayError) return
+    const reason = reasonOf(error)
+    if (reason === this.#refusal) return
+    this.#options.log.error(listRefused(reason))
+    this.#refusal = reason
+    this.#options.onRefused()
+  }
+
+  /** Says who came and who went. */
+  #tell(now: readonly SeenNode[]): void {
+    const { log } = this.#options
+    const before = new Map(this.#nodes.filter(({ id }) => id !== this.id).map((node) => [node.id, node]))
+    for (const node of now) {
+      if (node.id === this.id) continue
+      const known = before.get(node.id)
+      before.delete(node.id)
+      const wasLive = known !== undefined && isLive(known)
+      if (isLive(node) && !wasLive) log.info(`node ${node.entry.name} is there`)
+      if (!isLive(node) && wasLive) log.warn(`node ${node.entry.name} is gone: it was not heard of for 5 seconds`)
+    }
+    for (const node of before.values()) if (isLive(node)) log.info(`node ${node.entry.name} has stopped`)
+  }
+}
+
+/**
+ * The warning of an engine that does not take what a node says of itself.
+ * @param reason what the engine says
+ */
+export function listRefused(reason: string): string {
+  return `the shared engine refuses the list of nodes: ${reason}`
+}

@@ -1,0 +1,223 @@
+/**
+ * The primary: the first process of a server of several. It serves no request. It starts the workers and replaces those
+ * that end, writes the logs, carries commands, and holds what the workers share.
+ */
+import { resolve } from 'node:path'
+import { makeSetupToken } from '../admin/setup-token.ts'
+import type { AppKey } from '../config/app-key.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
+import { LocalStateStore } from '../application/state-store.ts'
+import { TraceSwitches } from '../application/trace-switches.ts'
+import { createLocalBroker } from '../events/local-broker.ts'
+import type { Address } from '../core/listener.ts'
+import type { Logs } from '../log/logs.ts'
+import { createEventLoopWatch } from '../metrics/event-loop.ts'
+import type { OpenShared } from './shared.ts'
+import { socketPath } from '../systemd/socket-path.ts'
+import { hostLimits } from './limits.ts'
+import { hostBroker } from './events.ts'
+import { createReadingsHost } from './readings-host.ts'
+import type { Joining } from './joining.ts'
+import { DisconnectedError, type Peer } from './peer.ts'
+import { createPrimaryProcess } from './primary-process.ts'
+import { hostNodes } from './nodes.ts'
+import { hostSessions } from './sessions.ts'
+import { createStateHost, type Member } from './state-channel.ts'
+import { createSupervisor, type Supervisor } from './supervisor.ts'
+import { createWatch } from './watch.ts'
+import { startWorker, type WorkerProcess } from './worker-process.ts'
+
+export interface PrimaryOptions {
+  readonly loaded: LoadedConfig
+  /** Where setup saves the admin's credentials. */
+  readonly configFile: string
+  readonly appKey: AppKey
+  /** The password of `shared.url`, where it does not stand there. */
+  readonly sharedPassword: string | undefined
+  /** Opens the shared engine; given where the configuration names one. */
+  readonly openShared?: OpenShared
+  readonly logs: Logs
+  /** How many workers, from 2. */
+  readonly count: number
+  readonly listenFd: number | undefined
+  /** Called when every worker serves for the first time. */
+  readonly onReady: (address: Address) => void
+  /** Called when a stop begins, whoever asked for it. */
+  readonly onStop: () => void
+}
+
+export interface Primary {
+  /** Stops all workers gracefully; a second call joins the first. */
+  stop(): void
+  /** Ends all workers at once. */
+  kill(): void
+  /**
+   * Lets the workers carry out a command that a signal asks for, as soon as one of them serves. Rejects with what went
+   * wrong.
+   */
+  apply(command: Command<'routes.reload' | 'certificates.reload'>): Promise<void>
+  /** Opens the log files anew. */
+  reopenLogs(): void
+  /** Resolves with the exit status when all workers have ended. */
+  readonly done: Promise<number>
+}
+
+/** Starts the workers. `prepareWorkers` has been called before. */
+export function startPrimary(options: PrimaryOptions): Primary {
+  const { loaded, logs, count, listenFd } = options
+  const { config } = loaded
+  const log = logs.module('server')
+  const listenPath = listenFd === undefined ? undefined : socketPath(listenFd)
+  const setupToken = makeSetupToken()
+  const serving = new Set<Peer>()
+  const routesFolder = resolve(loaded.folder, config['paths.routes'])
+  const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
+  const node = shared?.openNode(routesFolder)
+  const nodesHost = node && hostNodes(node)
+  const store = node ?? new LocalStateStore(routesFolder)
+  const trace = new TraceSwitches({
+    trace: logs.general.trace,
+    nowMs: () => store.nowMs(),
+    onReturn: (module, on) => log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`),
+  })
+  const states = createStateHost({
+    store,
+    log,
+    trace,
+    onCommand: ({ type }, from) => {
+      if (type === 'bench.start') readings.beginWindow(from.peer)
+    },
+    asWhole,
+    onDiverged: (member) => supervisor.replace(member.number),
+  })
+  const limits = hostLimits(config['server.max_connections_per_ip'])
+  const events = hostBroker(createLocalBroker())
+  const sessions = hostSessions({ onProblem: logs.module('error').warn })
+  const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
+  const own = createPrimaryProcess(
+    {
+      eventLoop,
+      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
+      sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // Those that were evicted are counted by the workers.
+      log: logs.general,
+      accessLog: logs.access ?? { written: 0, lost: 0 },
+      warnings: logs.problems,
+    },
+    () => logs.recent.list(),
+  )
+  const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
+  const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
+  // What keeps the server from starting is found by each worker too, which ends with its status.
+  const opened = shared?.opened().then(
+    () =>
+      node?.open({
+        apply: (state) => states.apply(state),
+        summary: () => readings.summary(serving),
+        onHealth: () => nodesHost?.look(),
+      }),
+    () => {},
+  )
+  let joined: Promise<void> | undefined
+  let address: Address | undefined
+  let someServes: () => void
+  const served = new Promise<void>((resolve) => {
+    someServes = resolve
+  })
+
+  function start(number: number): WorkerProcess {
+    const worker = startWorker(number, logs)
+    const { peer } = worker
+    const member = { number, peer, serving: false }
+    for (const host of [events, sessions, limits]) host.attach(peer)
+    const canBeAsked = readings.attach(peer, { id: String(number), pid: worker.pid })
+    watch.attach({ number, peer, kill: worker.kill })
+    peer.on('process.join', async () => {
+      await opened
+      nodesHost?.attach(peer)
+      return joining(member)
+    })
+    peer.on('process.begins', () => {
+      member.serving = true
+      canBeAsked()
+      serving.add(peer)
+      void peer.closed.then(() => serving.delete(peer))
+      joined ??= node?.join()
+      return joined
+    })
+    peer.on('process.serves', (at) => {
+      if (address === undefined) node?.listens((at as Address).port)
+      address ??= at as Address // As the listener of the worker gives it.
+      supervisor.serves(number)
+      someServes()
+    })
+    peer.on('process.ends', () => supervisor.ends(number))
+    return worker
+  }
+
+  function joining(member: Member): Joining {
+    states.join(member)
+    const { file, folder, warnings } = loaded
+    return {
+      loaded: { config, file, folder, warnings },
+      configFile: options.configFile,
+      appKey: options.appKey,
+      ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
+      count,
+      ...(listenFd !== undefined && { listenFd }),
+      ...(listenPath !== undefined && { listenPath }),
+      setupToken,
+      state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
+      isShared: store.isShared,
+      ...(nodesHost !== undefined && { nodes: nodesHost.health }),
+    }
+  }
+
+  function asWhole({ type }: Command<MachineCommandType>): void {
+    if (type === 'stop') stop()
+    else logs.reopen()
+  }
+
+  let stopping = false
+  function stop(): void {
+    if (stopping) return
+    stopping = true
+    node?.stops()
+    options.onStop()
+    void supervisor.stop()
+  }
+
+  const supervisor: Supervisor = createSupervisor({
+    count,
+    start,
+    log,
+    endsWithLast: listenFd !== undefined,
+    stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
+    onReady: () => options.onReady(address as Address), // The first that serves has told it.
+    onGivenUp: () => {
+      stopping = true
+      options.onStop()
+    },
+  })
+
+  return {
+    stop,
+    kill: () => supervisor.kill(),
+    apply: async (command) => {
+      await served
+      const first = supervisor.places.find((place) => place.serving && !place.ending && watch.answers(place.number))?.worker
+      if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
+      await first.peer.call('process.apply', command).catch((error: Error) => {
+        if (!(error instanceof DisconnectedError)) throw error
+        throw new Error(`Cannot carry out ${command.type}: the process that began it has ended`, { cause: error })
+      })
+    },
+    reopenLogs: () => logs.reopen(),
+    done: supervisor.done.then(async (status) => {
+      for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
+      await node?.leave()
+      await shared?.close()
+      return status
+    }),
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * The desired state in the shared engine: a hash that one script replaces.
+ *
+ * Whoever writes to the engine must not become administrator by that. So a state carries an HMAC over the application's
+ * name and all of its fields, made with a key that is derived from `app_key`, and the admin's credentials in it are
+ * sealed with AES-256-GCM under a second one. `app_key_previous` verifies and opens too.
+ */
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
+import type { AdminCredentials } from '../admin/credentials.ts'
+import { isObject } from '../base/object.ts'
+import { initialState, type DesiredState, type RouteEntry, type TraceEntry } from '../application/desired-state.ts'
+import type { Redis, RedisScript } from '../redis/client.ts'
+import { integerIn, listIn, textIn } from '../redis/reply.ts'
+import { deriveKey } from '../tokens/signature.ts'
+
+/** The state in the engine was not written by a server of this application. */
+export class ForgedStateError extends Error {
+  override readonly name = 'ForgedStateError'
+  /** The stamp in the engine. */
+  readonly stamp: string
+
+  constructor(key: string, stamp: string) {
+    super(`${key} in the shared engine was not written by a server with this app_key and shared.name: remove it with DEL ${key}`)
+    this.stamp = stamp
+  }
+}
+
+export interface RedisStateOptions {
+  readonly redis: Redis
+  /** The key of the hash. */
+  readonly key: string
+  /** `shared.name`. */
+  readonly name: string
+  /** The `app_key` in use, then the previous ones. */
+  readonly appKeys: readonly string[]
+  /** Published when a new state is written. */
+  readonly announcement: { readonly channel: string; readonly message: string }
+}
+
+/** What is derived from one `app_key`. */
+interface StateKeys {
+  readonly mac: KeyObject
+  readonly seal: KeyObject
+}
+
+/** The fields of the hash, in the order in which the HMAC has them. */
+const fields = ['version', 'stamp', 'previous', 'content'] as const
+
+/**
+ * KEYS: the state. ARGV: the stamp that is expected there, the channel, the message, names and values of the fields.
+ * Gives 0 when the state is another one.
+ */
+const writeScript = `
+if (redis.call('HGET', KEYS[1], 'stamp') or '') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], unpack(ARGV, 4))
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1`
+
+/** Reads and writes the state. Every function rejects as the client does. */
+export class RedisState {
+  readonly #options: RedisStateOptions
+  readonly #script: RedisScript
+  readonly #keys: readonly StateKeys[]
+  #isOld = false
+
+  constructor(options: RedisStateOptions) {
+    this.#options = options
+    this.#script = options.redis.script(writeScript)
+    this.#keys = options.appKeys.map((appKey) => {
+      return { mac: deriveKey(appKey, 'nodes.state'), seal: deriveKey(appKey, 'nodes.credentials') }
+    })
+  }
+
+  /** Whether the state that was read last carries the HMAC of a previous key. */
+  get isOfPreviousKey(): boolean {
+    return this.#isOld
+  }
+
+  /** Reads the state; the initial one where there is none. Rejects with ForgedStateError. */
+  async read(): Promise<DesiredState> {
+    const { redis, key } = this.#options
+    const reply = listIn(await redis.command('HMGET', key, ...fields, 'mac'))
+    if (reply.every((value) => value === null)) return initialState
+    const [version = '', stamp = '', previous = '', content = '', mac = ''] = reply.map((value) =>
+      value === null ? '' : textIn(value),
+    )
+    const at = this.#keys.findIndex((each) => isEqual(this.#macOf([version, stamp, previous, content], each.mac), mac))
+    const keys = this.#keys[at]
+    this.#isOld = at > 0
+    const parsed = keys && this.#parse(content, keys.seal)
+    if (parsed === undefined || !/^\d{1,15}$/.test(version)) throw new ForgedStateError(key, stamp)
+    return { ...parsed, version: Number(version), stamp, previous }
+  }
+
+  /**
+   * Writes a state.
+   * @param expected the stamp of the state that it replaces
+   * @returns false when there is another one by now
+   */
+  async write({ version, stamp, previous, ...content }: DesiredState, expected: string): Promise<boolean> {
+    const { key, announcement } = this.#options
+    const [current] = this.#keys as readonly [StateKeys] // The key in use is always there.
+    const { credentials, ...open } = content
+    const sealed = credentials && this.#seal(credentials, current.seal)
+    const values = [String(version), stamp, previous, JSON.stringify({ ...open, credentials: sealed })]
+    const pairs = fields.flatMap((field, at) => [field, values[at] as string]) // As many as there are fields.
+    const mac = this.#macOf(values, current.mac)
+    const told = [announcement.channel, announcement.message]
+    return integerIn(await this.#script.run([key], expected, ...told, ...pairs, 'mac', mac)) === 1
+  }
+
+  #macOf(values: readonly string[], key: KeyObject): string {
+    return createHmac('sha256', key).update(JSON.stringify([this.#options.name, ...values])).digest('base64url')
+  }
+
+  #seal(credentials: AdminCredentials, key: KeyObject): string {
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(this.#options.name))
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(credentials)), cipher.final()])
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+  }
+
+  #open(text: string, key: KeyObject): AdminCredentials {
+    const bytes = Buffer.from(text, 'base64url')
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 })
+    decipher.setAAD(Buffer.from(this.#options.name)).setAuthTag(bytes.subarray(12, 28))
+    const opened = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
+    return JSON.parse(opened.toString()) as AdminCredentials // A server of this application has sealed it.
+  }
+
+  /** The content; the HMAC has shown that a server of this application has written it, maybe one of another version. */
+  #parse(text: string, key: KeyObject): Omit<DesiredState, 'version' | 'stamp' | 'previous'> | undefined {
+    const value: unknown = JSON.parse(text)
+    if (!isObject(value)) return undefined
+    const { reload, routes, trace, credentials } = value
+    if (typeof reload !== 'number' || !Array.isArray(routes) || !isObject(trace)) return undefined
+    return {
+      reload,
+      routes: routes as RouteEntry[],
+      trace: trace as Record<string, TraceEntry>,
+      ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
+    }
+  }
+}
+
+function isEqual(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
+}

@@ -1,0 +1,239 @@
+/**
+ * The desired state of several processes: it lies in the primary, and the workers reach it over their channels. The
+ * primary sends each new state to the workers and collects what they say. Commands about the machine go the same way.
+ *
+ * A worker that cannot apply a state, or does not answer, is replaced: the one that takes its place begins with the
+ * state. So the processes of a server never differ for long.
+ */
+import { performance } from 'node:perf_hooks'
+import type { Machine } from '../application/changes.ts'
+import { RoutesUnsavedError, type Command, type MachineCommandType } from '../application/commands.ts'
+import type { DesiredState } from '../application/desired-state.ts'
+import type { RouteFileChange } from '../application/persisted-routes.ts'
+import type { StateStore } from '../application/state-store.ts'
+import type { TraceSwitches } from '../application/trace-switches.ts'
+import { endsWithin } from '../base/deadline.ts'
+import { HttpError } from '../http/errors.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { awayError } from '../redis/away.ts'
+import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
+
+/** A state, and the time by its clock: what the primary sends. */
+export interface TimedState {
+  readonly state: DesiredState
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** What a write takes over the channel. */
+interface Write {
+  readonly next: DesiredState
+  readonly file?: RouteFileChange
+}
+
+/** What the primary answers: what was asked for, or an error that the worker's client must be told in its own way. */
+type Outcome = { readonly done: unknown } | { readonly away: string } | { readonly unsaved: string }
+
+/** The state and the other processes, as a worker has them. */
+export interface WorkerState extends StateStore, Machine {
+  /** Notes the time that came with a state. */
+  timed(state: TimedState): DesiredState
+}
+
+/**
+ * Makes the worker's part. What it asks for rejects with DisconnectedError when the primary is gone.
+ * @param isShared whether several machines share the state
+ */
+export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
+  let aheadMs = 0
+
+  async function call(name: string, taken?: unknown): Promise<unknown> {
+    const outcome = (await peer.call(name, taken)) as Outcome // As `outcomeOf` makes it.
+    if ('away' in outcome) throw awayError(outcome.away)
+    if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
+    return outcome.done
+  }
+
+  function timed({ state, nowMs }: TimedState): DesiredState {
+    aheadMs = nowMs - performance.now()
+    return state
+  }
+
+  // What the primary answers is of the same program.
+  return {
+    isShared,
+    nowMs: () => performance.now() + aheadMs,
+    timed,
+    read: async () => timed((await call('state.read')) as TimedState),
+    write: async (next, file) => (await call('state.write', { next, ...(file && { file }) } satisfies Write)) as boolean,
+    missing: async (state, withinMs) => (await call('state.missing', { state, withinMs })) as readonly string[],
+    everywhere: async (command) => (await call('machine.everywhere', command)) as readonly string[],
+    asWhole: async (command) => void (await call('machine.whole', command)),
+  }
+}
+
+/** A worker as the primary sees it. */
+export interface Member {
+  /** From 1. */
+  readonly number: number
+  readonly peer: Peer
+  /** Whether it answers requests: one that is still loading applies states before it does. */
+  readonly serving: boolean
+}
+
+export interface StateHostOptions {
+  readonly store: StateStore
+  readonly log: ModuleLogger
+  /** The trace switches of the primary. */
+  readonly trace: TraceSwitches
+  /** Called with a command that one worker has carried out, before the others are told of it. */
+  readonly onCommand: (command: Command<MachineCommandType>, from: Member) => void
+  /** Carries out a command about the processes as a whole. */
+  readonly asWhole: (command: Command<MachineCommandType>) => void
+  /** Called with a worker that is to be replaced. */
+  readonly onDiverged: (member: Member) => void
+  /** How long a worker may take to apply a state, in milliseconds; 10,000 unless given. */
+  readonly patienceMs?: number
+}
+
+export interface StateHost {
+  /** Lets a worker take part until its channel closes. */
+  join(member: Member): void
+  /**
+   * Lets every worker apply a state of another machine, one before the others: what is wrong with it shows before it can
+   * do harm. Rejects when the first could not; the others are in the state before then.
+   */
+  apply(state: DesiredState): Promise<void>
+}
+
+/** How long a worker may take that is loading, or makes a change of its own: as good as for ever. */
+const longestMs = 2 ** 31 - 1
+
+/** Makes the primary's part. */
+export function createStateHost(options: StateHostOptions): StateHost {
+  const { store, log, trace, patienceMs = 10_000 } = options
+  /** What each worker was sent last: resolves with a line where it has not applied it. */
+  const members = new Map<Member, Promise<string | undefined>>()
+  /** Those that may be in the middle of a change of their own: they apply states after it, however long it takes. */
+  const changing = new Set<Member>()
+
+  /** Asks a worker. Rejects with what it says, or that it is gone or does not answer. */
+  async function ask(member: Member, name: string, taken: unknown): Promise<void> {
+    const withinMs = member.serving && !changing.has(member) ? patienceMs : longestMs
+    if (await endsWithin(withinMs, member.peer.call(name, taken))) return void changing.delete(member)
+    throw new Error(`it did not answer within ${withinMs / 1000} s`)
+  }
+
+  /** The line of a worker, which is replaced; undefined: it has ended, and who takes its place begins with the state. */
+  function giveUp(member: Member, what: string, error: unknown): string | undefined {
+    if (error instanceof DisconnectedError) return undefined
+    const line = `process ${member.number}: ${(error as Error).message}`
+    log.error(`${what} was not taken up by ${line}`)
+    options.onDiverged(member)
+    return line
+  }
+
+  function send(member: Member, state: DesiredState): Promise<string | undefined> {
+    const timed: TimedState = { state, nowMs: store.nowMs() }
+    const sent = ask(member, 'state.apply', timed).then(
+      () => undefined,
+      (error: unknown) => giveUp(member, `change ${state.version}`, error),
+    )
+    members.set(member, sent)
+    return sent
+  }
+
+  /** @param but those that are in the state, or are replaced */
+  function sendAll(state: DesiredState, but: ReadonlySet<Member>): void {
+    trace.apply(state.trace)
+    for (const member of members.keys()) if (!but.has(member)) void send(member, state)
+  }
+
+  async function apply(state: DesiredState): Promise<void> {
+    const timed: TimedState = { state, nowMs: store.nowMs() }
+    const asked = new Set<Member>()
+    for (const member of [...members.keys()].filter(({ serving }) => serving)) {
+      asked.add(member)
+      try {
+        await ask(member, 'state.apply', timed)
+        break
+      } catch (error) {
+        if (error instanceof RemoteError) throw error
+        giveUp(member, `change ${state.version}`, error)
+      }
+    }
+    sendAll(state, asked)
+    await Promise.all([...members].filter(([{ serving }]) => serving).map(([, sent]) => sent))
+  }
+
+  async function missing(state: DesiredState, withinMs: number): Promise<readonly string[]> {
+    const ofMachine = [...members].filter(([{ serving }]) => serving).map(async ([{ number }, sent]) => {
+      let line: string | undefined
+      const isAnswered = await endsWithin(withinMs, sent.then((said) => (line = said)))
+      return isAnswered ? line : `process ${number}: it did not answer within ${withinMs / 1000} s`
+    })
+    const lines = await Promise.all([...ofMachine, ...(await Promise.all([store.missing(state, withinMs)])).flat()])
+    return lines.filter((line) => line !== undefined)
+  }
+
+  async function everywhere(command: Command<MachineCommandType>, from: Member): Promise<readonly string[]> {
+    options.onCommand(command, from)
+    const others = [...members.keys()].filter((member) => member !== from && member.serving)
+    const lines = await Promise.all(
+      others.map((member) =>
+        ask(member, 'machine.command', command).then(
+          () => undefined,
+          (error: unknown) => giveUp(member, command.type, error),
+        ),
+      ),
+    )
+    return lines.filter((line) => line !== undefined)
+  }
+
+  // What the workers send is of the same program.
+  return {
+    join: (member) => {
+      const { peer } = member
+      members.set(member, Promise.resolve(undefined))
+      void peer.closed.then(() => {
+        members.delete(member)
+        changing.delete(member)
+      })
+      peer.on('state.read', () => {
+        changing.add(member)
+        return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+      })
+      peer.on('state.write', (taken) =>
+        outcomeOf(async () => {
+          const { next, file } = taken as Write
+          const isWritten = await store.write(next, file)
+          if (isWritten) {
+            changing.delete(member)
+            sendAll(next, new Set([member]))
+          }
+          return isWritten
+        }),
+      )
+      peer.on('state.missing', (taken) => {
+        const { state, withinMs } = taken as { readonly state: DesiredState; readonly withinMs: number }
+        return outcomeOf(() => missing(state, withinMs))
+      })
+      peer.on('machine.everywhere', (command) => outcomeOf(() => everywhere(command as Command<MachineCommandType>, member)))
+      peer.on('machine.whole', (command) =>
+        outcomeOf(async () => options.asWhole(command as Command<MachineCommandType>)),
+      )
+    },
+    apply,
+  }
+}
+
+/** Rejects with what is no matter of the client. */
+async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
+  try {
+    return { done: await work() }
+  } catch (error) {
+    if (error instanceof HttpError) return { away: error.message }
+    if (error instanceof RoutesUnsavedError) return { unsaved: error.message }
+    throw error
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The parts of an app that is one worker of several: what they share is reached by the channel to the primary, and log
+ * lines go through the pipes.
+ */
+import cluster from 'node:cluster'
+import { resolve } from 'node:path'
+import type { AppOptions } from '../app.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
+import type { DesiredState } from '../application/desired-state.ts'
+import { openLogs, type Logs } from '../log/logs.ts'
+import { createClusterAddressLimit, createClusterThrottle } from './limits.ts'
+import { createClusterBroker } from './events.ts'
+import { createClusterProcesses } from './readings.ts'
+import type { Joining } from './joining.ts'
+import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
+import { listenForNodes } from './nodes.ts'
+import { createPeer, workerPort, type Peer } from './peer.ts'
+import { createClusterSessionStore } from './sessions.ts'
+import { createWorkerState, type TimedState, type WorkerState } from './state-channel.ts'
+
+/** What this worker is made of. */
+export interface WorkerParts {
+  readonly options: AppOptions & { readonly loaded: LoadedConfig }
+  readonly peer: Peer
+  readonly logs: Logs
+}
+
+/** What the primary may ask of this worker from the moment it has joined, so before there is an app. */
+export interface WorkerDuties {
+  /** Applies a state that another process has made. */
+  readonly follow: (state: DesiredState) => Promise<void>
+  /** Carries out a command about the machine that another process has carried out. */
+  readonly carryOut: (command: Command<MachineCommandType>) => Promise<void>
+  /** Carries out a command that a signal asks for. */
+  readonly apply: (command: Command) => Promise<void>
+  /** Stops gracefully; `drains`: serves on for `server.drain_delay_s` first. */
+  readonly stop: (drains: boolean) => void
+}
+
+/**
+ * Joins the primary.
+ * @param number from 1
+ * @throws Error in a process that no primary made
+ */
+export async function joinPrimary(number: number, duties: WorkerDuties): Promise<WorkerParts> {
+  const peer = createPeer(workerPort())
+  // Node ends a worker at once when its primary is gone, unless it is told that this was meant. Requests may be running.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+  let state: WorkerState | undefined
+  peer.on('state.apply', (told) => duties.follow(state?.timed(told as TimedState) ?? (told as TimedState).state))
+  peer.on('machine.command', (command) => duties.carryOut(command as Command<MachineCommandType>))
+  peer.on('process.apply', (command) => duties.apply(command as Command))
+  peer.on('process.stop', (drains) => duties.stop(drains as boolean))
+  peer.on('process.alive', () => {})
+  const nodesOf = listenForNodes(peer)
+  const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, nodes } = joining
+  state = createWorkerState(peer, joining.isShared)
+  const { config } = loaded
+  const logFolder = resolve(loaded.folder, config['paths.log'])
+  const logs = openLogs(config, logFolder, {
+    general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
+    access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
+  })
+  const options: WorkerParts['options'] = {
+    loaded: { ...loaded, document: undefined },
+    configFile,
+    ...(sharedPassword !== undefined && { sharedPassword }),
+    ...(listenFd !== undefined && { listenFd }),
+    ...(listenPath !== undefined && { listenPath }),
+    part: {
+      number,
+      count,
+      appKey,
+      logs,
+      seams: {
+        broker: createClusterBroker(peer),
+        openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
+      },
+      store: state,
+      machine: state,
+      state: state.timed(joining.state),
+      nodes: nodes === undefined ? undefined : nodesOf(nodes),
+      joinProcesses: (own) => createClusterProcesses(peer, own),
+      setupToken,
+      loginThrottle: createClusterThrottle(peer),
+      addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
+      beforeListening: async () => void (await peer.call('process.begins')),
+    },
+  }
+  return { options, peer, logs }
+}

@@ -1,0 +1,96 @@
+/**
+ * A parked reply: an action returns it when the answer is not available yet. The chain unwinds, the session is saved,
+ * the HTTP worker is freed; then the REST pool holds the reply.
+ *
+ * One object is the whole wait: it is the entry in the deadlines, in the queue of the pool and, by `previous` and
+ * `next`, in the list of its source. There is no promise, timer or closure for each wait.
+ *
+ * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
+ * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.
+ */
+import type { CoreContext } from './context.ts'
+import type { ReadyReply, StreamReply } from './reply.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+
+/** Whose workers it takes. */
+export type ParkedKind = 'longpoll' | 'sse'
+
+/** Why the pool ends a wait: time-out, the client disconnected, the server stops, or a HEAD, which never waits. */
+export type EndReason = 'deadline' | 'left' | 'stop' | 'head'
+
+/** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
+type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
+
+/** The holder of parked replies: the REST pool. */
+export interface Parking {
+  /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
+  answer(parked: ParkedReply, reply: ReadyReply | undefined): boolean
+  /** Ends a wait with an error. When it is over, the error is only logged. */
+  fail(parked: ParkedReply, error: unknown): void
+}
+
+/** A reply that waits. Long polls, streams and holds extend it. */
+export abstract class ParkedReply {
+  /** Whose workers it takes. A getter takes no memory. */
+  abstract readonly kind: ParkedKind
+  readonly ctx: CoreContext
+  /** The time-out in milliseconds from the moment it waits, 0 and up; Infinity: that of the pool. */
+  readonly timeoutMs: number
+
+  /** Set by the pool. */
+  state: ParkedState = 'made'
+  parking: Parking | undefined = undefined
+  /** Set by the pool: milliseconds by the clock of the deadlines; Infinity: never. */
+  deadlineAt = Infinity
+  /** Set by `Deadlines`: its index there; -1: none. */
+  heapIndex = -1
+  /** Set by the source: its neighbours in the list of waits for the same event. */
+  previous: ParkedReply | undefined = undefined
+  next: ParkedReply | undefined = undefined
+
+  constructor(ctx: CoreContext, timeoutMs: number) {
+    this.ctx = ctx
+    this.timeoutMs = timeoutMs
+  }
+
+  /**
+   * The answer, if it is available already; it needs no worker. Not called for HEAD. What it throws is answered too,
+   * such as HttpError 400 for a bad cursor. When it returns a promise and the client disconnects, `ended('left')` is
+   * called and the value of the promise is discarded; check `isOver` before taking an event that cannot be returned.
+   */
+  abstract ready(): MaybePromise<ReadyReply | undefined>
+
+  /** Called when it begins to wait, with a worker or in the queue: register with the source. It may answer at once. */
+  abstract waiting(): void
+
+  /**
+   * Called when it has a worker. A stream returns its beginning: the header section is written with the context's
+   * fields, then `send` is called, which does not end the response. Others return undefined.
+   */
+  abstract started(): StreamReply | undefined
+
+  /**
+   * Called when the pool ends the wait: unregister. Returns the empty answer; undefined when the client has
+   * disconnected, or for a stream that had begun and has ended the response itself.
+   */
+  abstract ended(reason: EndReason): MaybePromise<ReadyReply | undefined>
+
+  /** Whether it is too late for an answer: the wait is over, or its client has disconnected. */
+  get isOver(): boolean {
+    return this.state === 'over' || this.ctx.gone
+  }
+
+  /**
+   * Ends the wait with an answer; undefined: a stream that has ended the response itself. Unregister first.
+   * @returns false when it was over or the client has disconnected: the event was not sent, and goes to the next wait.
+   *   `ended('left')` follows for a client that has disconnected, unless it was called before
+   */
+  protected answer(reply: ReadyReply | undefined): boolean {
+    return this.parking !== undefined && this.parking.answer(this, reply)
+  }
+
+  /** Ends the wait with an error: the status of an HttpError, else 500. Does nothing before it is parked. */
+  protected fail(error: unknown): void {
+    this.parking?.fail(this, error)
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * JSON Web Tokens, verified: the signature in compact serialization (RFC 7515, sections 5.2 and 7.1; RFC 8725), then
+ * the claims that say when, by whom and for whom the token is valid (RFC 7519, section 4.1).
+ *
+ * Of the header only `alg` is used, and only to choose among the algorithms of the configuration. `jwk`, `jku`, `x5u`
+ * and `kid` are ignored: a token does not choose the key that verifies it.
+ *
+ * Surprise: a key belongs to one kind of algorithm. Otherwise a public key, which anyone can know, could be used as the
+ * secret of an HMAC (RFC 8725, section 2.1).
+ */
+import { isUtf8 } from 'node:buffer'
+import { createHmac, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
+import { isObject } from '../base/object.ts'
+
+interface AlgorithmEntry {
+  readonly kind: 'secret' | 'RSA' | 'P-256' | 'Ed25519'
+  /** The fewest bytes of a secret (RFC 7518, section 3.2); 0 where the key is not a secret. */
+  readonly secretBytes: number
+  readonly verify: (signed: string, signature: Buffer, key: KeyObject) => boolean
+}
+
+/** A name that `setup.jwt.algorithms` can have. */
+export type Algorithm = 'HS256' | 'HS384' | 'HS512' | 'RS256' | 'ES256' | 'EdDSA'
+
+/** The claims that a token must have, and the tolerance in time. */
+export interface ClaimRules {
+  /** The required `iss`; '' when any is allowed. */
+  readonly issuer: string
+  /** The required `aud`, or one of its members; '' when any is allowed. */
+  readonly audience: string
+  /** How many seconds the issuer's clock may differ from this one; 0 or more. */
+  readonly leewayS: number
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
+
+/** The most bytes of a token. */
+export const maxTokenBytes = 8192
+
+/** Every algorithm by its name (RFC 7518, section 3.1; RFC 8037, section 3.1). */
+export const algorithms: Readonly<Record<Algorithm, AlgorithmEntry>> = {
+  HS256: hmac('sha256', 32),
+  HS384: hmac('sha384', 48),
+  HS512: hmac('sha512', 64),
+  RS256: {
+    kind: 'RSA',
+    secretBytes: 0,
+    verify: (signed, signature, key) => verify('sha256', Buffer.from(signed), key, signature),
+  },
+  ES256: {
+    kind: 'P-256',
+    secretBytes: 0,
+    verify: (signed, signature, key) =>
+      verify('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature),
+  },
+  EdDSA: {
+    kind: 'Ed25519',
+    secretBytes: 0,
+    verify: (signed, signature, key) => verify(null, Buffer.from(signed), key, signature),
+  },
+}
+
+/** Whether a text names an algorithm. */
+export function isAlgorithm(text: string): text is Algorithm {
+  return Object.hasOwn(algorithms, text)
+}
+
+/**
+ * Verifies the signature of a token and reads its payload, which must be a JSON object. Never throws.
+ * @param allowed the algorithms that may have been used, all of the kind of the key
+ * @returns the payload, or why the token is refused: in ASCII without quotes and with nothing of the token
+ */
+export function verifyJws(
+  token: string,
+  allowed: readonly Algorithm[],
+  key: KeyObject,
+): { readonly payload: JsonObject } | { readonly problem: string } {
+  if (token.length > maxTokenBytes) return { problem: `the token is longer than ${maxTokenBytes} bytes` }
+  const parts = token.split('.', 4)
+  const [headerText, payloadText, signatureText] = parts
+  if (parts.length !== 3 || headerText === undefined || payloadText === undefined || signatureText === undefined) {
+    return { problem: 'the token does not have three parts with dots between them' }
+  }
+  const headerBytes = decodeBase64url(headerText)
+  const payloadBytes = decodeBase64url(payloadText)
+  const signature = decodeBase64url(signatureText)
+  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
+    return { problem: 'a part of the token is not base64url' }
+  }
+  const header = parseObject(headerBytes)
+  if (header === undefined) return { problem: 'the header of the token is not a JSON object' }
+  if ('crit' in header || 'b64' in header) return { problem: 'the header of the token has crit or b64' }
+  const { alg } = header
+  if (typeof alg !== 'string' || !isAlgorithm(alg) || !allowed.includes(alg)) {
+    return { problem: 'the algorithm of the token is not accepted here' }
+  }
+  const signed = token.slice(0, headerText.length + 1 + payloadText.length)
+  if (!algorithms[alg].verify(signed, signature, key)) return { problem: 'the signature of the token is wrong' }
+  const payload = parseObject(payloadBytes)
+  return payload === undefined ? { problem: 'the payload of the token is not a JSON object' } : { payload }
+}
+
+/**
+ * Checks the claims. A time may have a fraction; the token is invalid from the moment of `exp` on. A claim that the
+ * token lacks refuses it only for a required issuer or audience: a token without `exp` is valid as long as its key.
+ * @param nowMs milliseconds since 1970
+ * @returns what is wrong, in ASCII without quotes; undefined when nothing is
+ */
+export function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): string | undefined {
+  const nowS = nowMs / 1000
+  const { exp, nbf, iss, aud } = claims
+  if (exp !== undefined) {
+    if (!isNumericDate(exp)) return 'exp is not a number'
+    if (nowS >= exp + rules.leewayS) return 'the token has expired'
+  }
+  if (nbf !== undefined) {
+    if (!isNumericDate(nbf)) return 'nbf is not a number'
+    if (nowS < nbf - rules.leewayS) return 'the token is not valid yet'
+  }
+  if (rules.issuer !== '' && iss !== rules.issuer) return 'the token is from another issuer'
+  if (rules.audience !== '' && !isMeantFor(aud, rules.audience)) return 'the token is for another audience'
+  return undefined
+}
+
+/**
+ * Decodes base64url without padding (RFC 7515, section 2).
+ * @returns undefined when the text is not the one canonical form. Node's decoder skips what it does not know; encoding
+ *   its result again finds foreign characters, padding, an impossible length and bits set after the last byte
+ */
+export function decodeBase64url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url')
+  return bytes.toString('base64url') === text ? bytes : undefined
+}
+
+function hmac(hash: string, secretBytes: number): AlgorithmEntry {
+  return {
+    kind: 'secret',
+    secretBytes,
+    verify(signed, signature, key) {
+      const expected = createHmac(hash, key).update(signed).digest()
+      return signature.length === expected.length && timingSafeEqual(signature, expected)
+    },
+  }
+}
+
+/** The JSON object in the bytes; undefined when they hold something else. The last of several equal names counts. */
+function parseObject(bytes: Buffer): JsonObject | undefined {
+  if (!isUtf8(bytes)) return undefined
+  try {
+    const value: unknown = JSON.parse(bytes.toString())
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON text can hold numbers that become infinite when they are read. */
+function isNumericDate(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}
+
+function isMeantFor(aud: unknown, audience: string): boolean {
+  if (!Array.isArray(aud)) return aud === audience
+  return aud.every((one) => typeof one === 'string') && aud.includes(audience)
+}

@@ -1,0 +1,140 @@
+/**
+ * A reading is the value of every metric of a process at one moment, and can be sent as JSON. A window is the
+ * difference of two readings, a total over processes is the sum of theirs.
+ */
+import { noDurations } from './histogram.ts'
+import { maxNames, otherRoutesName, type RouteReading } from './metrics.ts'
+import { metricTable, readMetrics, type MetricName, type MetricSources, type MetricValues } from './table.ts'
+import { add, combineAll, round3, subtract, type Operation } from './values.ts'
+
+/** The metrics of a process, or of several together: counters since the start or in a window, gauges of the moment. */
+export interface Reading {
+  /** When the process started, in milliseconds since 1970. */
+  readonly startedAtMs: number
+  /** Since the start of the process. */
+  readonly uptimeSeconds: number
+  /** The time in which the counters have counted: the uptime, or the length of the window. */
+  readonly seconds: number
+  readonly values: MetricValues
+  /** The routes that were requested, in the order of their first requests. */
+  readonly routes: readonly RouteReading[]
+  /** Messages for the operator. */
+  readonly warnings: readonly string[]
+}
+
+/** The readings of a server. */
+export interface ServerReading {
+  /** The process that stands for the server: the only one, or the primary. */
+  readonly pid: number
+  readonly total: Reading
+  /** The parts of the total; absent if the server has one process. */
+  readonly parts?: {
+    readonly processes: readonly ProcessReading[]
+    /** The sum of the processes that have ended. */
+    readonly ended: { readonly count: number; readonly reading: Reading | undefined }
+  }
+}
+
+/** The reading of one of several processes. */
+export interface ProcessReading {
+  /** `primary`, or the number of a worker. */
+  readonly id: string
+  readonly pid: number
+  /** False: it did not answer in time, and the reading is an older one. */
+  readonly responding: boolean
+  /** True: it is loading the application and cannot answer yet. */
+  readonly starting?: boolean
+  /** Without routes; undefined if it has never answered. */
+  readonly reading: Reading | undefined
+}
+
+/**
+ * Reads the metrics of this process.
+ * @param routes the routes of the reading
+ */
+export function readProcess(sources: MetricSources, routes: readonly RouteReading[]): Reading {
+  const { startedAtMs, uptimeSeconds } = sources.metrics
+  const values = readMetrics(sources)
+  return { startedAtMs, uptimeSeconds, seconds: uptimeSeconds, values, routes, warnings: sources.warnings() }
+}
+
+/**
+ * The window between two readings of the same processes.
+ * @param before undefined: the window began with the process
+ */
+export function difference(now: Reading, before: Reading | undefined): Reading {
+  if (before === undefined) return now
+  const known = new Map(before.routes.map((route) => [route.name, route]))
+  return {
+    ...now,
+    seconds: Math.max(now.seconds - before.seconds, 0),
+    values: combineAll(now.values, before.values, subtractCounters),
+    routes: now.routes.flatMap((route) => {
+      const earlier = known.get(route.name)
+      if (earlier === undefined) return route
+      // The same object: the route was not requested in between.
+      return earlier === route ? [] : { ...route, values: combineAll(route.values, earlier.values, subtract) }
+    }),
+  }
+}
+
+/**
+ * The total of several processes, at least one. The start is the earliest, times are the longest, and each warning is
+ * there once.
+ */
+export function sumOf(readings: readonly Reading[]): Reading {
+  return {
+    startedAtMs: Math.min(...readings.map(({ startedAtMs }) => startedAtMs)),
+    uptimeSeconds: Math.max(...readings.map(({ uptimeSeconds }) => uptimeSeconds)),
+    seconds: Math.max(...readings.map(({ seconds }) => seconds)),
+    values: readings.map(({ values }) => values).reduce((a, b) => combineAll(a, b, add)),
+    routes: sumOfRoutes(readings.flatMap(({ routes }) => routes)),
+    warnings: [...new Set(readings.flatMap(({ warnings }) => warnings))],
+  }
+}
+
+/** The share of time in which the event loop did not wait, 0 to 1 with three decimals. */
+export function utilizationOf({ loopActive, loopIdle }: MetricValues): number {
+  return loopActive === 0 ? 0 : round3(loopActive / (loopActive + loopIdle))
+}
+
+/** The reading without its event loop: that of a process that serves no request would hide the others in a total. */
+export function withoutEventLoop(reading: Reading): Reading {
+  return { ...reading, values: { ...reading.values, loopDelay: noDurations, loopActive: 0, loopIdle: 0 } }
+}
+
+/** The reading without gauges and warnings, for a process that has ended. */
+export function withoutGauges(reading: Reading): Reading {
+  const { values } = reading
+  const zero: Operation = (value, same, name) => (isGauge(name) ? subtract(value, same, name) : value)
+  return { ...reading, values: combineAll(values, values, zero), warnings: [] }
+}
+
+/**
+ * The reading with at most as many routes as one process has: the routes past the bound become one, `(other)`. So the
+ * total of any number of processes, one after the other, stays bounded.
+ */
+export function boundRoutes(reading: Reading): Reading {
+  const named = reading.routes.filter(({ name }) => name !== otherRoutesName)
+  if (named.length < maxNames) return reading
+  const others = reading.routes.filter(({ name }) => name === otherRoutesName)
+  const past = named.slice(maxNames - 1).map((route) => ({ ...route, name: otherRoutesName }))
+  return { ...reading, routes: sumOfRoutes([...named.slice(0, maxNames - 1), ...others, ...past]) }
+}
+
+/** Adds up the routes of the same name. */
+function sumOfRoutes(routes: readonly RouteReading[]): RouteReading[] {
+  const byName = new Map<string, RouteReading>()
+  for (const route of routes) {
+    const { name, values } = route
+    const known = byName.get(name)
+    byName.set(name, known === undefined ? route : { name, values: combineAll(known.values, values, add) })
+  }
+  return [...byName.values()]
+}
+
+const subtractCounters: Operation = (now, before, name) => (isGauge(name) ? now : subtract(now, before, name))
+
+function isGauge(name: string): boolean {
+  return metricTable[name as MetricName].kind === 'gauge' // The values of a reading have the names of the table.
+}

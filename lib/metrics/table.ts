@@ -1,0 +1,166 @@
+/**
+ * Every metric of a process, declared once: its kind, how it is read, and its name and help in the Prometheus text.
+ * Readings, sums, differences and the text are made from this table, and the text has its order.
+ */
+import type { Config } from '../config/table.ts'
+import type { PoolCounts } from '../core/pool.ts'
+import type { EventStatus } from '../events/events.ts'
+import type { StoreCounts } from '../session/store.ts'
+import type { EventLoopWatch } from './event-loop.ts'
+import type { Histogram } from './histogram.ts'
+import type { Metrics, RequestValues } from './metrics.ts'
+import type { Value } from './values.ts'
+
+/** The parts of a server that the metrics are read from, at any time. */
+export interface MetricSources {
+  readonly config: Pick<Config, 'pool_rest.queue_size'>
+  readonly metrics: Metrics
+  readonly eventLoop: EventLoopWatch
+  /** Requests being served, from the header section to the end of the answer. */
+  readonly activeRequests: () => number
+  readonly httpPool: PoolCounts & { readonly alert: boolean }
+  /** How long requests waited in the pool's queue for a worker. */
+  readonly queueWaits: Histogram
+  readonly restPool: { readonly longpoll: PoolCounts; readonly sse: PoolCounts }
+  /** The same as `queueWaits`, of the pool of long polls and streams. */
+  readonly restQueueWaits: Histogram
+  readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
+  readonly events: () => EventStatus
+  /** Since the start; no number decreases (`session-totals.ts`). */
+  readonly sessions: () => StoreCounts
+  /** Open connections, and those refused by a limit since the start. */
+  readonly connections: () => { readonly open: number; readonly refused: number }
+  readonly views: { readonly hits: number; readonly misses: number }
+  readonly log: LineCounts
+  readonly accessLog: LineCounts
+  /** Messages for the operator. */
+  readonly warnings: () => readonly string[]
+}
+
+/** The lines of a log since the start. */
+export interface LineCounts {
+  readonly written: number
+  readonly lost: number
+}
+
+/** A metric of the table. */
+export interface Metric<Of extends Value = Value> {
+  /** Counters and histograms never decrease; a gauge is of the moment. */
+  readonly kind: 'counter' | 'gauge' | 'histogram'
+  readonly read: (from: Moment) => Of
+  /** Its name in the Prometheus text; '' if it is not shown there. */
+  readonly name: string
+  /** One line without a backslash. */
+  readonly help: string
+  /** The label of a metric with several numbers. */
+  readonly label: string
+}
+
+/** The sources at one moment. */
+interface Moment extends MetricSources {
+  readonly served: RequestValues
+  readonly memory: NodeJS.MemoryUsage
+}
+
+const declare =
+  (kind: Metric['kind']) =>
+  <Of extends Value>(read: (from: Moment) => Of, name = '', help = '', label = ''): Metric<Of> => ({
+    kind,
+    read,
+    name,
+    help,
+    label,
+  })
+const counter = declare('counter')
+const gauge = declare('gauge')
+const histogram = declare('histogram')
+
+/** Reads a number of each pool. */
+const ofPools =
+  (name: keyof PoolCounts) =>
+  ({ httpPool, webSockets, restPool: { sse, longpoll } }: Moment) => ({
+    http: httpPool[name],
+    ws: webSockets.pool[name],
+    sse: sse[name],
+    longpoll: longpoll[name],
+  })
+
+/** The table. Units are seconds and bytes, and in histograms microseconds. */
+export const metricTable = {
+  memoryResident: gauge(({ memory }) => memory.rss,
+    'svc_memory_resident_bytes', 'Memory of the process.'),
+  heapUsed: gauge(({ memory }) => memory.heapUsed,
+    'svc_memory_heap_used_bytes', 'JavaScript heap in use.'),
+  heapSize: gauge(({ memory }) => memory.heapTotal,
+    'svc_memory_heap_size_bytes', 'JavaScript heap reserved.'),
+  memoryExternal: gauge(({ memory }) => memory.external,
+    'svc_memory_external_bytes', 'Memory that JavaScript objects hold outside of it.'),
+  requests: counter(({ served }) => served.requests, 'svc_http_requests_total',
+    'Requests, by route and status class; left: the client left while it waited for an event.', 'code'),
+  durations: histogram(({ served }) => served.durations,
+    'svc_http_request_duration_seconds', 'From the request header to the end of the answer, by route.'),
+  bytesIn: counter(({ served }) => served.bytesIn,
+    'svc_http_request_body_bytes_total', 'Bytes of request bodies, by route.'),
+  bytesOut: counter(({ served }) => served.bytesOut,
+    'svc_http_response_body_bytes_total', 'Bytes of response bodies, by route.'),
+  requestsActive: gauge(({ activeRequests }) => activeRequests(),
+    'svc_http_requests_active', 'Requests being served.'),
+  poolWorkers: gauge(ofPools('workers'),
+    'svc_pool_workers', 'Workers of a pool.', 'pool'),
+  poolBusy: gauge(ofPools('busy'),
+    'svc_pool_workers_busy', 'Workers of a pool that are at work.', 'pool'),
+  poolQueueSize: gauge(ofPools('queueSize'),
+    'svc_pool_queue_size', 'Places in the queue of a pool; sse and longpoll share theirs.', 'pool'),
+  poolWaiting: gauge(ofPools('waiting'),
+    'svc_pool_queue_waiting', 'Requests in the queue of a pool.', 'pool'),
+  poolRefused: counter(ofPools('refused'),
+    'svc_pool_refused_total', 'Found no worker and no place to wait.', 'pool'),
+  /** The queue that sse and longpoll share. */
+  restQueueSize: gauge(({ config }) => config['pool_rest.queue_size']),
+  /** Whether the pool of plain requests is saturated: 0 or 1; in a total, the number of processes. */
+  httpAlert: gauge(({ httpPool }) => Number(httpPool.alert)),
+  httpWaits: histogram(({ queueWaits }) => queueWaits.read()),
+  restWaits: histogram(({ restQueueWaits }) => restQueueWaits.read()),
+  connectionsOpen: gauge(({ connections }) => connections().open,
+    'svc_connections_open', 'Open connections.'),
+  connectionsRefused: counter(({ connections }) => connections().refused,
+    'svc_connections_refused_total', 'Connections refused by a limit.'),
+  loopDelay: histogram(({ eventLoop }) => eventLoop.delay.read(),
+    'svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.'),
+  loopActive: counter(({ eventLoop }) => eventLoop.activeSeconds,
+    'svc_event_loop_active_seconds_total', 'Time it did not wait.'),
+  loopIdle: counter(({ eventLoop }) => eventLoop.idleSeconds),
+  eventsPublished: counter(({ events }) => events().published,
+    'svc_events_published_total', 'Events published.'),
+  eventsDelivered: counter(({ events }) => events().delivered,
+    'svc_events_delivered_total', 'Events handed out, once for each client.'),
+  eventsDropped: counter(({ events }) => events().dropped,
+    'svc_events_dropped_total', 'Events of queues that nobody took in time.'),
+  streamsSlow: counter(({ events, webSockets }) => ({ sse: events().slow, ws: webSockets.slow }),
+    'svc_streams_slow_total', 'Clients cut because they did not read.', 'kind'),
+  sessionsEvicted: counter(({ sessions }) => sessions().evicted,
+    'svc_sessions_evicted_total', 'Sessions dropped to keep a bound.'),
+  sessionsDamaged: counter(({ sessions }) => sessions().damaged,
+    'svc_sessions_damaged_total', 'Sessions found damaged, and ignored.'),
+  linesWritten: counter(({ log, accessLog }) => ({ general: log.written, access: accessLog.written }),
+    'svc_log_lines_written_total', 'Log lines on disk.', 'log'),
+  linesLost: counter(({ log, accessLog }) => ({ general: log.lost, access: accessLog.lost }),
+    'svc_log_lines_lost_total', 'Log lines that could not be written.', 'log'),
+  viewHits: counter(({ views }) => views.hits,
+    'svc_view_cache_hits_total', 'Views found compiled.'),
+  viewMisses: counter(({ views }) => views.misses,
+    'svc_view_cache_misses_total', 'Views that had to be compiled.'),
+}
+
+/** The name of a metric. */
+export type MetricName = keyof typeof metricTable
+
+/** The value of each metric. */
+export type MetricValues = { readonly [Name in MetricName]: ReturnType<(typeof metricTable)[Name]['read']> }
+
+/** Reads every metric. */
+export function readMetrics(sources: MetricSources): MetricValues {
+  const moment: Moment = { ...sources, served: sources.metrics.read(), memory: process.memoryUsage() }
+  const values = Object.entries(metricTable).map(([name, { read }]) => [name, read(moment)])
+  return Object.fromEntries(values) as MetricValues // It has a value for each row.
+}

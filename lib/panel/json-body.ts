@@ -1,0 +1,37 @@
+/**
+ * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`.
+ */
+import { isUtf8 } from 'node:buffer'
+import { isObject } from '../base/object.ts'
+import type { CoreContext } from '../http/context.ts'
+import type { HttpError } from '../http/errors.ts'
+import { parseJson } from '../http/json.ts'
+import type { Reply } from '../http/reply.ts'
+import { explainJson } from '../json/explain.ts'
+
+/**
+ * Reads a JSON object, whatever the content type says of type and charset: JSON is UTF-8 (RFC 8259, section 8.1).
+ * @returns the object, or the reply that refuses it: 400 with what is wrong
+ * @throws HttpError for what is no matter of the text: a body that is too large, a client that left
+ */
+export async function readObject(ctx: CoreContext): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
+  const bytes = await ctx.readBytes()
+  if (!isUtf8(bytes)) return { refusal: refuse(ctx, 400, 'Cannot read the body as JSON: it is not UTF-8') }
+  let value: unknown
+  try {
+    value = parseJson(new TextDecoder().decode(bytes), explainJson)
+  } catch (error) {
+    return { refusal: refuse(ctx, 400, (error as HttpError).message) } // parseJson throws nothing else
+  }
+  return isObject(value) ? { value } : { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
+}
+
+/** Replies with `{ok: false, error}` and what else there is to say. */
+export function refuse(
+  ctx: CoreContext,
+  status: number,
+  error: string,
+  more: Readonly<Record<string, unknown>> = {},
+): Reply {
+  return ctx.json({ ok: false, error, ...more }, status)
+}

@@ -1,0 +1,147 @@
+/**
+ * The listings: the index of all routes with a way to open them, and the tables of the routes.
+ *
+ * Surprise: filter and pages are the server's work. A page holds at most 200 routes, whatever the number of routes, and
+ * all of it works without a script; the page's script only asks for the same address while one types.
+ */
+import type { CoreContext } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import type { Reply } from '../http/reply.ts'
+import type { Action } from '../chain/compose.ts'
+import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
+import type { RouteRecord } from '../routing/route.ts'
+import { page } from '../admin/page.ts'
+import type { AdminPort, ListedRoute } from './port.ts'
+
+/** What the listings need of the panel's port. */
+export type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
+
+/** The most routes on one page. */
+const pageSize = 200
+/** The longest filter that is looked at, in characters. */
+const maxFilterLength = 200
+/** What a value for the parameter `id` is called in the query of the index. */
+const parameterPrefix = 'in.'
+
+/**
+ * Makes the handlers.
+ * @param port the panel's port
+ * @param consequences what opening a route does, by its name, for those that do something: the index asks first
+ */
+export function createListings(port: ListingsPort, consequences: ReadonlyMap<string, string> = new Map()) {
+  const table = (title: string, all: boolean): Action => (ctx) => {
+    const routes = port.routes().filter((route) => all || !route.system)
+    const found = search(routes, filterOf(ctx))
+    if (ctx.query.get('format') === 'json') return ctx.json(found.map(({ record }) => record))
+    const shown = cut(ctx, found, routes.length)
+    const rows = shown.routes.map(({ record }) => record)
+    return page(ctx, port, fileFor(ctx, 'list'), { title, signedIn: true, all, ...shown, rows })
+  }
+
+  return {
+    /**
+     * All routes, the application's first, with a button for those that take GET. With
+     * `?open=<name>&in.<parameter>=<value>` it goes there.
+     */
+    index(ctx: CoreContext): Reply {
+      const routes = applicationFirst(port.routes())
+      const name = ctx.query.get('open')
+      if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
+      const shown = cut(ctx, search(routes, filterOf(ctx)), routes.length)
+      const rows = shown.routes.map(({ record }) => {
+        const pattern = parsePattern(record.url)
+        const path = pattern.names.length === 0 ? buildPath(pattern) : ''
+        const consequence = consequences.get(record.name) ?? ''
+        return { ...record, opens: takesGet(record), names: pattern.names, path, consequence }
+      })
+      return page(ctx, port, fileFor(ctx, 'index'), { title: 'Index', signedIn: true, ...shown, rows, parameterPrefix })
+    },
+
+    /** The application's routes, as a table or with `?format=json`. */
+    list: table('Application routes', false),
+
+    /** All routes, those of the system too. */
+    listAll: table('All routes', true),
+  }
+}
+
+/** The page, or with `?part=` in the query its results alone, for the script of the page. */
+function fileFor(ctx: CoreContext, listing: 'index' | 'list'): string {
+  return ctx.query.has('part') ? `listings/${listing}-results.html` : `${listing}.html`
+}
+
+function applicationFirst(routes: readonly ListedRoute[]): readonly ListedRoute[] {
+  return [...routes].sort((a, b) => Number(a.system) - Number(b.system))
+}
+
+function filterOf(ctx: CoreContext): string {
+  return (ctx.query.get('q') ?? '').trim().slice(0, maxFilterLength)
+}
+
+/** The routes that have every word of the filter in one of their fields, in any case. */
+function search(routes: readonly ListedRoute[], filter: string): readonly ListedRoute[] {
+  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== '')
+  if (words.length === 0) return routes
+  return routes.filter(({ record: { name, method, url, action, middleware, scope } }) => {
+    const text = `${name}\n${method}\n${url}\n${action}\n${middleware}\n${scope}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+}
+
+/** The part of the routes that the query's page shows, and the addresses of its neighbours; '' where there is none. */
+function cut(ctx: CoreContext, found: readonly ListedRoute[], total: number) {
+  const filter = filterOf(ctx)
+  const last = Math.max(1, Math.ceil(found.length / pageSize))
+  const asked = Number(ctx.query.get('page') ?? 1)
+  const number = Number.isInteger(asked) ? Math.min(Math.max(asked, 1), last) : 1
+  const first = (number - 1) * pageSize
+  const routes = found.slice(first, first + pageSize)
+  const address = (to: number): string => {
+    if (to < 1 || to > last) return ''
+    return `${ctx.path}?${new URLSearchParams({ ...(filter !== '' && { q: filter }), page: String(to) })}`
+  }
+  return {
+    routes,
+    filter,
+    count: countText(found.length, total, filter),
+    pageText: last === 1 ? '' : `${first + 1} to ${first + routes.length} of ${found.length}`,
+    previous: address(number - 1),
+    next: address(number + 1),
+  }
+}
+
+function countText(found: number, total: number, filter: string): string {
+  const routes = total === 1 ? '1 route' : `${total} routes`
+  return filter === '' ? routes : `${found} of ${routes}`
+}
+
+function takesGet({ method }: RouteRecord): boolean {
+  return method === '*' || method.split(',').includes('GET')
+}
+
+/** The path of a route with parameters, from what was typed into the index. */
+function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, query: URLSearchParams): string {
+  const route = routes.find(({ record }) => record.name === name)
+  if (route === undefined) refuse(name, ': there is none of that name')
+  const pattern = parsePattern(route.record.url)
+  const params = Object.create(null) as Record<string, string>
+  for (const parameter of pattern.names) params[parameter] = query.get(parameterPrefix + parameter) ?? ''
+  // Else a link to the index could hide that it leads to /svc-stop, say.
+  if (pattern.names.length === 0) refuse(name, ' so: it has no parameters')
+  const path = builtPath(pattern, params)
+  const match = port.match('GET', path)
+  if ('record' in match && match.record.name.startsWith('svc.')) refuse(name, ' so: its path would be one of the panel')
+  return path
+}
+
+function builtPath(pattern: Pattern, params: Readonly<Record<string, string>>): string {
+  try {
+    return buildPath(pattern, params)
+  } catch (error) {
+    throw new HttpError(400, 'bad_request', (error as Error).message, { cause: error })
+  }
+}
+
+function refuse(name: string, reason: string): never {
+  throw new HttpError(400, 'bad_request', `Cannot open route ${JSON.stringify(name)}${reason}`)
+}

@@ -1,0 +1,71 @@
+/**
+ * Health, metrics and the running of the server: ping, slow, ready, status, metrics, cache-clear, stop, bench.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CoreContext } from '../http/context.ts'
+import { BodyReply, type Reply } from '../http/reply.ts'
+import { prometheusType } from '../metrics/prometheus.ts'
+import { serverName } from '../base/version.ts'
+import { monitorDocument } from './monitor.ts'
+import type { AdminPort } from './port.ts'
+
+const slowMs = 3000
+
+/** Makes the handlers. */
+export function createOperations(port: AdminPort) {
+  const { control, log, metricsLog, monitorLog } = port
+  return {
+    ping: (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
+
+    async slow(ctx: CoreContext): Promise<Reply> {
+      // Who left gets no answer, and holds nothing.
+      await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {})
+      return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
+    },
+
+    ready(ctx: CoreContext): Reply {
+      const status = port.readiness()
+      return ctx.json({ status }, status === 'ready' ? 200 : 503)
+    },
+
+    /** The status; with `?monitor=1` also what the monitor page draws. */
+    async status(ctx: CoreContext): Promise<Reply> {
+      if (!ctx.query.has('monitor')) return ctx.json(await port.status())
+      if (monitorLog.debugEnabled) monitorLog.debug(`read by ${ctx.ip}`)
+      return ctx.json(await monitorDocument(port))
+    },
+
+    metrics: async (): Promise<Reply> => new BodyReply(prometheusType, await port.prometheus()),
+
+    async cacheClear(ctx: CoreContext): Promise<Reply> {
+      const { deleted, path } = await control.apply({ type: 'cache.clear' })
+      log.info(`view cache cleared by ${ctx.ip}: ${deleted} files`)
+      return ctx.json({ status: 'ok', deleted, path })
+    },
+
+    async stop(ctx: CoreContext): Promise<Reply> {
+      log.info(`stop asked for by ${ctx.ip}`)
+      ctx.lastOnConnection = true
+      await control.apply({ type: 'stop' })
+      return ctx.json({ status: 'stopping' })
+    },
+
+    /** This request is not counted: the window that it begins is empty. */
+    async benchStart(ctx: CoreContext): Promise<Reply> {
+      ctx.counted = false
+      await control.apply({ type: 'bench.start' })
+      log.info(`bench window started by ${ctx.ip}`)
+      metricsLog.info('a bench window begins')
+      return ctx.json({ bench: 'start' })
+    },
+
+    async benchStop(ctx: CoreContext): Promise<Reply> {
+      log.info(`bench window read by ${ctx.ip}`)
+      const metrics = await port.status()
+      metricsLog.info(
+        `the bench window has ${metrics.requests.total} requests, ${metrics.requests.errors} of them errors`,
+      )
+      return ctx.json({ bench: 'stop', metrics })
+    },
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * The admin panel of one server, put together: its routes, and what they need of the server.
+ */
+import { fileURLToPath } from 'node:url'
+import type { CredentialStore } from '../admin/credential-store.ts'
+import { makeSetupToken } from '../admin/setup-token.ts'
+import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
+import type { Control } from '../application/commands.ts'
+import { version } from '../base/version.ts'
+import type { Chain } from '../chain/compose.ts'
+import type { NodesView } from '../group/node.ts'
+import type { Config } from '../config/table.ts'
+import type { Logger } from '../log/logger.ts'
+import type { Processes } from '../metrics/processes.ts'
+import { renderPrometheus } from '../metrics/prometheus.ts'
+import type { Registry } from '../routing/registry.ts'
+import { createViews } from '../views/cache.ts'
+import type { AdminPort, DryMatch } from './port.ts'
+import { statusOf } from './status.ts'
+import { createSystemRoutes } from './table.ts'
+
+export interface PanelOptions {
+  readonly config: Config
+  readonly credentials: CredentialStore
+  readonly registry: Registry<Chain>
+  /** The figures of all processes. */
+  readonly processes: Processes
+  readonly logger: Logger
+  readonly control: Control
+  readonly readiness: AdminPort['readiness']
+  /** The nodes, where servers share an engine. */
+  readonly nodes: NodesView | undefined
+  /** What a setup from afar must show: 128 random bits of this server's own unless given. */
+  readonly setupToken: string | undefined
+  /** Counts the failed logins; a throttle of this process unless given. */
+  readonly loginThrottle: LoginThrottle | undefined
+}
+
+export interface Panel {
+  /** Registers the system routes. Call it once, at the start. */
+  open(): void
+  /** Logs what a first setup needs, where there was none. */
+  announceSetup(): void
+}
+
+const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
+
+/** Builds the panel. Nothing is registered before `open()`. */
+export function createPanel(options: PanelOptions): Panel {
+  const { config, credentials, registry, processes, logger, nodes } = options
+  const pages = createViews({
+    root: pagesFolder,
+    cacheFolder: pagesFolder,
+    ram: true,
+    disk: false,
+    readable: false,
+    version,
+    onProblem: (message) => logger.module('response').warn(message),
+  })
+  const port: AdminPort = {
+    config,
+    control: options.control,
+    credentials: () => credentials.current,
+    setupToken: options.setupToken ?? makeSetupToken(),
+    loginThrottle: options.loginThrottle ?? createLoginThrottle(),
+    status: async () => {
+      const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
+      return statusOf(config['app.env'], server, list)
+    },
+    prometheus: async () => {
+      const [server, list] = await Promise.all([processes.read('start'), nodes?.list()])
+      return renderPrometheus(server, list)
+    },
+    history: () => processes.history(),
+    recentRequests: () => processes.requests(),
+    recentLines: () => processes.lines(),
+    traceState: () => logger.trace.state(),
+    routes: () => registry.list(),
+    match: (method, path) => dryMatch(registry, method, path),
+    readiness: options.readiness,
+    pages,
+    log: logger.module('server'),
+    monitorLog: logger.module('monitor'),
+    metricsLog: logger.module('metrics'),
+  }
+  const { routes, announceSetup } = createSystemRoutes(port)
+  return {
+    open: () => {
+      for (const route of routes) registry.add(route)
+    },
+    announceSetup,
+  }
+}
+
+/** Finds as a request would. The parameters have no prototype, as those of a request. */
+function dryMatch(registry: Registry<Chain>, method: string, path: string): DryMatch | readonly string[] {
+  const found = registry.find(method, path)
+  if (found === undefined) return registry.allowed(path)
+  const params = Object.create(null) as Record<string, string>
+  found.route.pattern.names.forEach((name, at) => {
+    params[name] = found.values[at] ?? ''
+  })
+  return { record: found.route.record, params }
+}

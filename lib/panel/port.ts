@@ -1,0 +1,69 @@
+/**
+ * All that the admin panel needs of the server it belongs to. `app.ts` gives it; the panel reaches for nothing else.
+ */
+import type { Config } from '../config/table.ts'
+import type { Control } from '../application/commands.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { LogLine } from '../log/recent-lines.ts'
+import type { HistorySnapshot } from '../metrics/history.ts'
+import type { RecentRequest } from '../metrics/recent-requests.ts'
+import type { RouteRecord } from '../routing/route.ts'
+import type { Views } from '../views/cache.ts'
+import type { AdminCredentials } from '../admin/credentials.ts'
+import type { Status } from './status.ts'
+import type { LoginThrottle } from '../admin/throttle.ts'
+
+/** A route as the listings show it. */
+export interface ListedRoute {
+  readonly record: RouteRecord
+  readonly system: boolean
+}
+
+/** A dry match: which route would answer, with which parameters. */
+export interface DryMatch {
+  readonly record: RouteRecord
+  readonly params: Readonly<Record<string, string>>
+}
+
+export interface AdminPort {
+  /** The configuration as it was at the start; `credentials()` is what counts for `admin.user` and the like now. */
+  readonly config: Config
+  /** Whatever changes the running server goes through here. */
+  readonly control: Control
+  /** The present name, password hash and secret. */
+  credentials(): AdminCredentials
+  /** What a setup from afar must show. */
+  readonly setupToken: string
+  /** Counts the failed logins. */
+  readonly loginThrottle: LoginThrottle
+  /** The document of `/svc-status`. */
+  status(): Promise<Status>
+  /** The text of `/svc-metrics`. */
+  prometheus(): Promise<string>
+  /** The series of the last 15 minutes. */
+  history(): Promise<HistorySnapshot>
+  /** The last requests, oldest first. */
+  recentRequests(): Promise<readonly RecentRequest[]>
+  /** The last lines of the general log, oldest first. */
+  recentLines(): Promise<readonly LogLine[]>
+  /** The trace switches. */
+  traceState(): Readonly<Record<string, boolean>>
+  /** All routes in the order of registration. */
+  routes(): readonly ListedRoute[]
+  /**
+   * Which route would answer, or the methods that the path takes (none: no pattern matches). Throws HttpError 400 as a
+   * request would.
+   */
+  match(method: string, path: string): DryMatch | readonly string[]
+  /**
+   * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
+   */
+  readiness(): 'ready' | 'not ready' | 'stopping'
+  /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
+  readonly pages: Views
+  /** The log of module `server`, for audit lines. */
+  readonly log: ModuleLogger
+  /** The logs of modules `monitor` and `metrics`. */
+  readonly monitorLog: ModuleLogger
+  readonly metricsLog: ModuleLogger
+}

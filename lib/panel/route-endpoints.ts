@@ -1,0 +1,118 @@
+/**
+ * Routes at run time: add, delete, reload, and the dry match.
+ */
+import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../application/commands.ts'
+import type { CoreContext } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import type { Reply } from '../http/reply.ts'
+import { withRequestId } from '../http/label.ts'
+import { readObject, refuse } from './json-body.ts'
+import type { AdminPort } from './port.ts'
+
+/** Makes the handlers. */
+export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
+  /** As `match`, with the error that the request would get as a value. */
+  function dryMatch(method: string, path: string): ReturnType<typeof match> | HttpError {
+    try {
+      return match(method, path)
+    } catch (error) {
+      if (error instanceof HttpError) return error
+      throw error
+    }
+  }
+
+  function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
+    log.error(withRequestId(error.message, ctx))
+    return refuse(ctx, 500, error.message, { name })
+  }
+
+  return {
+    /** Registers the route of the body; `persist: true` also writes it to the route files. */
+    async add(ctx: CoreContext): Promise<Reply> {
+      const body = await readObject(ctx)
+      if ('refusal' in body) return body.refusal
+      const { persist = false, ...record } = body.value
+      const name = typeof record['name'] === 'string' ? record['name'] : ''
+      if (typeof persist !== 'boolean') {
+        return refuse(ctx, 409, `persist must be true or false: it is ${JSON.stringify(persist)}`, { name })
+      }
+      try {
+        const { warnings } = await control.apply({ type: 'routes.add', record, persist })
+        log.info(`route "${name}" added by ${ctx.ip}: ${JSON.stringify(record)}${persist ? ', to last' : ''}`)
+        return ctx.json({ ok: true, name, ...(warnings.length > 0 && { warning: warnings.join('; ') }) })
+      } catch (error) {
+        if (error instanceof RoutesUnsavedError) return unsaved(ctx, error, name)
+        if (!(error instanceof RouteRefusedError)) throw error
+        if (error.reserved) return refuse(ctx, 400, error.message)
+        return refuse(ctx, 409, error.message, { name: error.routeName })
+      }
+    },
+
+    /** Removes the route that the body names. */
+    async remove(ctx: CoreContext): Promise<Reply> {
+      const body = await readObject(ctx)
+      if ('refusal' in body) return body.refusal
+      const { name } = body.value
+      if (typeof name !== 'string' || name === '') {
+        return refuse(ctx, 400, 'name is missing: it must be the name of a route')
+      }
+      if (name.startsWith('svc.')) return refuse(ctx, 400, `"${name}" is a system route: it cannot be removed`)
+      const before = routes().find(({ record }) => record.name === name)
+      const was = before === undefined ? 'it stood in admin.json alone' : `it was ${JSON.stringify(before.record)}`
+      try {
+        const { deleted } = await control.apply({ type: 'routes.delete', name })
+        log.info(`route "${name}" deleted by ${ctx.ip}: ${deleted ? was : 'there was none'}`)
+        return ctx.json({ ok: true, name })
+      } catch (error) {
+        if (!(error instanceof RoutesUnsavedError)) throw error
+        return unsaved(ctx, error, name)
+      }
+    },
+
+    /** Reads the route files anew. */
+    async reload(ctx: CoreContext): Promise<Reply> {
+      try {
+        const result = await control.apply({ type: 'routes.reload' })
+        const { totalDeleted, totalLoaded, added, removed, changed, warnings } = result
+        log.info(`routes reloaded by ${ctx.ip}: ${totalDeleted} removed, ${totalLoaded} loaded`)
+        return ctx.json({
+          ok: true,
+          total_deleted: totalDeleted,
+          total_loaded: totalLoaded,
+          added,
+          removed,
+          changed,
+          ...(warnings.length > 0 && { warnings }),
+        })
+      } catch (error) {
+        if (!(error instanceof ReloadError)) throw error
+        log.warn(withRequestId(`reload by ${ctx.ip} refused: ${error.message}`, ctx))
+        return refuse(ctx, 409, error.message, { errors: error.problems })
+      }
+    },
+
+    /** Says which route would answer `?method=&path=`, with its parameters, or why none. */
+    match(ctx: CoreContext): Reply {
+      const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
+      const path = ctx.query.get('path') ?? ''
+      if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)
+      const queryAt = path.indexOf('?')
+      const found = dryMatch(method, queryAt < 0 ? path : path.slice(0, queryAt))
+      if (found instanceof HttpError) {
+        return ctx.json({ ok: true, matched: false, status: found.status, reason: found.message })
+      }
+      if ('record' in found) return ctx.json({ ok: true, matched: true, route: found.record, params: found.params })
+      const allow = [...found]
+      if (allow.length === 0) {
+        return ctx.json({ ok: true, matched: false, status: 404, reason: 'no pattern matches the path' })
+      }
+      return ctx.json({
+        ok: true,
+        matched: false,
+        status: method === 'OPTIONS' ? 204 : 405,
+        reason: `the path takes ${allow.join(', ')}`,
+        allow,
+      })
+    },
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Every system route, one row each. To add an endpoint, add its row and its handler.
+ *
+ * System routes are ordinary entries of the registry. What they have of their own is the guard as their middleware, and
+ * that they never wait for a worker of the HTTP pool.
+ */
+import { NotEverywhereError } from '../application/commands.ts'
+import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
+import { parsePattern } from '../routing/pattern.ts'
+import type { Route } from '../routing/route.ts'
+import { createGuard, type Change } from '../admin/guard.ts'
+import type { AccessPort } from '../admin/port.ts'
+import { refuse } from './json-body.ts'
+import { createListings } from './listings.ts'
+import { createMonitor } from './monitor.ts'
+import { createOperations } from './operations.ts'
+import type { AdminPort } from './port.ts'
+import { createRouteEndpoints } from './route-endpoints.ts'
+import { createSignIn, type SignIn } from '../admin/sign-in.ts'
+import { createTraceEndpoints } from './trace-endpoints.ts'
+
+/** A system route. */
+export interface SystemRoute {
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'GET,POST'
+  readonly url: string
+  /** Whether the admin check applies. */
+  readonly auth: boolean
+  /** Whether a request changes something: never, always, or when it has a query. */
+  readonly change: Change
+  /** Whether the route is there even with `admin.enabled` false. */
+  readonly always: boolean
+  /** One line of what it does. */
+  readonly meaning: string
+}
+
+/** The names of the handlers, which are those of the rows. */
+type Handlers = { readonly [Name in (typeof systemRoutes)[number]['name']]: Action }
+
+const open = { auth: false, change: 'never', always: false } as const
+const guarded = { auth: true, change: 'never', always: false } as const
+const changing = { auth: true, change: 'always', always: false } as const
+
+/** The table, in the order in which it is registered and documented. */
+export const systemRoutes = [
+  { ...open, always: true, name: 'svc.ping', method: 'GET', url: '/svc-ping',
+    meaning: 'Says that the server is there, and its version.' },
+  { ...open, always: true, name: 'svc.slow', method: 'GET', url: '/svc-slow', meaning: 'Answers after three seconds.' },
+  { ...open, always: true, name: 'svc.ready', method: 'GET', url: '/svc-ready',
+    meaning: 'For load balancers: 200, or 503 while stopping.' },
+  { ...guarded, name: 'svc.status', method: 'GET', url: '/svc-status', meaning: 'The metrics as JSON.' },
+  { ...guarded, name: 'svc.metrics', method: 'GET', url: '/svc-metrics', meaning: 'The metrics as Prometheus text.' },
+  { ...guarded, name: 'svc.monitor', method: 'GET', url: '/svc-monitor', meaning: 'The dashboard.' },
+  { ...guarded, name: 'svc.index', method: 'GET', url: '/svc-index',
+    meaning: 'All routes, with a button to open them.' },
+  { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace',
+    meaning: 'The trace switches; with a query, switches one first.' },
+  { ...changing, name: 'svc.trace.set', method: 'POST', url: '/svc-trace', meaning: 'Switches the trace of a module.' },
+  { ...changing, name: 'svc.cache.clear', method: 'GET,POST', url: '/svc-cache-clear',
+    meaning: 'Deletes the compiled views on disk.' },
+  { ...changing, name: 'svc.stop', method: 'GET,POST', url: '/svc-stop', meaning: 'Stops the server gracefully.' },
+  { ...changing, name: 'svc.bench.start', method: 'GET,POST', url: '/svc-bench-start',
+    meaning: 'Sets the counters of the bench window to 0.' },
+  { ...changing, name: 'svc.bench.stop', method: 'GET,POST', url: '/svc-bench-stop',
+    meaning: 'The metrics since the bench window began.' },
+  { ...changing, name: 'svc.routes.add', method: 'POST', url: '/svc-routes/add', meaning: 'Registers a route.' },
+  { ...changing, name: 'svc.routes.delete', method: 'POST', url: '/svc-routes/delete', meaning: 'Removes a route.' },
+  { ...changing, name: 'svc.routes.reload', method: 'GET,POST', url: '/svc-routes/reload',
+    meaning: 'Reads the route files anew.' },
+  { ...guarded, name: 'svc.routes.list', method: 'GET', url: '/svc-routes/list',
+    meaning: 'The application\'s routes.' },
+  { ...guarded, name: 'svc.routes.listall', method: 'GET', url: '/svc-routes/listall',
+    meaning: 'All routes, those of the system too.' },
+  { ...guarded, name: 'svc.routes.match', method: 'GET', url: '/svc-routes/match',
+    meaning: 'Which route would answer, or why none.' },
+  { ...open, name: 'svc.login', method: 'GET', url: '/svc-login', meaning: 'The login form.' },
+  { ...open, change: 'always', name: 'svc.login.post', method: 'POST', url: '/svc-login', meaning: 'Signs in.' },
+  { ...open, change: 'always', name: 'svc.logout', method: 'GET,POST', url: '/svc-logout', meaning: 'Signs out.' },
+  { ...open, name: 'svc.setup', method: 'GET', url: '/svc-setup', meaning: 'The form for the first credentials.' },
+  { ...open, change: 'always', name: 'svc.setup.post', method: 'POST', url: '/svc-setup',
+    meaning: 'Saves the first credentials.' },
+] as const satisfies readonly SystemRoute[]
+
+/** The system routes of a server, and what its start must call. */
+export interface SystemRoutes {
+  readonly routes: readonly Route<Chain>[]
+  /** Writes the setup token to the log when a setup is required. */
+  announceSetup(): void
+}
+
+/** What opening a route does, for those that do something: the index asks first. */
+const consequences: ReadonlyMap<string, string> = new Map(
+  systemRoutes.filter((row) => row.method !== 'POST' && row.change === 'always').map((row) => [row.name, row.meaning]),
+)
+
+/** The guard returns what `next()` gives: there is nothing to report. */
+const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
+
+/** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
+export function createSystemRoutes(port: AdminPort): SystemRoutes {
+  const access: AccessPort = {
+    ...port,
+    setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
+    ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
+  }
+  const guard = createGuard(access)
+  const signIn = createSignIn(access, { changes: changesOnGet, throttle: port.loginThrottle })
+  const handlers = createHandlers(port, signIn)
+  const routes = systemRoutes
+    .filter((row) => row.always || port.config['admin.enabled'])
+    .map((row) => {
+      const layers = [{ name: 'svc.guard', run: guard(row) }]
+      const { name, url, method } = row
+      return {
+        record: { name, url, method, action: '', middleware: '', scope: '' },
+        pattern: parsePattern(url),
+        system: true,
+        refusesHead: row.change === 'always',
+        target: compose(layers, row.change === 'never' ? handlers[name] : tellingWho(handlers[name]), noReports),
+      }
+    })
+  return { routes, announceSetup: () => signIn.announceSetup() }
+}
+
+/** A change that some process has not taken up: the answer says which, where other failures are for the log alone. */
+function tellingWho(action: Action): Action {
+  return async (ctx) => {
+    try {
+      return await action(ctx)
+    } catch (error) {
+      if (!(error instanceof NotEverywhereError)) throw error
+      return refuse(ctx, 500, error.message)
+    }
+  }
+}
+
+/** Whether a GET on a system route's URL changes something. */
+function changesOnGet(url: string): boolean {
+  return systemRoutes.some((row) => row.url === url && row.method !== 'POST' && row.change === 'always')
+}
+
+function createHandlers(port: AdminPort, signIn: SignIn): Handlers {
+  const operations = createOperations(port)
+  const listings = createListings(port, consequences)
+  const routes = createRouteEndpoints(port)
+  const trace = createTraceEndpoints(port)
+  return {
+    'svc.ping': operations.ping,
+    'svc.slow': operations.slow,
+    'svc.ready': operations.ready,
+    'svc.status': operations.status,
+    'svc.metrics': operations.metrics,
+    'svc.monitor': createMonitor(port),
+    'svc.index': listings.index,
+    'svc.trace': trace.get,
+    'svc.trace.set': trace.set,
+    'svc.cache.clear': operations.cacheClear,
+    'svc.stop': operations.stop,
+    'svc.bench.start': operations.benchStart,
+    'svc.bench.stop': operations.benchStop,
+    'svc.routes.add': routes.add,
+    'svc.routes.delete': routes.remove,
+    'svc.routes.reload': routes.reload,
+    'svc.routes.list': listings.list,
+    'svc.routes.listall': listings.listAll,
+    'svc.routes.match': routes.match,
+    'svc.login': signIn.loginPage,
+    'svc.login.post': signIn.login,
+    'svc.logout': signIn.logout,
+    'svc.setup': signIn.setupPage,
+    'svc.setup.post': signIn.setup,
+  }
+}

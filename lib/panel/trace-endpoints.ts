@@ -1,0 +1,81 @@
+/**
+ * The trace switches: reading them, and switching one or all for good or for a while.
+ */
+import type { CoreContext } from '../http/context.ts'
+import type { Reply } from '../http/reply.ts'
+import { readObject, refuse } from './json-body.ts'
+import type { AdminPort } from './port.ts'
+
+/** The longest time, in seconds, after which a switch goes back by itself: a day. */
+const maxTtlSeconds = 86_400
+
+/** Makes the handlers. */
+export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
+  function stateOf(module: string): string {
+    const state = traceState()
+    const switches = new Set(module === 'all' ? Object.values(state) : [state[module] === true])
+    return switches.size > 1 ? 'various' : onOff(switches.has(true))
+  }
+
+  async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
+    const from = stateOf(module)
+    const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
+    const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
+    // The log of the panel is that of module server: once its switch is off the line would not pass.
+    const silences = !enabled && (module === 'all' || module === 'server')
+    if (silences) log.info(line)
+    try {
+      const ttl = ttlSeconds === undefined ? {} : { ttlSeconds }
+      const state = await control.apply({ type: 'trace.set', module, enabled, ...ttl })
+      if (!silences) log.info(line)
+      return ctx.json(state)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return refuse(ctx, 400, error.message)
+    }
+  }
+
+  function setByQuery(ctx: CoreContext): Reply | Promise<Reply> {
+    const module = ctx.query.get('mod') ?? ''
+    const on = ctx.query.get('on') ?? '1'
+    if (module === '') return refuse(ctx, 400, 'mod is missing: name a module, or all')
+    if (on !== '0' && on !== '1') return refuse(ctx, 400, `on must be 0 or 1: it is ${JSON.stringify(on)}`)
+    const given = ctx.query.get('ttl')
+    const ttl = given === null ? undefined : /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN
+    if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(given))
+    return apply(ctx, module, on === '1', ttl)
+  }
+
+  return {
+    /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
+    get: (ctx: CoreContext): Reply | Promise<Reply> => {
+      return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
+    },
+
+    /** `{module, enabled, ttl?}`; without a body, a query as with GET. */
+    async set(ctx: CoreContext): Promise<Reply> {
+      if (ctx.rawQuery.length > 1 && (await ctx.readBytes()).length === 0) return setByQuery(ctx)
+      const body = await readObject(ctx)
+      if ('refusal' in body) return body.refusal
+      const { module, enabled, ttl } = body.value
+      if (typeof module !== 'string') {
+        return refuse(ctx, 400, 'module is missing: it must be the name of a module, or all')
+      }
+      if (typeof enabled !== 'boolean') return refuse(ctx, 400, 'enabled must be true or false')
+      if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(ttl))
+      return apply(ctx, module, enabled, ttl)
+    },
+  }
+}
+
+function isTtl(ttl: unknown): ttl is number | undefined {
+  return ttl === undefined || (Number.isInteger(ttl) && (ttl as number) >= 1 && (ttl as number) <= maxTtlSeconds)
+}
+
+function wrongTtl(ttl: unknown): string {
+  return `ttl must be 1 to ${maxTtlSeconds} whole seconds: it is ${JSON.stringify(ttl)}`
+}
+
+function onOff(on: boolean): string {
+  return on ? 'on' : 'off'
+}

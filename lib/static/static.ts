@@ -1,0 +1,196 @@
+/**
+ * Static files from one folder (`paths.public`).
+ *
+ * Small files are kept in memory and are served from it as long as inode, size and times are what they were, which a
+ * `stat` tells, one for all requests of a turn of the event loop. A large file is opened and sent in pieces. Nothing is
+ * served but regular files whose real path is below the folder's real path, with no dot file or dot folder on the way
+ * (`/.well-known/` aside): a link may lead to another place in the folder, and nowhere else.
+ *
+ * Surprise: a reply that is got must be sent, also to a client that has left: sending is what closes the file.
+ */
+import { statSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import { isAbsolute, parse, resolve } from 'node:path'
+import { isUnchanged } from '../storage/file-version.ts'
+import { after, type MaybePromise } from '../base/maybe-promise.ts'
+import { currentTurn } from '../storage/turn.ts'
+import { acceptsGzip } from '../http/compress.ts'
+import { HttpError } from '../http/errors.ts'
+import { isAbsent, openForReading, sendFile } from './file-body.ts'
+import { StreamReply } from '../http/reply.ts'
+import { SizedCache } from './sized-cache.ts'
+import { describeFile, type Representation, type StaticFile } from './static-file.ts'
+import { realPathInside, staticPath } from './static-path.ts'
+import { answerWith } from './static-reply.ts'
+
+/** What a request asks for. */
+export interface StaticRequest {
+  readonly method: string
+  /** As sent, without query; begins with '/'. */
+  readonly path: string
+  /** The query as sent, with its `?`; '' for none. A redirect to a folder keeps it. */
+  readonly rawQuery: string
+  /** Gives a header field's value by its lower-case name. */
+  header(name: string): string | undefined
+}
+
+export interface StaticOptions {
+  /** An absolute path. */
+  readonly folder: string
+  /** Told why when a file could not be sent to its end; the connection has been cut. */
+  readonly onFailure: (path: string, error: unknown) => void
+  /** Bytes of memory for small files, compressed ones included. 0: none is kept. Default 64 MiB. */
+  readonly memoryMaxBytes?: number
+  /** The largest file in bytes that is read into memory. Default 1 MiB. */
+  readonly smallMaxBytes?: number
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+export interface StaticFiles {
+  /**
+   * Finds the reply to a GET or HEAD, at once where the file is in memory: 200, 206, 301 for a folder without its last
+   * slash, 304 or 412.
+   * @returns undefined when no file is served by that path, or the method is another
+   * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is
+   *   there but cannot be read
+   */
+  open(request: StaticRequest): MaybePromise<StreamReply | undefined>
+}
+
+/** A file in memory, and the turn in which it was last seen to be as it was. */
+interface Kept {
+  readonly file: StaticFile
+  seenIn: number
+}
+
+const mebibyte = 1_048_576
+/** What an entry takes beside its bytes: header fields, path, file state. */
+const entryBytes = 2048
+const indexName = 'index.html'
+
+/**
+ * Builds the static files of a folder.
+ * @throws Error naming the folder when it is no absolute path, no folder, or the root of the file system
+ */
+export function createStaticFiles(options: StaticOptions): StaticFiles {
+  const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options
+  const folder = checkedFolder(options.folder)
+  const memory = new SizedCache<Kept>(memoryMaxBytes)
+
+  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
+    const kept = memory.get(name)
+    const turn = currentTurn()
+    if (kept?.seenIn === turn) return replyFromMemory(request, kept.file)
+    const stats = statSync(folder + name, { throwIfNoEntry: false })
+    if (stats !== undefined && kept !== undefined && isUnchanged(kept.file.stats, stats)) {
+      kept.seenIn = turn
+      return replyFromMemory(request, kept.file)
+    }
+    memory.delete(name)
+    if (stats === undefined) return undefined
+    if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
+    return stats.isFile() ? readFile(request, name) : undefined
+  }
+
+  async function readFile(request: StaticRequest, name: string): Promise<StreamReply | undefined> {
+    const real = await realPathInside(folder, name)
+    return real === undefined ? undefined : load(request, name, real)
+  }
+
+  async function load(request: StaticRequest, name: string, real: string): Promise<StreamReply | undefined> {
+    const handle = await openForReading(real)
+    let handedOver = false
+    try {
+      const stats = await handle.stat()
+      if (!stats.isFile()) return undefined
+      const file = await describeFile(name, handle, stats, now(), stats.size <= smallMaxBytes)
+      if (file.plain.bytes !== undefined) {
+        if (!file.fresh) memory.set(name, { file, seenIn: -1 }, bytesTaken(file))
+        return await replyFromMemory(request, file)
+      }
+      const { status, headers, part } = answerWith(file.plain, request)
+      if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
+      handedOver = true
+      const failed = (error: unknown): void => onFailure(request.path, error)
+      return new StreamReply(status, headers, part.length, (response) => sendFile(handle, part, response, failed))
+    } finally {
+      if (!handedOver) await handle.close()
+    }
+  }
+
+  async function redirectToFolder(request: StaticRequest, path: string): Promise<StreamReply | undefined> {
+    const name = `${path}/${indexName}`
+    const stats = statSync(folder + name, { throwIfNoEntry: false })
+    if (stats?.isFile() !== true || (await realPathInside(folder, name)) === undefined) return undefined
+    // Without Cache-Control a 301 would be kept for ever, also when the folder has become a file.
+    const location = `${request.path}/${request.rawQuery}`
+    const headers = ['Location', location, 'Cache-Control', 'no-cache', 'Content-Length', '0']
+    return new StreamReply(301, headers, 0, sendNothing)
+  }
+
+  /** What a name that cannot be served means: no file, or one that is there and cannot be read. */
+  function failed(request: StaticRequest, error: unknown): undefined {
+    if (error instanceof HttpError) throw error
+    if (isAbsent(error)) return undefined
+    const message = `Cannot serve the file of ${request.path}: ${String(error)}`
+    throw new HttpError(500, 'internal_error', message, { cause: error })
+  }
+
+  return {
+    open(request) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+      const path = staticPath(request.path)
+      if (path === undefined) return undefined
+      const name = path.endsWith('/') ? path + indexName : path
+      try {
+        const found = find(request, path, name)
+        return found instanceof Promise ? found.catch((error: unknown) => failed(request, error)) : found
+      } catch (error) {
+        return failed(request, error)
+      }
+    },
+  }
+}
+
+function replyFromMemory(request: StaticRequest, file: StaticFile): MaybePromise<StreamReply> {
+  return after(chooseRepresentation(request, file), (representation) => {
+    const { status, headers, part } = answerWith(representation, request)
+    if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
+    const { start, length } = part
+    const bytes = representation.bytes?.subarray(start, start + length)
+    return new StreamReply(status, headers, length, (response) => response.end(bytes))
+  })
+}
+
+/** A range is always one of the plain bytes: only they are the same for every client. */
+function chooseRepresentation(request: StaticRequest, file: StaticFile): MaybePromise<Representation> {
+  if (file.compress === undefined || request.header('range') !== undefined) return file.plain
+  if (!acceptsGzip(request.header('accept-encoding'))) return file.plain
+  return after(file.compress(), (compressed) => compressed ?? file.plain)
+}
+
+/** What a file takes in memory at most: its compressed bytes, which come later, are never more than the plain ones. */
+function bytesTaken({ plain, compress }: StaticFile): number {
+  return plain.size * (compress === undefined ? 1 : 2) + entryBytes
+}
+
+function sendNothing(response: ServerResponse): void {
+  response.end()
+}
+
+function checkedFolder(folder: string): string {
+  const problem = problemOfFolder(folder)
+  if (problem !== undefined) {
+    throw new Error(`Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(folder)}`)
+  }
+  return resolve(folder)
+}
+
+function problemOfFolder(folder: string): string | undefined {
+  if (!isAbsolute(folder)) return 'must be an absolute path here'
+  if (resolve(folder) === parse(folder).root) return 'must not be the root of the file system'
+  const stats = statSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined) return 'must be a folder that exists'
+  return stats.isDirectory() ? undefined : 'must be a folder, not a file'
+}

@@ -1,0 +1,159 @@
+/**
+ * Takes what a service manager passes to this process: secrets, a listening socket, and the address for notifications.
+ * Secrets may also come from variables that the operator sets.
+ *
+ * All of it except the folder of the credentials is removed from the environment: a child process of the application
+ * must not inherit a secret, and would find other things behind the numbers of file descriptors.
+ */
+import { fstatSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from '../config/load.ts'
+import type { Config } from '../config/table.ts'
+import { createNotifier, type Notifier } from './notify.ts'
+
+/** What this process was given. */
+export interface Given {
+  readonly appKey?: string
+  /** The password of the shared engine. */
+  readonly sharedPassword?: string
+  /** The file descriptor of a listening socket. */
+  readonly listenFd?: number
+  /** Where secrets come from, and why a socket is not used: lines for the log. */
+  readonly notes: readonly Note[]
+  /** Undefined where no service manager waits for notifications. */
+  readonly notifier?: Notifier | undefined
+  /** Adapts the configuration to a process that a service manager has started. */
+  readonly adapt?: (config: Config) => Config
+}
+
+/** A line for the log of a module. */
+export interface Note {
+  readonly module: string
+  readonly level: 'info' | 'warn'
+  readonly message: string
+}
+
+/** A secret, and a phrase for where it comes from. */
+interface GivenSecret {
+  readonly secret: string
+  readonly from: string
+}
+
+/** A listening socket that was passed. */
+interface PassedSocket {
+  /** Its file descriptor; undefined: none was passed to this process. */
+  readonly fd: number | undefined
+  /** A warning for the operator. */
+  readonly warning?: string
+}
+
+/** The names of the credentials, and the variable that stands for each. */
+const secretVariables = { app_key: 'SVC_APP_KEY', shared_password: 'SVC_SHARED_PASSWORD' } as const
+const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
+
+/** The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
+const firstFd = 3
+const socketSource = 'the socket of the service manager'
+
+/**
+ * Takes everything.
+ * @param pid this process
+ * @param warn called when the service manager could not be notified
+ * @throws ConfigError when something was passed that cannot be used
+ */
+export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void): Given {
+  const isManaged = isServiceManaged(env)
+  const appKey = takeSecret(env, 'app_key')
+  const password = takeSecret(env, 'shared_password')
+  const { fd, warning } = takeListenFds(env, pid)
+  const notes: Note[] = []
+  for (const [what, secret] of [['app_key', appKey], ['the password of shared.url', password]] as const) {
+    if (secret === undefined) continue
+    notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+  }
+  if (warning !== undefined) notes.push({ module: 'server', level: 'warn', message: warning })
+  return {
+    ...(appKey !== undefined && { appKey: appKey.secret }),
+    ...(password !== undefined && { sharedPassword: password.secret }),
+    ...(fd !== undefined && { listenFd: fd }),
+    notes,
+    notifier: createNotifier(env, pid, warn),
+    ...(isManaged && { adapt: configOfService }),
+  }
+}
+
+/** Whether a service manager has started this process, by the variables that it sets (systemd.exec(5)). */
+export function isServiceManaged(env: NodeJS.ProcessEnv): boolean {
+  return ['INVOCATION_ID', 'NOTIFY_SOCKET', 'LISTEN_FDS'].some((name) => env[name] !== undefined)
+}
+
+/** The configuration for a service: the first setup asks for its token, unless the file says when it does. */
+export function configOfService(config: Config): Config {
+  return config['admin.setup_token'] === 'auto' ? { ...config, 'admin.setup_token': 'on' } : config
+}
+
+/**
+ * Takes a secret: a variable such as `SVC_APP_KEY`, else a credential of the service manager
+ * (`LoadCredential=app_key:...`, systemd.exec(5)) without the line end behind it. Both replace the value of the
+ * configuration file; the first setup then leaves an `app_key` in the file as it is.
+ * @param name `app_key`: the key that signs; `shared_password`: the password of the shared engine
+ * @returns undefined when neither is there
+ * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
+ */
+export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof secretVariables): GivenSecret | undefined {
+  const { CREDENTIALS_DIRECTORY: folder = '', [secretVariables[name]]: variable } = env
+  delete env[secretVariables[name]]
+  if (variable !== undefined) return checked(name, variable, `the environment variable ${secretVariables[name]}`)
+  const file = folder === '' ? undefined : join(folder, name)
+  const credential = file === undefined ? undefined : readCredential(name, file)
+  if (credential === undefined) return undefined
+  return checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
+}
+
+/**
+ * Takes the listening socket of socket activation, by the rules of sd_listen_fds(3). The kernel keeps its queue while
+ * the server restarts, so that no client is refused. Sockets for another process are left alone, with a warning.
+ * @throws ConfigError when there is more than one socket, or none behind the number
+ */
+export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket {
+  const { LISTEN_PID: forPid, LISTEN_FDS: count, LISTEN_FDNAMES: names } = env
+  for (const name of socketVariables) delete env[name]
+  if (count === undefined || count === '0') return { fd: undefined }
+  if (forPid !== String(pid)) {
+    const warning = `LISTEN_FDS is not used: LISTEN_PID is ${forPid ?? 'missing'}, and this is process ${pid}`
+    return { fd: undefined, warning }
+  }
+  if (count !== '1') {
+    const which = names === undefined ? '' : ` (${names})`
+    const problem = `LISTEN_FDS must be 1: it is ${count}${which}; let svc.socket have one ListenStream=`
+    throw new ConfigError(socketSource, [problem])
+  }
+  if (!isSocket(firstFd)) {
+    throw new ConfigError(socketSource, [`file descriptor ${firstFd} is no socket, though LISTEN_FDS is 1`])
+  }
+  return { fd: firstFd }
+}
+
+function checked(name: string, secret: string, from: string): GivenSecret {
+  if (secret === '') throw new ConfigError(name, [`${from} is empty`])
+  return { secret, from }
+}
+
+/** The content of a credential; undefined when there is none with this name. */
+function readCredential(name: string, file: string): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException // node:fs and the decoder throw Errors.
+    if (code === 'ENOENT') return undefined
+    throw new ConfigError(name, [`the credential ${file} cannot be read: ${message}`], { cause: error })
+  }
+}
+
+function isSocket(fd: number): boolean {
+  try {
+    return fstatSync(fd).isSocket()
+  } catch {
+    return false // It is not open.
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Resource-id tokens: `<payload>.<signature>`. The payload is the base64 (RFC 4648 section 4, padded) of the UTF-8 of
+ * `<id>|<unix seconds>`, the signature the lower-case hex HMAC-SHA256 of the payload text with `app_key` as it is.
+ *
+ * Surprise: a token only proves that this application made it. Anybody can read the id in it, it does not expire, and
+ * the action must check whether the client may use what the id names.
+ */
+import { Buffer, isUtf8 } from 'node:buffer'
+import { createSecretKey } from 'node:crypto'
+import { createSigner, splitSigned } from './signature.ts'
+
+/** How tokens are made. */
+interface ResourceTokenOptions {
+  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
+  readonly keys: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Makes and reads tokens. */
+export interface ResourceTokens {
+  /**
+   * The token of an id.
+   * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot encode
+   */
+  make(id: string): string
+  /** The id in a token; '' when none of the keys signed it, or its encoding is not canonical. Never throws. */
+  read(token: string): string
+}
+
+const timestampShape = /^[0-9]{1,12}$/
+
+/**
+ * Makes the tokens of a server.
+ * @throws RangeError when there is no key, or one is empty
+ */
+export function createResourceTokens({ keys, now }: ResourceTokenOptions): ResourceTokens {
+  const signer = createSigner(keys, (key) => createSecretKey(key, 'utf8'))
+  return {
+    make(id) {
+      if (!id.isWellFormed()) {
+        throw new TypeError(`Cannot sign a resource id: it must be well-formed Unicode: it is ${JSON.stringify(id)}`)
+      }
+      const payload = Buffer.from(`${id}|${Math.floor(now() / 1000)}`).toString('base64')
+      return `${payload}.${signer.sign(payload)}`
+    },
+    read(token) {
+      const signed = splitSigned(token)
+      return signed === undefined || !signer.verify(signed.text, signed.signature) ? '' : idIn(signed.text)
+    },
+  }
+}
+
+/** The id in a payload. The form is checked, since the application may sign other texts with the same key. */
+function idIn(payload: string): string {
+  const bytes = Buffer.from(payload, 'base64')
+  if (bytes.toString('base64') !== payload || !isUtf8(bytes)) return ''
+  const text = bytes.toString()
+  const bar = text.lastIndexOf('|')
+  return bar >= 0 && timestampShape.test(text.slice(bar + 1)) ? text.slice(0, bar) : ''
+}

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ReloadError } from '../../lib/application/commands.ts'
+import type { Files } from '../support/application.ts'
+import { makeApplication } from './application-support.ts'
+
+const route = (name: string, action = 'a.mjs'): object => ({ name, url: `/${name.replace('.', '/')}`, action })
+const action = 'export default () => "a"'
+
+async function problemsOf(reload: Promise<unknown>): Promise<ReloadError['problems']> {
+  try {
+    await reload
+  } catch (error) {
+    assert.ok(error instanceof ReloadError, String(error))
+    return error.problems
+  }
+  return assert.fail('it was not refused')
+}
+
+describe('the start of an application', () => {
+  it('registers the good records of all files, in the order of the file names', async (t) => {
+    const { application, names } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/2.json': [route('z')],
+      'routes/1.json': [route('b'), route('a')],
+    })
+    const { problems, broken, incomplete, notes } = await application.start()
+    assert.deepEqual([names(), problems, broken, incomplete, notes], [['b', 'a', 'z'], [], [], [], []])
+  })
+
+  it('leaves wrong records out and says what is wrong with each', async (t) => {
+    const { application, names } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [
+        route('a'),
+        { name: 'b', action: 'a.mjs' },
+        route('a'),
+        { ...route('c'), middleware: 'none' },
+        route('svc.x'),
+      ],
+    })
+    const { problems } = await application.start()
+    assert.deepEqual(names(), ['a'])
+    assert.deepEqual(problems.map(({ file, index, name }) => [file, index, name]), [
+      ['a.json', 1, 'b'],
+      ['a.json', 2, 'a'],
+      ['a.json', 3, 'c'],
+      ['a.json', 4, 'svc.x'],
+    ])
+  })
+
+  it('tells broken modules from actions that are not there yet', async (t) => {
+    const { application, names } = makeApplication(t, {
+      'bad.mjs': 'export default (',
+      'a.mjs': action,
+      'routes/a.json': [route('a', 'bad.mjs'), route('b', 'none.mjs'), route('c', 'a.mjs@none'), { ...route('d'), colour: 1 }],
+    })
+    const { problems, broken, incomplete, notes } = await application.start()
+    assert.deepEqual(names(), ['a', 'b', 'c', 'd'])
+    assert.deepEqual([problems, broken.map(({ name }) => name)], [[], ['a']])
+    assert.deepEqual([incomplete.map(({ name }) => name), notes.map(({ name }) => name)], [['b', 'c'], ['d']])
+  })
+
+  it('is refused for a wrong file, and runs no setup', async (t) => {
+    const key = `set-up-${process.pid}`
+    const { application, names } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [route('a')],
+      'routes/b.json': '{}',
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export const setup = () => { process.emit('${key}') }`,
+    })
+    let setUp = 0
+    process.on(key, () => (setUp += 1))
+    t.after(() => process.removeAllListeners(key))
+    const [problem, ...others] = await problemsOf(application.start())
+    assert.deepEqual([problem?.file, problem?.index, others], ['b.json', null, []])
+    assert.deepEqual([names(), setUp], [[], 0])
+  })
+
+  it('is refused for middleware that does not load', async (t) => {
+    const { application } = makeApplication(t, { 'routes/middleware/config.json': { load: ['m.mjs'] }, 'routes/.keep': '' })
+    await assert.rejects(application.start(), { name: 'MiddlewareError', file: 'm.mjs' })
+  })
+
+  it('warns of what nobody reads in the middleware configuration', async (t) => {
+    const { application, folder } = makeApplication(t, { 'routes/middleware/config.json': { lod: [] }, 'routes/.keep': '' })
+    const { notes } = await application.start()
+    assert.deepEqual(notes.map(({ file, index }) => [file, index]), [[join(folder, 'routes/middleware/config.json'), null]])
+  })
+})
+
+describe('an application without a folder of route files', () => {
+  it('starts, says so, and can be reloaded', async (t) => {
+    const { application, folder } = makeApplication(t, {})
+    const { problems, notes } = await application.start()
+    assert.deepEqual([problems, notes.map(({ file }) => file)], [[], [join(folder, 'routes')]])
+    assert.equal((await application.reload()).totalLoaded, 0)
+  })
+})
+
+describe('a reload', () => {
+  it('runs no setup of a changed middleware when something else is wrong', async (t) => {
+    const key = `renewed-${process.pid}`
+    const { application, write } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [route('a')],
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': 'export const setup = () => {}',
+    })
+    await application.start()
+    let setUp = 0
+    process.on(key, () => (setUp += 1))
+    t.after(() => process.removeAllListeners(key))
+    write({ 'routes/b.json': '[', 'routes/middleware/m.mjs': `export const setup = () => { process.emit('${key}') }` })
+    await problemsOf(application.reload())
+    assert.equal(setUp, 0)
+    write({ 'routes/b.json': '[]' })
+    await application.reload()
+    assert.equal(setUp, 1)
+  })
+
+  it('tells what it did', async (t) => {
+    const files = { 'a.mjs': action, 'routes/a.json': [route('a'), route('b'), route('c')] }
+    const { application, names, write } = makeApplication(t, files)
+    await application.start()
+    write({ 'routes/a.json': [route('d'), { ...route('b'), scope: 'x' }, route('c'), route('e', 'none.mjs')] })
+    const { warnings, ...result } = await application.reload()
+    assert.deepEqual(result, { totalDeleted: 3, totalLoaded: 4, added: ['d', 'e'], removed: ['a'], changed: ['b'] })
+    assert.deepEqual(warnings, ['a.json[3]: route "e": Cannot load none.mjs: there is no such file'])
+    assert.deepEqual(names(), ['d', 'b', 'c', 'e'])
+  })
+
+  const wrong: readonly [title: string, files: Files, place: readonly [string, number | null, string]][] = [
+    ['a wrong record', { 'routes/a.json': [route('b'), { name: 'c' }] }, ['a.json', 1, 'c']],
+    ['a name taken in another file', { 'routes/b.json': [route('a')] }, ['b.json', 0, 'a']],
+    ['a wrong file', { 'routes/b.json': '[' }, ['b.json', null, '']],
+    ['a broken module', { 'a.mjs': 'export default (' }, ['a.json', 0, 'a']],
+    ['a wrong middleware configuration', { 'routes/middleware/config.json': '[' }, ['routes/middleware/config.json', null, '']],
+    ['middleware that is not there', { 'routes/middleware/config.json': { load: ['m.mjs'] } }, ['m.mjs', null, '']],
+  ]
+  for (const [title, files, [file, index, name]] of wrong) {
+    it(`is refused for ${title}, and the old table stays`, async (t) => {
+      const { application, folder, names, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+      await application.start()
+      write(files)
+      const problems = await problemsOf(application.reload())
+      const place = file.includes('/') ? join(folder, file) : file
+      const places = problems.map((problem) => JSON.stringify([problem.file, problem.index, problem.name]))
+      assert.ok(places.includes(JSON.stringify([place, index, name])), places.join())
+      assert.ok(problems.every(({ error }) => error !== ''))
+      assert.deepEqual(names(), ['a'])
+    })
+  }
+
+  it('is refused, with a reason, when the folder of the routes has gone', async (t) => {
+    const { application, folder, names } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+    await application.start()
+    rmSync(join(folder, 'routes'), { recursive: true })
+    const [problem] = await problemsOf(application.reload())
+    assert.deepEqual([problem?.file, names()], [join(folder, 'routes'), ['a']])
+  })
+
+  it('is refused when a module cannot be read', async (t) => {
+    const { application, folder, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+    await application.start()
+    rmSync(join(folder, 'a.mjs'))
+    write({ 'a.mjs/file': 'a folder in place of the module' })
+    const [problem] = await problemsOf(application.reload())
+    assert.match(problem?.error ?? '', /a\.mjs|EISDIR/)
+  })
+
+  it('gives the second of two at once what is on disk by then', async (t) => {
+    const { application, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+    await application.start()
+    const first = application.reload()
+    write({ 'routes/a.json': [route('a'), route('b')] })
+    const second = application.reload()
+    const [one, two] = await Promise.all([first, second])
+    assert.equal(two.totalLoaded, 2)
+    assert.equal(two.totalDeleted, one.totalLoaded)
+  })
+})
+
+describe('an inspection', () => {
+  it('finds what a start would, runs no setup and changes nothing', async (t) => {
+    const { application, names } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [{ ...route('a'), middleware: 'm' }, route('b', 'none.mjs'), { name: 'c' }],
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': "export default () => {}; export const setup = () => { throw new Error('it ran') }",
+    })
+    const { routes, problems, broken, incomplete } = await application.inspect()
+    assert.deepEqual(routes.map(({ record }) => record.name), ['a', 'b'])
+    assert.deepEqual([problems.map(({ name }) => name), broken, incomplete.map(({ name }) => name)], [['c', 'c'], [], ['b']])
+    assert.deepEqual(names(), [])
+  })
+})
+
+describe('the stop of an application', () => {
+  it('refuses a start and a reload afterwards', async (t) => {
+    const { application } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+    await application.stop()
+    const message = 'Cannot load the application: the server is being stopped'
+    await assert.rejects(application.start(), { message })
+    await assert.rejects(application.reload(), { message })
+  })
+
+  it('lets a start under way give up, and ends what it had begun', async (t) => {
+    const key = `stop-${process.pid}`
+    const { application, names } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [route('a')],
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export const setup = async () => {
+        process.emit('${key}', 'up')
+        await new Promise((resolve) => process.once('${key}-go', resolve))
+        return () => process.emit('${key}', 'down')
+      }`,
+    })
+    const steps: string[] = []
+    const up = new Promise<void>((resolve) => {
+      process.on(key, (step: string) => {
+        steps.push(step)
+        resolve()
+      })
+    })
+    t.after(() => process.removeAllListeners(key))
+    const started = application.start()
+    const refused = assert.rejects(started, { message: 'Cannot load the application: the server is being stopped' })
+    await up
+    const stopped = application.stop()
+    process.emit(`${key}-go` as 'SIGUSR2') // Any name will do for an event, but the types know a few only.
+    await Promise.all([refused, stopped])
+    assert.deepEqual([steps, names()], [['up', 'down'], []])
+  })
+})

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ReloadError, describe as describeProblem, describeAll } from '../../lib/application/commands.ts'
+
+describe('a ReloadError', () => {
+  it('says every problem with its place', () => {
+    const problems = [
+      { file: 'a.json', index: null, name: '', error: 'it is empty' },
+      { file: 'b.json', index: 2, name: 'b.c', error: 'no url' },
+      { file: 'b.json', index: 3, name: '', error: 'no name' },
+    ]
+    const error = new ReloadError('Cannot reload', problems)
+    assert.equal(error.message, 'Cannot reload: a.json: it is empty; b.json[2]: route "b.c": no url; b.json[3]: no name')
+    assert.deepEqual(error.problems, problems)
+    assert.equal(describeProblem({ file: 'a', index: 0, name: 'n', error: 'e' }), 'a[0]: route "n": e')
+    const all = [...'bcdefgh'].map((name, index) => ({ file: 'a', index, name, error: 'the same' }))
+    const [one, whole] = [{ file: 'a', index: 9, name: 'x', error: 'another' }, { file: 'b', index: null, name: '', error: 'the same' }]
+    assert.deepEqual(describeAll([whole, ...all, one]), [
+      'b: the same',
+      'a: routes "b", "c", "d", "e", "f" and 2 others: the same',
+      'a[9]: route "x": another',
+    ])
+  })
+})

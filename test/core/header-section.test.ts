@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { describe, it } from 'node:test'
+import { HeaderSections } from '../../lib/core/header-section.ts'
+import { jsonType } from '../../lib/http/reply.ts'
+import { exchange } from '../support/raw.ts'
+import { checkSections, serve, small, writeWith } from './header-section-support.ts'
+
+describe('HeaderSections', () => {
+  it('sends byte for byte what Node sends, whatever the status, the fields, the body and the request', (t) => {
+    return checkSections(t, 100)
+  })
+
+  it('takes nothing over from a date that is over, nor from an answer after which the connection ends', () => {
+    for (const section of ['Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nConnection: keep-alive\r\n', 'Connection: keep-alive\r\n']) {
+      assert.equal(timesByNode({ shouldKeepAlive: true, section }), 3)
+    }
+    assert.equal(timesByNode({ shouldKeepAlive: false, section: `Date: ${new Date().toUTCString()}\r\nConnection: close\r\n` }), 3)
+  })
+
+  it('has each section made where Node keeps it elsewhere', () => {
+    assert.equal(timesByNode({ shouldKeepAlive: true, section: undefined }), 3)
+  })
+
+  it('leaves a response to Node of which somebody has set fields or the reason', async (t) => {
+    const sections = new HeaderSections()
+    const { port, made } = await serve(t, (response, { url }) => {
+      if (url === '/field') response.setHeader('X-Raw', 'a')
+      if (url === '/reason') response.statusMessage = 'Fine'
+      return writeWith(sections, response, small)
+    })
+    const ask = async (path: string): Promise<string> =>
+      exchange(port, `GET / HTTP/1.1\r\nHost: h\r\n\r\nGET ${path} HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
+    assert.equal((await ask('/field')).match(/X-Raw: a\r\n/g)?.length, 1)
+    assert.equal((await ask('/reason')).match(/200 Fine\r\n/g)?.length, 1)
+    assert.ok(made.byNode >= 4)
+  })
+
+  it('lets nothing into a section that no field may hold', async (t) => {
+    const sections = new HeaderSections()
+    const refused: unknown[] = []
+    const { port } = await serve(t, (response) => {
+      try {
+        return writeWith(sections, response, { ...small, type: 'text/plain\r\nX-Forged: 1' })
+      } catch (error) {
+        refused.push(error)
+        return writeWith(sections, response, small)
+      }
+    })
+    const request = 'GET / HTTP/1.1\r\nHost: h\r\n'
+    const answers = await exchange(port, `${request}\r\n${request}Connection: close\r\n\r\n`)
+    assert.deepEqual([refused.length, refused.every((error) => error instanceof TypeError)], [2, true])
+    assert.ok(!answers.includes('Forged'))
+  })
+})
+
+/** How many of three sections `writeHead` made, of a response that has this section behind the length afterwards. */
+function timesByNode({ shouldKeepAlive, section }: { readonly shouldKeepAlive: boolean; readonly section: string | undefined }): number {
+  let times = 0
+  const sections = new HeaderSections()
+  for (let round = 0; round < 3; round += 1) {
+    const response = {
+      shouldKeepAlive,
+      _header: undefined as string | undefined,
+      getHeaderNames: () => [],
+      writeHead: () => {
+        times += 1
+        response._header = section === undefined ? undefined : `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${section}\r\n`
+      },
+    }
+    sections.write(response as unknown as ServerResponse, 200, [], true, jsonType, 2)
+  }
+  return times
+}

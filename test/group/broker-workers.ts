@@ -1,0 +1,14 @@
+// The brokers of several workers as one, for tests of the contract that every broker keeps.
+import type { BrokerHost } from '../../lib/group/events.ts'
+import type { Broker } from '../../lib/events/broker.ts'
+import { inTurn } from './in-turn.ts'
+
+/** The brokers of several workers as one. The host sweeps, and has its part of what was dropped. */
+export function asOne(brokers: readonly Broker[], host: BrokerHost): Broker {
+  return inTurn(brokers, {
+    get dropped() {
+      return brokers.reduce((sum, broker) => sum + broker.dropped, host.dropped)
+    },
+    sweep: () => host.sweep(),
+  })
+}

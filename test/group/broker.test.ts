@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type BrokerHost, createClusterBroker, hostBroker } from '../../lib/group/events.ts'
+import { createPeer } from '../../lib/group/peer.ts'
+import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
+import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { describeBroker } from '../events/broker-conformance.ts'
+import { turns } from '../events/delayed-broker.ts'
+import { Seeded } from '../support/seeded.ts'
+import { until } from '../support/until.ts'
+import { asOne } from './broker-workers.ts'
+import { memoryPorts } from './memory-ports.ts'
+import { watched } from './watched-broker.ts'
+
+const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
+
+/** A worker whose channel lies in memory. */
+function connect(host: BrokerHost) {
+  const [primaryPort, workerPort] = memoryPorts()
+  host.attach(createPeer(primaryPort))
+  const broker = createClusterBroker(createPeer(workerPort))
+  const sentTo = (name: string): number => primaryPort.sent.join().split(`"${name}"`).length - 1
+  return { broker, leave: () => workerPort.close(), sentTo, sentFrom: workerPort.sent }
+}
+
+/** A host with two workers. */
+function begin() {
+  const { broker, listening } = watched(createLocalBroker())
+  const host = hostBroker(broker)
+  return { host, listening, a: connect(host), b: connect(host) }
+}
+
+describeBroker('the broker of two workers, by channels in memory', (clocks) => {
+  const host = hostBroker(createLocalBroker(clocks))
+  return asOne([connect(host).broker, connect(host).broker], host)
+})
+
+describe('the channels of workers', () => {
+  it('call listeners after the publisher has its answer, though both come in one message', async () => {
+    const { a } = begin()
+    const order: string[] = []
+    await a.broker.subscribe('c', ({ text }) => order.push(`heard ${text}`))
+    const publish = async (text: string): Promise<void> => {
+      await a.broker.publish('c', text, limits)
+      for (let tick = 0; tick < 10; tick++) await Promise.resolve()
+      order.push(`published ${text}`)
+    }
+    await Promise.all([publish('1'), publish('2')])
+    await until(() => order.length === 4)
+    assert.deepEqual(order, ['published 1', 'published 2', 'heard 1', 'heard 2'])
+  })
+
+  it('call listeners after their subscription was answered, with what was published since', async () => {
+    const { a, b } = begin()
+    const order: string[] = []
+    const published = Promise.all(['1', '2'].map((text) => b.broker.publish('c', text, limits)))
+    const subscribed = Promise.resolve(a.broker.subscribe('c', ({ text }) => order.push(`heard ${text}`)))
+    const later = b.broker.publish('c', '3', limits)
+    await subscribed.then(() => order.push('subscribed'))
+    await Promise.all([published, later])
+    await b.broker.publish('c', '4', limits)
+    await until(() => order.includes('heard 4'))
+    assert.equal(order[0], 'subscribed')
+    const heard = order.slice(1).map((line) => Number(line.slice(-1)))
+    assert.deepEqual(heard, [1, 2, 3, 4].slice(-heard.length))
+  })
+
+  it('do not tell a second listener what was published before it came', async () => {
+    const { a, b } = begin()
+    const first: string[] = []
+    const second: string[] = []
+    await a.broker.subscribe('c', ({ text }) => first.push(text))
+    // Both come to the primary in one turn, so that the event and the answer are in one message.
+    const published = b.broker.publish('c', '1', limits)
+    await a.broker.subscribe('c', ({ text }) => second.push(text))
+    assert.deepEqual(first, [], 'it was not heard yet')
+    await published
+    await a.broker.publish('c', '2', limits)
+    await until(() => first.length === 2)
+    assert.deepEqual([first, second], [['1', '2'], ['2']])
+  })
+
+  it('have one subscription a worker, which ends with the last listener', async () => {
+    const { a, b, listening } = begin()
+    let heard = 0
+    const ends = await Promise.all([1, 2, 3].map(() => a.broker.subscribe('c', () => (heard += 1))))
+    assert.deepEqual(listening, ['c'])
+    await b.broker.publish('c', '1', limits)
+    await until(() => heard === 3)
+    assert.deepEqual([a.sentTo('events.heard'), b.sentTo('events.heard')], [1, 0])
+    ends[0]?.()
+    ends[1]?.()
+    await b.broker.publish('c', '2', limits)
+    await until(() => heard === 4)
+    ends[2]?.()
+    await a.broker.read('c', undefined)
+    assert.deepEqual(listening, [])
+  })
+
+  it('keep the subscription when one listener goes as another comes', async () => {
+    const { a, b, listening } = begin()
+    const heard: string[] = []
+    const end = await a.broker.subscribe('c', () => assert.fail('has unsubscribed'))
+    const coming = a.broker.subscribe('c', ({ text }) => heard.push(text))
+    end()
+    const endSecond = await coming
+    assert.deepEqual(listening, ['c'])
+    endSecond()
+    const again = a.broker.subscribe('c', ({ text }) => heard.push(text))
+    await again
+    assert.deepEqual(listening, ['c'])
+    await b.broker.publish('c', '1', limits)
+    await until(() => heard.length === 1)
+  })
+
+  it('are heard by all workers in the one order of ids, whoever publishes', async () => {
+    const { a, b } = begin()
+    const heard: number[][] = [[], []]
+    for (const [at, { broker }] of [a, b].entries()) await broker.subscribe('c', ({ id }) => heard[at]?.push(id))
+    const ids: number[] = []
+    for (let turn = 0; turn < 50; turn++) {
+      const turnIds = [a, b, a, b].map(({ broker }) => broker.publish('c', String(turn), limits))
+      if (turn % 3 === 0) await turns()
+      ids.push(...(await Promise.all(turnIds)))
+    }
+    ids.sort((one, other) => one - other)
+    await until(() => heard.every((list) => list.length === 200))
+    assert.deepEqual(heard, [ids, ids])
+  })
+
+  it('tell each listener all that was published after its subscription, once and in order, whoever comes and goes', async () => {
+    const { a, b, listening } = begin()
+    const random = new Seeded(7)
+    const published: number[] = []
+    let checked = 0
+
+    async function listen(broker: Broker): Promise<void> {
+      const heard: number[] = []
+      const unsubscribe = await broker.subscribe('c', ({ id }) => heard.push(id))
+      const id = await broker.publish('c', 'own', limits)
+      published.push(id)
+      for (let turn = random.integer(10); turn > 0; turn--) await turns()
+      await until(() => heard.includes(id))
+      unsubscribe()
+      const length = heard.length
+      for (let turn = random.integer(3); turn > 0; turn--) await turns()
+      assert.equal(heard.length, length, 'nothing more is heard')
+      const first = heard[0] as number
+      assert.deepEqual(heard, Array.from(heard, (_, at) => first + at), 'the ids have no holes')
+      assert.ok(first <= id)
+      checked += 1
+    }
+
+    async function comeAndGo(): Promise<void> {
+      for (let round = 0; round < 20; round++) {
+        const { broker } = random.pick([a, b])
+        if (random.integer(3) === 0) published.push(await broker.publish('c', 'other', limits))
+        else await listen(broker)
+      }
+    }
+
+    await Promise.all(Array.from({ length: 10 }, comeAndGo))
+    assert.ok(checked > 100)
+    published.sort((one, other) => one - other)
+    assert.deepEqual(published, Array.from(published, (_, at) => (published[0] as number) + at))
+    await Promise.all([a, b].map(({ broker }) => broker.read('c', undefined)))
+    assert.deepEqual(listening, [])
+  })
+
+  it('keep events for ever where no age is given', async () => {
+    const { a, b } = begin()
+    const forever = { maxEvents: 10, maxAgeMs: Infinity }
+    const id = await a.broker.publish('c', '1', forever)
+    assert.deepEqual((await b.broker.read('c', id - 1)).events, [{ id, text: '1' }])
+    await a.broker.push('q', '1', forever)
+    assert.equal((await b.broker.take('q'))?.text, '1')
+  })
+})
+
+describe('the queues of workers', () => {
+  it('tell a worker once of a burst', async () => {
+    const { a, b } = begin()
+    let calls = 0
+    await a.broker.onAvailable('q', () => (calls += 1))
+    await Promise.all(Array.from({ length: 100 }, (_, count) => b.broker.push('q', String(count), limits)))
+    await until(() => calls > 0)
+    assert.deepEqual([calls, a.sentTo('events.available'), b.sentTo('events.available')], [1, 1, 0])
+    await b.broker.push('q', 'later', limits)
+    await until(() => calls === 2)
+  })
+
+  it('call listeners after the call that caused it has its answer', async () => {
+    const { a } = begin()
+    const order: string[] = []
+    await a.broker.onAvailable('q', () => order.push('heard'))
+    await a.broker.push('q', '1', limits)
+    order.push('pushed')
+    await until(() => order.length === 2)
+    const event = (await a.broker.take('q')) as QueueEvent
+    await a.broker.putBack('q', event)
+    order.push('put back')
+    await until(() => order.length === 4)
+    assert.deepEqual(order, ['pushed', 'heard', 'put back', 'heard'])
+  })
+
+  it('count what was dropped once, where it was caused', async () => {
+    const { a, b, host } = begin()
+    const few = { maxEvents: 2, maxAgeMs: 3_600_000 }
+    for (const { broker } of [a, a, a, b, b]) await broker.push('q', '1', few)
+    assert.deepEqual([a.broker.dropped, b.broker.dropped, host.dropped], [1, 2, 0])
+  })
+})
+
+describe('the broker of a worker that closes', () => {
+  it('ends its subscriptions alone, and waits until what it took is put back', async () => {
+    const { a, b, listening } = begin()
+    for (const { broker } of [a, b]) {
+      await broker.subscribe('c', () => {})
+      await broker.onAvailable('q', () => {})
+    }
+    await b.broker.push('q', '1', limits)
+    let isPutBack = false
+    async function takeAndPutBack(): Promise<void> {
+      const event = (await a.broker.take('q')) as QueueEvent
+      for (let tick = 0; tick < 10; tick++) await Promise.resolve()
+      await a.broker.putBack('q', event)
+      isPutBack = true
+    }
+    const under = takeAndPutBack()
+    await a.broker.close()
+    assert.equal(isPutBack, true)
+    await under
+    assert.deepEqual(listening, ['c', 'q'])
+    assert.equal((await b.broker.take('q'))?.text, '1')
+  })
+})
+
+describe('a worker that dies', () => {
+  it('is told that its primary is gone', async () => {
+    const { a } = begin()
+    const read = assert.rejects(Promise.resolve(a.broker.read('c', 1)), { name: 'DisconnectedError' })
+    const cutOff = new Promise<Error | undefined>((resolve) => a.broker.onCutOff(resolve))
+    a.leave()
+    await read
+    assert.equal((await cutOff)?.name, 'DisconnectedError')
+    await assert.rejects(async () => a.broker.publish('c', '1', limits), { name: 'DisconnectedError' })
+    await a.broker.close()
+  })
+})

@@ -1,0 +1,15 @@
+/** A primary for the workers of a test: the process that made it has them all. */
+import { hostBroker } from '../../lib/group/events.ts'
+import { createPeer, workerPort } from '../../lib/group/peer.ts'
+import { hostSessions } from '../../lib/group/sessions.ts'
+import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { splitPort } from './split-port.ts'
+
+const events = hostBroker(createLocalBroker())
+const sessions = hostSessions({ onProblem: console.error })
+
+splitPort(workerPort(), (_name, port) => {
+  const peer = createPeer(port)
+  events.attach(peer)
+  sessions.attach(peer)
+})

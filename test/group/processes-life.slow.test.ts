@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, it, test } from 'node:test'
+import type { Status } from '../../lib/panel/status.ts'
+import { testKey, writeFiles } from '../support/application.ts'
+import { launch, runLauncher } from '../support/launch.ts'
+import { listen } from '../support/listen.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
+import { waitingApplication } from '../support/waiting-application.ts'
+import { agreed, changing, count, held, ProcessClient, startSeveral } from './several.ts'
+
+describe('the life of several processes', () => {
+  for (const how of ['SIGTERM', 'SIGINT', '/svc-stop'] as const) {
+    it(`ends with ${how}: waiting polls are answered, and the status is 0`, async (t) => {
+      const server = await startSeveral(t, count, waitingApplication)
+      const clients = [...(await server.clients()).values()]
+      const polls = clients.map((client) => client.json('/poll') as Promise<{ events: unknown[] }>)
+      await held(server.url, count)
+      if (how === '/svc-stop') await new ProcessClient(server.url).ask('/svc-stop')
+      else server.child.kill(how)
+      for (const poll of await Promise.all(polls)) assert.deepEqual(poll.events, [])
+      assert.equal(await server.ended, 0)
+      assert.match(server.stdout(), /all processes have stopped\n$/)
+    })
+  }
+
+  it('takes SIGHUP for all', async (t) => {
+    const server = await startSeveral(t, count, changing)
+    const clients = await server.clients()
+    const more = [{ name: 'more', url: '/more', action: 'pid.mjs@same' }]
+    writeFiles(server.folder, { 'routes/more.json': more })
+    server.child.kill('SIGHUP')
+    await until(async () => (await agreed(clients, '/more')).join() === '200 same')
+    writeFiles(server.folder, { 'routes/more.json': '{' })
+    server.child.kill('SIGHUP')
+    await until(() => server.stdout().includes('[ERROR] [server] SIGHUP: Cannot reload the routes'))
+    assert.deepEqual(await agreed(clients, '/more'), ['200 same'])
+  })
+
+  it('SIGTERM to one of them stops that one gracefully, and another takes its place', async (t) => {
+    const server = await startSeveral(t, count)
+    const clients = await server.clients()
+    const [pid, one] = [...clients][0] as [number, ProcessClient]
+    for (let asked = 0; asked < 50; asked += 1) await one.ask('/nowhere')
+    process.kill(pid, 'SIGTERM')
+    await until(() => /process \d has stopped: another takes its place/.test(server.stdout()))
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+    const [other] = [...after.values()] as [ProcessClient]
+    const { requests, processes_ended: ended } = (await other.json('/svc-status')) as Status
+    assert.equal(ended?.count, 1)
+    assert.ok(requests.by_class['4xx'] >= 50, 'what the ended one counted is counted')
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+  })
+
+  it('goes on while the primary stands still: lines wait, and what is too much is counted as lost', async (t) => {
+    const server = await startSeveral(t, count)
+    const [client] = [...(await server.clients()).values()] as [ProcessClient]
+    const path = `/${'n'.repeat(1000)}`
+    server.child.kill('SIGSTOP')
+    for (let asked = 0; asked < 1500; asked += 1) await client.ask(path) // 1.6 MB of lines; the pipe takes some 200 KB.
+    server.child.kill('SIGCONT')
+    await until(() => server.lines('access.log').filter((line) => line.includes(path)).length === 1500)
+
+    const long = `/${'l'.repeat(10_000)}`
+    server.child.kill('SIGSTOP')
+    for (let asked = 0; asked < 700; asked += 1) await client.ask(long) // 7 MB, where 4 MiB may wait.
+    server.child.kill('SIGCONT')
+    const lost = async (): Promise<number> => ((await client.json('/svc-status')) as Status).access_log.lost
+    const written = (): number => server.lines('access.log').filter((line) => line.includes(long)).length
+    await until(async () => written() > 350 && written() + (await lost()) === 700)
+    assert.ok((await lost()) > 100)
+    await until(() => server.stdout().includes('is written again. Lines lost: '))
+    server.child.kill('SIGTERM')
+    assert.equal(await server.ended, 0)
+  })
+
+  it('ends when the primary is killed: what runs is answered', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/orphan.json': [{ name: 'orphan', url: '/orphan', action: 'orphan.mjs' }],
+      'orphan.mjs': `export default ({ log, channel }) => {
+        log('held')
+        return new Promise((resolve) => process.once('disconnect', () => {
+          setTimeout(() => {
+            channel('c').publish('nobody waits for this')
+            setImmediate(resolve, 'answered')
+          }, 10)
+        }))
+      }`,
+    })
+    const clients = await server.clients()
+    const [one] = [...clients.values()] as [ProcessClient]
+    const answer = one.ask('/orphan')
+    await until(() => server.lines().some((line) => line.endsWith('held')))
+    server.child.kill('SIGKILL')
+    assert.equal((await answer).text, 'answered')
+    await until(() => [...clients.keys()].every((pid) => !isAlive(pid)))
+  })
+
+  it('goes on without one that hangs: it is said so, killed and replaced', async (t) => {
+    const server = await startSeveral(t, count, changing, { 'server.hang_timeout_s': 5 })
+    const clients = await server.clients()
+    const [pid, other] = [...clients.keys()] as [number, number]
+    const one = clients.get(other) as ProcessClient
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const { processes = [] } = (await one.json('/svc-status')) as Status
+      assert.equal(processes.find((each) => each.pid === pid)?.responding, false)
+      await until(() => /process \d has not answered for 5 s: it is killed\n/.test(server.stdout()))
+      await until(() => /process \d ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
+    } finally {
+      if (isAlive(pid)) process.kill(pid, 'SIGKILL') // It would keep open what it has of this process.
+    }
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+    assert.ok(after.has(other))
+  })
+
+  it('is not harmed by what one of them writes into its log: what is no line, or one of 20 MB', async (t) => {
+    const files = {
+      'routes/write.json': ['long', 'stray'].map((name) => ({ name, url: `/${name}`, action: `write.mjs@${name}` })),
+      'write.mjs': `import { writeSync } from 'node:fs'
+        export const long = ({ log }) => { log('x'.repeat(20_000_000)); return 'long' }
+        export const stray = () => { writeSync(4, Buffer.alloc(100, 0xff)); return 'stray' }`,
+    }
+    const server = await startSeveral(t, count, files, { 'log.max_size_mb': 100 })
+    const [one] = [...(await server.clients()).values()] as [ProcessClient]
+    await one.ask('/stray').catch(() => 'killed before it could answer')
+    await until(() => /wrote into the pipe of its log what is no line: it is killed\n/.test(server.stdout()))
+    await until(() => /ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
+    const [other] = [...(await server.clients()).values()] as [ProcessClient]
+    assert.equal((await other.ask('/long')).text, 'long')
+    await until(() => statSync(join(server.folder, '.logs', 'svc.log')).size > 20_000_000)
+    assert.equal((await other.ask('/pid')).status, 200)
+  })
+
+  it('a SIGHUP that comes during the start is carried out when one serves', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/middleware/config.json': { load: ['m.mjs'] },
+      'routes/middleware/m.mjs': `export const setup = (app) => {
+        if (app.process.number === 1 && globalThis.asked !== true) {
+          globalThis.asked = true
+          process.kill(process.ppid, 'SIGHUP')
+        }
+      }`,
+    })
+    await until(() => server.stdout().includes('routes reloaded'))
+    assert.doesNotMatch(server.stdout(), /ERROR/)
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('what keeps one process from starting ends all with its status', async (t) => {
+  const folder = temporaryFolder()
+  const port = await listen(t, createServer())
+  const rows: readonly (readonly [files: Record<string, unknown>, config: Record<string, unknown>, status: number, said: RegExp])[] = [
+    [{ 'routes/a.json': '{' }, {}, 78, /a\.json/],
+    [{ 'routes/a.json': [] }, { 'server.port': port }, 1, /EADDRINUSE/],
+    [{}, { 'server.tls.cert': 'no.pem', 'server.tls.key': 'no.pem' }, 78, /FATAL\] \[server\] Cannot load .* server\.tls\.cert/],
+  ]
+  for (const [files, config, status, said] of rows) {
+    writeFiles(folder, { 'svc.json': { app_key: testKey, 'server.processes': 2, 'server.port': 0, ...config }, ...files })
+    const ended = await runLauncher(t, ['start'], { cwd: folder })
+    assert.equal(ended.status, status, ended.stdout)
+    assert.match(ended.stdout, said)
+    assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before all served: with status ${status}: the server is stopped`))
+  }
+})
+
+test('a process is no worker because its environment says so', async (t) => {
+  const folder = temporaryFolder()
+  const launched = launch(t, ['start'], { cwd: folder, env: { SVC_PROCESS: '1' } })
+  assert.equal(await launched.ended, 2)
+  assert.match(launched.stderr(), /^SVC_PROCESS is set, /)
+})

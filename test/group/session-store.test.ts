@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createPeer } from '../../lib/group/peer.ts'
+import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
+import { openFileStore } from '../stores/file-store-support.ts'
+import { testSessionStore } from '../stores/store-conformance.ts'
+import { changes, contents, fields, id } from '../stores/store-values.ts'
+import { memoryPorts } from './memory-ports.ts'
+import { asOne, connect, memory } from './session-workers.ts'
+
+const minute = 60_000
+
+testSessionStore('two workers\' memory (by channels in memory)', (t) => {
+  let nowMs = 5000
+  const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
+  t.after(() => host.close())
+  const stores = [connect(host).open(1000), connect(host).open(1000)]
+  return { store: asOne(stores), advance: (ms) => void (nowMs += ms) }
+})
+
+testSessionStore('two workers\' files (by channels in memory)', (t) => {
+  const { store, advance } = openFileStore(t)
+  const host = hostSessions({ onProblem: assert.fail, open: () => store })
+  const stores = [1, 2].map(() => {
+    const [primaryPort, workerPort] = memoryPorts()
+    host.attach(createPeer(primaryPort))
+    return createClusterSessionStore(createPeer(workerPort), { store: 'file', folder: '/nowhere' }, assert.fail)
+  })
+  return { store: asOne(stores), advance }
+})
+
+describe('the sessions of workers', () => {
+  it('cost one call a read and one a save', async () => {
+    const host = hostSessions({ onProblem: assert.fail })
+    const { open, sent } = connect(host)
+    const store = open(10)
+    await store.create(id(1), fields({ a: '1' }), minute)
+    await store.read(id(1))
+    await store.merge(id(1), changes({ a: '2' }, ['b']), minute)
+    assert.deepEqual(sent.map((text) => (JSON.parse(text) as unknown[]).length - 1), [1, 1, 1])
+    host.close()
+  })
+
+  it('have a bound for all workers together: who goes beyond it counts it, and the first says so', async () => {
+    const host = hostSessions({ onProblem: assert.fail })
+    const [a, b] = [connect(host), connect(host)]
+    const [storeOfA, storeOfB] = [a.open(2), b.open(2)]
+    await storeOfA.create(id(1), fields({}), minute)
+    await storeOfB.create(id(2), fields({}), minute)
+    assert.deepEqual([a.full, b.full], [[], []])
+    await storeOfB.create(id(3), fields({}), minute)
+    await storeOfA.create(id(4), fields({}), minute)
+    await storeOfA.create(id(5), fields({}), minute)
+    assert.deepEqual([storeOfA.counts.evicted, storeOfB.counts.evicted], [2, 1])
+    assert.deepEqual([a.full, b.full], [[], [2]])
+    host.close()
+  })
+
+  it('are told apart by the settings, and go with the settings that nobody has any more', async () => {
+    const host = hostSessions({ onProblem: assert.fail })
+    const [a, b] = [connect(host), connect(host)]
+    const [before, beforeOfB] = [a.open(10), b.open(10)]
+    await before.create(id(1), fields({ a: '1' }), minute)
+    assert.deepEqual(await contents(beforeOfB, id(1)), { a: '1' })
+    const [now, nowOfB] = [a.open(20), b.open(20)]
+    await now.create(id(2), fields({ a: '2' }), minute)
+    await before.close()
+    assert.deepEqual(await contents(beforeOfB, id(1)), { a: '1' }, 'the other worker has it still')
+    assert.equal(await nowOfB.read(id(1)), undefined)
+    await beforeOfB.close()
+    assert.deepEqual(await contents(nowOfB, id(2)), { a: '2' })
+    assert.equal(await a.open(10).read(id(1)), undefined)
+    host.close()
+  })
+
+  it('outlive all workers', async () => {
+    const host = hostSessions({ onProblem: assert.fail })
+    const first = connect(host)
+    await first.open(10).create(id(1), fields({ a: '1' }), minute)
+    first.die()
+    const second = connect(host)
+    const store = second.open(10)
+    assert.deepEqual(await contents(store, id(1)), { a: '1' })
+    await store.close()
+    assert.deepEqual(await contents(connect(host).open(10), id(1)), { a: '1' })
+    host.close()
+  })
+
+  it('of workers that died go when the settings are others', async () => {
+    const host = hostSessions({ onProblem: assert.fail })
+    const first = connect(host)
+    await first.open(10).create(id(1), fields({ a: '1' }), minute)
+    first.die()
+    const second = connect(host)
+    await second.open(20).read(id(1))
+    assert.equal(await second.open(10).read(id(1)), undefined)
+    host.close()
+  })
+
+  it('go at their time where nobody uses their store', async () => {
+    let nowMs = 0
+    const host = hostSessions({ onProblem: assert.fail, open: memory(() => nowMs) })
+    const first = connect(host)
+    const store = first.open(10)
+    for (const number of [1, 2, 3]) await store.create(id(number), fields({}), minute)
+    await store.close()
+    nowMs += minute
+    host.sweep()
+    assert.equal(await connect(host).open(10).sweep(), 0, 'nothing was left')
+    host.close()
+  })
+})

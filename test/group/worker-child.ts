@@ -1,0 +1,42 @@
+/** A worker process with brokers and session stores that a test calls by remote control: see `worker-process.ts`. */
+import { createClusterBroker } from '../../lib/group/events.ts'
+import { createPeer, workerPort, type Peer } from '../../lib/group/peer.ts'
+import { createClusterSessionStore } from '../../lib/group/sessions.ts'
+import type { Unsubscribe } from '../../lib/events/broker.ts'
+import type { SessionStore } from '../../lib/session/store.ts'
+import { pack, unpack } from './packed.ts'
+import { splitPort } from './split-port.ts'
+
+const open = splitPort(workerPort(), (name, port) => {
+  if (name.startsWith('control ')) serve(createPeer(port), createPeer(open(name.replace('control', 'cluster'))))
+})
+
+function serve(control: Peer, cluster: Peer): void {
+  const broker = createClusterBroker(cluster)
+  const stores = new Map<number, { store: SessionStore; full: number }>()
+  const subscriptions = new Map<number, Unsubscribe>()
+
+  control.on('broker', async (taken) => {
+    const [name, ...given] = unpack(taken as string) as [keyof typeof broker, ...unknown[]]
+    const value: unknown = await Reflect.apply(broker[name] as () => unknown, broker, given)
+    return pack({ value, dropped: broker.dropped })
+  })
+  control.on('subscribe', async (taken) => {
+    const [kind, name, key] = taken as ['channel' | 'queue', string, number]
+    const hear = (event?: unknown): void => control.tell('heard', [key, event])
+    subscriptions.set(key, await (kind === 'channel' ? broker.subscribe(name, hear) : broker.onAvailable(name, hear)))
+  })
+  control.on('unsubscribe', (taken) => subscriptions.get(taken as number)?.())
+  control.on('store', async (taken) => {
+    const [max, name, ...given] = unpack(taken as string) as [number, keyof SessionStore, ...unknown[]]
+    const opened = stores.get(max) ?? openStore(max)
+    const value: unknown = await Reflect.apply(opened.store[name] as () => unknown, opened.store, given)
+    return pack({ value, counts: opened.store.counts, full: opened.full })
+  })
+
+  function openStore(max: number): { store: SessionStore; full: number } {
+    const opened = { store: createClusterSessionStore(cluster, { store: 'memory', max }, () => (opened.full += 1)), full: 0 }
+    stores.set(max, opened)
+    return opened
+  }
+}

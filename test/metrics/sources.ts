@@ -1,0 +1,84 @@
+/** Where readings come from, made up, and what a server of one process shows of them. */
+import { Histogram } from '../../lib/metrics/histogram.ts'
+import { Metrics } from '../../lib/metrics/metrics.ts'
+import { createOwnProcess, type OwnProcess } from '../../lib/metrics/processes.ts'
+import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
+import type { MetricSources } from '../../lib/metrics/table.ts'
+import { statusOf, type Status } from '../../lib/panel/status.ts'
+
+/** A route's name with all that a label must escape. */
+export const hostileName = 'a"b\\c\nd,e="f"} 1 é\u{1f600}'
+
+/** Sources in which nothing was counted, but for what is given. */
+export function makeSources(changes: Partial<MetricSources> = {}): MetricSources {
+  const pool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
+  return {
+    config: { 'pool_rest.queue_size': 0 },
+    metrics: new Metrics(),
+    eventLoop: { delay: new Histogram(), activeSeconds: 0, idleSeconds: 0, close: () => {} },
+    activeRequests: () => 0,
+    httpPool: { ...pool, alert: false },
+    queueWaits: new Histogram(),
+    restPool: { longpoll: pool, sse: pool },
+    restQueueWaits: new Histogram(),
+    webSockets: { pool, slow: 0 },
+    events: () => ({ published: 0, delivered: 0, dropped: 0, slow: 0 }),
+    sessions: () => ({ evicted: 0, damaged: 0 }),
+    connections: () => ({ open: 0, refused: 0 }),
+    views: { hits: 0, misses: 0 },
+    log: { written: 0, lost: 0 },
+    accessLog: { written: 0, lost: 0 },
+    warnings: () => [],
+    ...changes,
+  }
+}
+
+/** Sources with a number in each place that Prometheus shows. */
+export function busySources(): MetricSources {
+  const eventLoop = { delay: new Histogram(), activeSeconds: 1.5, idleSeconds: 2, close: () => {} }
+  eventLoop.delay.record(3)
+  return makeSources({
+    metrics: busyMetrics(),
+    eventLoop,
+    activeRequests: () => 4,
+    httpPool: { workers: 1024, busy: 3, waiting: 1, queueSize: 4096, refused: 9, alert: false },
+    restPool: {
+      longpoll: { workers: 1000, busy: 700, waiting: 0, queueSize: 1000, refused: 0 },
+      sse: { workers: 1000, busy: 0, waiting: 0, queueSize: 1000, refused: 0 },
+    },
+    webSockets: { pool: { workers: 10, busy: 0, waiting: 0, queueSize: 0, refused: 0 }, slow: 35 },
+    connections: () => ({ open: 17, refused: 2 }),
+    log: { written: 100, lost: 0 },
+    accessLog: { written: 2 ** 40, lost: 5 },
+    events: () => ({ published: 31, delivered: 32, dropped: 33, slow: 34 }),
+    sessions: () => ({ evicted: 36, damaged: 37 }),
+    views: { hits: 12, misses: 3 },
+    warnings: () => ['one'],
+  })
+}
+
+/** Metrics of a few routes, one of a name that wants escaping. */
+export function busyMetrics(): Metrics {
+  const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
+  const request = { method: 'GET', path: '/a', sentBytes: 100, receivedBytes: 7, durationMs: 2 }
+  metrics.record({ ...request, sentStatus: 200, routeName: 'area.a' })
+  metrics.record({ ...request, sentStatus: 500, routeName: 'area.a', durationMs: 20_000 })
+  metrics.record({ ...request, sentStatus: 404, routeName: '' })
+  metrics.record({ ...request, sentStatus: 200, routeName: hostileName })
+  return metrics
+}
+
+/** The process of some sources. */
+export function ownProcess(sources: MetricSources): OwnProcess {
+  return createOwnProcess(sources, () => [])
+}
+
+/** The status of a server that has one process. */
+export function statusBy(own: OwnProcess): Status {
+  return statusOf('prod', { pid: process.pid, total: own.read('window') })
+}
+
+/** Its Prometheus text. */
+export function prometheusBy(own: OwnProcess): string {
+  return renderPrometheus({ pid: process.pid, total: own.read('start') })
+}

@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict'
+import { renameSync, rmSync, statSync, symlinkSync, truncateSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { createStaticFiles } from '../../lib/static/static.ts'
+import { Seeded } from '../support/seeded.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { openFilesBelow, serveStatic } from './static-server.ts'
+
+const page = '<p>Grüße</p>'
+const script = 'let value = 1\n'.repeat(500)
+const large = new Seeded(7).bytes(300_000)
+
+test('serves a small file with its type, validators and length', async (t) => {
+  const server = await serveStatic(t, { 'page.html': page })
+  utimesSync(join(server.folder, 'page.html'), 1_700_000_000.9, 1_700_000_000.9)
+  const { status, headers, body } = await server.ask('/page.html')
+  const { etag, date, connection, ...rest } = headers
+  assert.equal(status, 200)
+  assert.equal(body.toString(), page)
+  assert.match(etag ?? '', /^"[\w-]{22}"$/)
+  assert.ok(date !== undefined && connection !== undefined)
+  assert.deepEqual(rest, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(page)),
+    'accept-ranges': 'bytes',
+    'cache-control': 'no-cache',
+    'last-modified': 'Tue, 14 Nov 2023 22:13:20 GMT',
+    'x-content-type-options': 'nosniff',
+    'x-length': String(Buffer.byteLength(page)),
+  })
+})
+
+test('answers HEAD as GET, without the body', async (t) => {
+  const server = await serveStatic(t, { 'page.html': page, 'large.bin': large }, { smallMaxBytes: 1000 })
+  for (const path of ['/page.html', '/large.bin']) {
+    const [get, head] = [await server.ask(path), await server.ask(path, { Range: 'bytes=0-1' }, 'HEAD')]
+    assert.equal(head.body.length, 0)
+    assert.deepEqual(
+      [head.status, head.headers['content-length'], head.headers.etag, head.headers['x-length']],
+      [200, get.headers['content-length'], get.headers.etag, '0'],
+    )
+  }
+  await server.allClosed()
+})
+
+test('answers no other method', async (t) => {
+  const server = await serveStatic(t, { 'page.html': page })
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+    assert.equal((await server.ask('/page.html', {}, method)).status, 404, method)
+  }
+})
+
+test('serves a large file in pieces, and closes it', async (t) => {
+  const server = await serveStatic(t, { 'large.bin': large }, { smallMaxBytes: 1000 })
+  for (let round = 0; round < 5; round += 1) {
+    const { status, headers, body } = await server.ask('/large.bin')
+    assert.deepEqual([status, headers['content-length'], headers['content-type']], [200, '300000',
+      'application/octet-stream'])
+    assert.ok(body.equals(large))
+  }
+  await server.allClosed()
+  assert.deepEqual(server.failures, [])
+})
+
+test('serves several requests over one connection', async (t) => {
+  const server = await serveStatic(t, { 'small.txt': 'small', 'large.bin': large, 'empty.txt': '' },
+    { smallMaxBytes: 1000 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  const ports = new Set<number | undefined>()
+  for (const [path, length] of [['/large.bin', 300_000], ['/small.txt', 5], ['/empty.txt', 0], ['/large.bin',
+    300_000]] as const) {
+    const [answer] = (await once(request({ port: server.port, path, agent }).end(), 'response')) as [IncomingMessage]
+    ports.add(answer.socket.localPort)
+    let received = 0
+    for await (const piece of answer) received += (piece as Buffer).length
+    assert.equal(received, length)
+  }
+  assert.equal(ports.size, 1)
+})
+
+test('serves the index of a folder, and redirects to the slash with the query kept', async (t) => {
+  const server = await serveStatic(t, { 'index.html': page, 'docs/index.html': 'docs',
+    'caf\u00e9/index.html': 'caf\u00e9', 'bare/a.txt': '' })
+  assert.equal((await server.ask('/')).body.toString(), page)
+  assert.equal((await server.ask('/docs/')).body.toString(), 'docs')
+  const { status, headers, body } = await server.ask('/docs?a=b?c')
+  assert.deepEqual([status, headers.location, headers['cache-control'], body.length], [301, '/docs/?a=b?c',
+    'no-cache', 0])
+  assert.equal((await server.ask('/caf%C3%A9')).headers.location, '/caf%C3%A9/')
+  for (const path of ['/bare', '/bare/', '/page.html/', '/docs/index.html/']) {
+    assert.equal((await server.ask(path)).status, 404, path)
+  }
+})
+
+test('compresses text when asked for, with an ETag of its own', async (t) => {
+  const server = await serveStatic(t, { 'app.js': script, 'short.js': 'let a',
+    'random.txt': large.toString('latin1').slice(0, 9000) })
+  const plain = await server.ask('/app.js')
+  const packed = await server.ask('/app.js', { 'Accept-Encoding': 'gzip' })
+  assert.equal(plain.headers.vary, 'Accept-Encoding')
+  assert.equal(plain.headers['content-encoding'], undefined)
+  assert.equal(packed.headers.vary, 'Accept-Encoding')
+  assert.equal(packed.headers['content-encoding'], 'gzip')
+  assert.equal(packed.headers['accept-ranges'], undefined)
+  assert.equal(packed.headers['content-length'], String(packed.body.length))
+  assert.equal(gunzipSync(packed.body).toString(), script)
+  assert.notEqual(packed.headers.etag, plain.headers.etag)
+
+  const again = await server.ask('/app.js', { 'Accept-Encoding': 'gzip', 'If-None-Match': packed.headers.etag })
+  assert.deepEqual([again.status, again.headers.vary, again.headers.etag], [304, 'Accept-Encoding',
+    packed.headers.etag])
+  assert.equal((await server.ask('/app.js', { 'If-None-Match': packed.headers.etag })).status, 200)
+
+  const part = await server.ask('/app.js', { 'Accept-Encoding': 'gzip', Range: 'bytes=0-3' })
+  assert.deepEqual([part.status, part.body.toString(), part.headers['content-encoding']], [206, 'let ', undefined])
+  const short = await server.ask('/short.js', { 'Accept-Encoding': 'gzip' })
+  assert.deepEqual([short.headers.vary, short.headers['content-encoding']], [undefined, undefined])
+})
+
+test('sends as it is what compression makes no smaller', async (t) => {
+  const server = await serveStatic(t, { 'noise.txt': large })
+  const { headers, body } = await server.ask('/noise.txt', { 'Accept-Encoding': 'gzip' })
+  assert.deepEqual([headers['content-encoding'], headers.vary], [undefined, 'Accept-Encoding'])
+  assert.ok(body.equals(large))
+})
+
+test('sees at once that a file was changed, replaced, removed or made anew', async (t) => {
+  const server = await serveStatic(t, { 'a.txt': 'one' })
+  const file = join(server.folder, 'a.txt')
+  const read = async (): Promise<string> => {
+    const { status, body } = await server.ask('/a.txt')
+    return status === 200 ? body.toString() : String(status)
+  }
+  assert.equal(await read(), 'one')
+  assert.equal(await read(), 'one')
+  const { atime, mtime } = statSync(file)
+  writeFileSync(`${file}.new`, 'two')
+  utimesSync(`${file}.new`, atime, mtime)
+  renameSync(`${file}.new`, file)
+  assert.equal(await read(), 'two')
+  truncateSync(file, 1)
+  assert.equal(await read(), 't')
+  unlinkSync(file)
+  assert.equal(await read(), '404')
+  writeFileSync(file, 'three')
+  assert.equal(await read(), 'three')
+})
+
+test('does not keep a file that has only just changed', async (t) => {
+  const server = await serveStatic(t, { 'a.txt': '0' }, { now: () => statSync(join(server.folder,
+    'a.txt')).ctimeMs + 1999 })
+  for (let round = 0; round < 20; round += 1) {
+    writeFileSync(join(server.folder, 'a.txt'), String(round % 10))
+    assert.equal((await server.ask('/a.txt')).body.toString(), String(round % 10))
+  }
+})
+
+test('marks the ETag of a large file as weak while it is fresh, and not after', async (t) => {
+  let ageMs = 1999
+  const now = (): number => statSync(join(server.folder, 'large.bin')).ctimeMs + ageMs
+  const server = await serveStatic(t, { 'large.bin': large }, { smallMaxBytes: 1000, now })
+  const weak = (await server.ask('/large.bin', {}, 'HEAD')).headers.etag ?? ''
+  ageMs = 2000
+  const strong = (await server.ask('/large.bin', {}, 'HEAD')).headers.etag ?? ''
+  assert.match(strong, /^"[\w-]{22}"$/)
+  assert.equal(weak, `W/${strong}`)
+  assert.equal((await server.ask('/large.bin', { 'If-None-Match': weak })).status, 304)
+  ageMs = 1999
+  assert.equal((await server.ask('/large.bin', { Range: 'bytes=0-1', 'If-Range': strong })).status, 200)
+})
+
+test('keeps the ETag of a small file whose times alone change', async (t) => {
+  const server = await serveStatic(t, { 'a.txt': 'one' })
+  const before = (await server.ask('/a.txt')).headers.etag
+  utimesSync(join(server.folder, 'a.txt'), 1, 1)
+  assert.equal((await server.ask('/a.txt')).headers.etag, before)
+})
+
+test('never sends a Last-Modified in the future or before 1970', async (t) => {
+  const server = await serveStatic(t, { 'future.txt': '', 'past.txt': '' })
+  utimesSync(join(server.folder, 'future.txt'), 1e10, 1e10)
+  utimesSync(join(server.folder, 'past.txt'), new Date(-1e12), new Date(-1e12))
+  const future = Date.parse((await server.ask('/future.txt')).headers['last-modified'] ?? '')
+  assert.ok(future <= Date.now() + 10_000, String(future))
+  assert.equal((await server.ask('/past.txt')).headers['last-modified'], 'Thu, 01 Jan 1970 00:00:00 GMT')
+})
+
+test('keeps no more in memory than it may, and serves the same', async (t) => {
+  const files = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${index}.txt`, `${index}`.repeat(3000)]))
+  const server = await serveStatic(t, files, { memoryMaxBytes: 30_000 })
+  for (let round = 0; round < 3; round += 1) {
+    for (const [name, content] of Object.entries(files)) {
+      assert.equal((await server.ask(`/${name}`)).body.toString(), content)
+    }
+  }
+  assert.equal(openFilesBelow(server.folder), 0)
+})
+
+test('closes the file when the client leaves half-way', { timeout: 20_000 }, async (t) => {
+  const server = await serveStatic(t, { 'huge.bin': '' })
+  truncateSync(join(server.folder, 'huge.bin'), 100_000_000)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => server.begin('/huge.bin')))
+  assert.equal(openFilesBelow(server.folder), 20)
+  for (const answer of answers) {
+    answer.on('error', () => {})
+    await once(answer, 'readable')
+    answer.destroy()
+  }
+  await server.allClosed()
+  assert.deepEqual(server.failures, [])
+})
+
+test('closes the file when the client left before the reply was sent', { timeout: 20_000 }, async (t) => {
+  let left: (() => void) | undefined
+  const beforeSend = async (message: IncomingMessage): Promise<void> => {
+    const gone = once(message.socket, 'close')
+    left?.()
+    await gone
+  }
+  const server = await serveStatic(t, { 'large.bin': large }, { smallMaxBytes: 1000, beforeSend })
+  const opened = new Promise<void>((resolve) => (left = resolve))
+  const sent = request({ port: server.port, path: '/large.bin', agent: false })
+  sent.on('error', () => {})
+  sent.end()
+  await opened
+  assert.equal(openFilesBelow(server.folder), 1)
+  sent.destroy()
+  await server.allClosed()
+  assert.deepEqual(server.failures, [])
+})
+
+test('cuts the connection when the file shrinks while it is sent', { timeout: 20_000 }, async (t) => {
+  const server = await serveStatic(t, { 'huge.bin': '' })
+  const file = join(server.folder, 'huge.bin')
+  truncateSync(file, 100_000_000)
+  const answer = await server.begin('/huge.bin')
+  truncateSync(file, 10)
+  let received = 0
+  await assert.rejects(async () => {
+    for await (const piece of answer) received += (piece as Buffer).length
+  }, /aborted/)
+  assert.ok(received < 100_000_000)
+  await server.allClosed()
+  assert.equal(server.failures.length, 1)
+  assert.match(server.failures[0] ?? '', /^\/huge\.bin: Error: the file ended \d+ bytes early$/)
+})
+
+test('sends the old version to its end when the file is replaced while it is sent', { timeout: 20_000 }, async (t) => {
+  const size = 20_000_000
+  const server = await serveStatic(t, { 'huge.bin': Buffer.alloc(size, 1), 'next.bin': Buffer.alloc(size, 2) })
+  const answer = await server.begin('/huge.bin')
+  renameSync(join(server.folder, 'next.bin'), join(server.folder, 'huge.bin'))
+  const expected = Buffer.alloc(size, 1)
+  let old = 0
+  for await (const piece of answer as AsyncIterable<Buffer>) {
+    assert.ok(piece.equals(expected.subarray(old, old + piece.length)))
+    old += piece.length
+  }
+  assert.equal(old, size)
+  await server.allClosed()
+})
+
+test('serves whole versions only while a file is replaced again and again', async (t) => {
+  const server = await serveStatic(t, { 'a.txt': '0'.repeat(50_000) })
+  const versions = new Set<string>()
+  for (let round = 0; round < 40; round += 1) {
+    const answers = Promise.all([server.ask('/a.txt'), server.ask('/a.txt')])
+    writeFileSync(join(server.folder, '.next'), String(round % 10).repeat(50_000 + round))
+    renameSync(join(server.folder, '.next'), join(server.folder, 'a.txt'))
+    for (const { status, body } of await answers) {
+      assert.equal(status, 200)
+      versions.add(body.toString())
+    }
+  }
+  for (const text of versions) assert.match(text, /^(\d)\1+$/)
+  assert.ok(versions.size > 1)
+  await server.allClosed()
+})
+
+test('follows a folder that is a link when it is turned to another release', async (t) => {
+  const parent = temporaryFolder()
+  const server = await serveStatic(t, { 'one/a.txt': 'one', 'two/a.txt': 'two' })
+  const link = join(parent, 'current')
+  symlinkSync(join(server.folder, 'one'), link)
+  const statics = createStaticFiles({ folder: `${link}/`, onFailure: () => assert.fail() })
+  const lengthOf = async (): Promise<string | undefined> => {
+    const reply = await statics.open({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined })
+    return reply?.headers[reply.headers.indexOf('ETag') + 1]
+  }
+  const first = await lengthOf()
+  rmSync(link)
+  symlinkSync(join(server.folder, 'two'), link)
+  assert.notEqual(first, undefined)
+  assert.notEqual(await lengthOf(), first)
+})
+
+test('refuses a folder that is none, and names it', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'file'), '')
+  const rows: [string, string][] = [
+    ['public', 'must be an absolute path here'],
+    ['//', 'must not be the root of the file system'],
+    [join(folder, 'none'), 'must be a folder that exists'],
+    [join(folder, 'file'), 'must be a folder, not a file'],
+  ]
+  for (const [path, problem] of rows) {
+    const message = `Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(path)}`
+    assert.throws(() => createStaticFiles({ folder: path, onFailure: () => {} }), { message })
+  }
+})
