@@ -173,6 +173,7 @@ describe('docs/audit.md', () => {
       '`close` of `net.Server`, of an HTTP server': (tokens) => uses(tokens, 'prototype.close'),
       "`emit('close')` of a response": (tokens) => uses(tokens, 'emit'),
       '`assignSocket`, `detachSocket`': (tokens) => uses(tokens, 'assignSocket') || uses(tokens, 'detachSocket'),
+      '`outputData` of a response': (tokens) => uses(tokens, 'outputData'),
       '`upgrade` of a request, as an accessor': (tokens) => uses(tokens, 'get upgrade'),
       "`getCurrentBuffer` of a socket's `parser`": (tokens) => uses(tokens, 'getCurrentBuffer'),
       '`process.binding`': (tokens) => tokens.some(({ text }) => /^(?:_linkedBinding|binding|dlopen)$/.test(text)),
@@ -406,7 +407,7 @@ function undocumented(tokens: readonly Token[]): string[] {
     const name = isIndex ? text.slice(1, -1) : kind === 'name' ? text : ''
     const isParameter = open.at(-1) === '(' && ['(', ','].includes(before)
     if (/^_[a-z]/i.test(name) && !isParameter) return [name]
-    if (/^(?:assignSocket|detachSocket|getCurrentBuffer|getOwnPropertySymbols|emit)$/.test(name)) return [name]
+    if (/^(?:assignSocket|detachSocket|getCurrentBuffer|getOwnPropertySymbols|outputData|emit)$/.test(name)) return [name]
     if (name === 'upgrade' && before === 'get') return ['get upgrade']
     if (before === 'prototype' || (before === '.' && tokens[at - 2]?.text === 'prototype')) {
       const isBorrowed = after === '=' || (after === '.' && /^(?:call|apply|bind)$/.test(tokens[at + 2]?.text ?? ''))

@@ -41,6 +41,20 @@ export function setSection(response: ServerResponse, section: string): void {
   ;(response as SectionHolder)._header = section
 }
 
+interface OutputPiece {
+  readonly data: string
+  readonly encoding?: BufferEncoding | undefined
+}
+
+/**
+ * What a response without a socket would send, in Latin-1: Node collects it in `outputData`. `node-check.ts` compares it;
+ * '' where Node keeps it elsewhere, which counts as a difference.
+ */
+export function pendingOutput(response: ServerResponse): string {
+  const { outputData = [] } = response as { readonly outputData?: readonly OutputPiece[] }
+  return outputData.map(({ data, encoding }) => Buffer.from(data, encoding ?? 'utf8').toString('latin1')).join('')
+}
+
 // ---- the end of a response: the event `close` ----
 
 /**
