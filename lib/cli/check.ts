@@ -2,8 +2,8 @@
  * The commands `check` and `routes`, which inspect an application without starting it: modules are loaded, since only
  * that shows what they export, but no `setup` runs.
  *
- * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its file
- * and place. A missing action, which is only a warning when the server starts, is a problem here.
+ * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its
+ * file and place. A missing action, which is only a warning when the server starts, is a problem here.
  */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

@@ -24,8 +24,8 @@ const passedIn = [
 ]
 
 /**
- * Runs the program. Resolves when a command is done that loads no modules of the application; the other commands end the
- * process themselves, since such modules may have left timers and sockets behind.
+ * Runs the program. Resolves when a command is done that loads no modules of the application; the other commands end
+ * the process themselves, since such modules may have left timers and sockets behind.
  */
 export async function main(args: readonly string[]): Promise<void> {
   ignoreConsoleErrors()
@@ -67,8 +67,8 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Loads the module that takes what was passed to this process, where there may be something: most servers are started by
- * hand or in a container.
+ * Loads the module that takes what was passed to this process, where there may be something: most servers are started
+ * by hand or in a container.
  */
 async function loadService(): Promise<typeof import('../systemd/service.ts') | undefined> {
   return passedIn.some((name) => process.env[name] !== undefined) ? import('../systemd/service.ts') : undefined
@@ -132,7 +132,8 @@ async function start(options: CommandOptions): Promise<void> {
     })
     handleSignalsOf(app, notifier)
     handleUncaught(app)
-    const started = app.start().then(({ url }) => notifier?.ready(`listening on ${url}`)) // Its first line is the first.
+    // Started before the notes are logged: the first line of the log is that of the start.
+    const started = app.start().then(({ url }) => notifier?.ready(`listening on ${url}`))
     for (const { module, level, message } of notes) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for the start.
     await Promise.race([started, app.stopped])

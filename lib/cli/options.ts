@@ -1,6 +1,6 @@
 /**
- * Reads the command line: the command, and the options before or behind it. It prints and throws nothing: wrong usage is a
- * result too, with a message that names the wrong part.
+ * Reads the command line: the command, and the options before or behind it. It prints and throws nothing: wrong usage
+ * is a result too, with a message that names the wrong part.
  */
 import { parseArgs } from 'node:util'
 import { nearest } from '../base/nearest.ts'

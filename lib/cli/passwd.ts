@@ -1,6 +1,6 @@
 /**
- * The command `passwd`: sets the admin's name and password in the configuration file, by the rules of the first setup, so
- * that a server need never be open to its first visitor.
+ * The command `passwd`: sets the admin's name and password in the configuration file, by the rules of the first setup,
+ * so that a server need never be open to its first visitor.
  *
  * A new secret is saved too, which ends the sessions of the old password. A running server uses all that only after a
  * restart.
@@ -126,9 +126,9 @@ function standardStreams(): PasswdStreams {
 }
 
 /**
- * Runs `talk` with the terminal in raw mode, so the keys that edit a line are handled here: Backspace, Ctrl-U (empties the
- * line), Ctrl-C and Ctrl-D (give up). Other keys, such as the arrows, do nothing. Afterwards the terminal is closed, in
- * its usual mode.
+ * Runs `talk` with the terminal in raw mode, so the keys that edit a line are handled here: Backspace, Ctrl-U (empties
+ * the line), Ctrl-C and Ctrl-D (give up). Other keys, such as the arrows, do nothing. Afterwards the terminal is
+ * closed, in its usual mode.
  * @param write prints on the same terminal
  */
 async function withTerminal<Result>(

@@ -1,8 +1,8 @@
 /**
  * The process of one worker: it joins the primary, serves, and ends when the primary says so or is gone.
  *
- * A signal to all processes at once, such as Ctrl+C in a terminal, is for the primary, which tells the workers what to do.
- * SIGTERM to one worker stops it gracefully, and another takes its place.
+ * A signal to all processes at once, such as Ctrl+C in a terminal, is for the primary, which tells the workers what to
+ * do. SIGTERM to one worker stops it gracefully, and another takes its place.
  */
 import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'

@@ -1,8 +1,8 @@
 /**
  * Makes a configuration of a value: finds its keys, checks them, and puts them above the defaults.
  *
- * Keys may be nested, dotted or both: `{"log": {"level": ...}}` and `{"log.level": ...}` are the same key. An unknown key
- * is a warning, not a problem; it is kept when the file is changed.
+ * Keys may be nested, dotted or both: `{"log": {"level": ...}}` and `{"log.level": ...}` are the same key. An unknown
+ * key is a warning, not a problem; it is kept when the file is changed.
  */
 import { nearest } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
@@ -39,9 +39,9 @@ export type GroupedConfig = Config & Readonly<Record<string, unknown>>
 type Values = Partial<Record<ConfigKey, unknown>>
 
 /**
- * Assembles the values of a file, nested or dotted, and overrides, dotted. An override does not correct a wrong value of
- * the file: the file would fail the next time it is used without. It throws nothing.
- * @returns a frozen configuration, in which a wrong value is replaced by its default, the problems, and the unknown keys
+ * Assembles the values of a file, nested or dotted, and overrides, dotted. An override does not correct a wrong value
+ * of the file: the file would fail the next time it is used without. It throws nothing.
+ * @returns the problems, the unknown keys, and a frozen configuration, in which a wrong value is replaced by its default
  */
 export function assembleConfig(
   value: unknown,

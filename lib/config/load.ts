@@ -1,8 +1,8 @@
 /**
  * Finds, reads and checks the configuration.
  *
- * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file are
- * reported at once, in one ConfigError.
+ * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file
+ * are reported at once, in one ConfigError.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -137,8 +137,8 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
 }
 
 /**
- * Checks a configuration that is a value, nested or dotted, as `createApp({config})` takes it. A member that is undefined
- * counts as absent.
+ * Checks a configuration that is a value, nested or dotted, as `createApp({config})` takes it. A member that is
+ * undefined counts as absent.
  * @param folder relative paths are relative to it
  * @throws ConfigError
  */

@@ -2,8 +2,8 @@
  * Saves changed values to a configuration file. Every other byte stays as it was: unknown keys, order, nested or dotted
  * form, indentation, line ends. So do the changes that somebody else made since the server started.
  *
- * A new key takes the form of its neighbours: beside `"admin.user"` it is dotted, inside `"admin": {...}` it is nested. A
- * group that is missing is added at the end, nested.
+ * A new key takes the form of its neighbours: beside `"admin.user"` it is dotted, inside `"admin": {...}` it is nested.
+ * A group that is missing is added at the end, nested.
  */
 import { readValue } from '../base/value.ts'
 import { mapJson, nodeAt, parseJson } from '../json/json-map.ts'
@@ -14,7 +14,9 @@ import type { Entry } from './assemble.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config } from './table.ts'
 
-/** Where a new key goes: into the object at `path`, as `names` below it, behind the member `after` or else at the end. */
+/**
+ * Where a new key goes: into the object at `path`, as `names` below it, behind the member `after` or else at the end.
+ */
 interface Place {
   readonly path: readonly string[]
   readonly names: readonly string[]
@@ -35,8 +37,8 @@ export function saveConfig(file: string, changes: Partial<Config>, steps?: FileS
 /**
  * Returns the text with the changes in it.
  * @param text undefined for a new file
- * @throws Error when the text is no JSON object or contains a key twice, and when a change has an unknown key or a value
- *   that is not allowed
+ * @throws Error when the text is no JSON object or contains a key twice, and when a change has an unknown key or an
+ *   invalid value
  */
 export function editConfig(text: string | undefined, changes: Partial<Config>): string {
   const { found, problems, unknown } = findEntries(changes)

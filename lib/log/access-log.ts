@@ -1,8 +1,8 @@
 /**
  * The access log: one line per request served, in the Common Log Format or one of its forms.
  *
- * Quotes, backslashes and everything outside printable ASCII that a client sent are written as `\xNN`, so that no request
- * can forge a line or a field. Only the forms that show request headers read them.
+ * Quotes, backslashes and everything outside printable ASCII that a client sent are written as `\xNN`, so that no
+ * request can forge a line or a field. Only the forms that show request headers read them.
  */
 import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
@@ -76,8 +76,8 @@ class RequestLog extends Appender implements AccessLog {
 
   constructor(options: AccessLogOptions) {
     const { folder, file, format, report = () => {}, now = Date.now } = options
-    const { consolePort = createProcessConsole(), fileSystem, target = new LogFile(resolve(folder, file), fileSystem) } =
-      options
+    const { consolePort = createProcessConsole(), fileSystem } = options
+    const target = options.target ?? new LogFile(resolve(folder, file), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')

@@ -49,5 +49,5 @@ function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
     error: (message: string, thrown?: unknown) => log.error(withRequestId(message, ctx), thrown),
     fatal: (message: string, thrown?: unknown) => log.fatal(withRequestId(message, ctx), thrown),
   })
-  return Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled }) as ModuleLogger // It is complete now.
+  return Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled }) as ModuleLogger // complete now
 }

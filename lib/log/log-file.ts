@@ -1,8 +1,8 @@
 /**
  * The files of the logs: one that only grows, and one that is rotated when it reaches its size.
  *
- * A missing file is made with mode 0640, its folder with 0750. Where the last line has no end (a crash, a full disk), it
- * gets one when the file is opened, so that the next line does not run into it.
+ * A missing file is made with mode 0640, its folder with 0750. Where the last line has no end (a crash, a full disk),
+ * it gets one when the file is opened, so that the next line does not run into it.
  */
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'

@@ -107,7 +107,8 @@ class GeneralLog extends Appender implements Logger {
   readonly #now: () => number
 
   constructor(options: LoggerOptions) {
-    const { folder, file, maxSizeMb, maxFiles, fileSystem, now = Date.now, consolePort = createProcessConsole() } = options
+    const { folder, file, maxSizeMb, maxFiles, fileSystem } = options
+    const { now = Date.now, consolePort = createProcessConsole() } = options
     const trace = new Trace(options.trace) // First, since it may throw: then nothing has been opened.
     const reports: LogReports = {
       report: (level, message) => this.module('logger')[level](message),

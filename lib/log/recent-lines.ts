@@ -1,8 +1,8 @@
 /**
  * The last lines of the general log, for the monitor page.
  *
- * Messages are kept as bytes: a short string that was cut from a long one (a piece of a request's body, for example) keeps
- * the long one in memory.
+ * Messages are kept as bytes: a short string that was cut from a long one (a piece of a request's body, for example)
+ * keeps the long one in memory.
  */
 import { escapeControls } from './line.ts'
 import type { Level } from './logger.ts'

@@ -1,8 +1,8 @@
 /**
  * Renders a thrown value below its log line: its message, its stack frames, and those of its causes.
  *
- * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There are always some
- * lines, and each begins with four spaces, which tells it from a line of the log.
+ * Anything can be thrown, and an error's `stack` may be missing, replaced or a getter that throws. There are always
+ * some lines, and each begins with four spaces, which tells it from a line of the log.
  */
 import { inspect } from 'node:util'
 import { escapeControls } from './line.ts'

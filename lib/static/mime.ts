@@ -1,11 +1,10 @@
 /**
  * The Content-Type of a file, by the extension of its name.
  *
- * Surprise: text is declared as UTF-8 whatever the file holds. JSON has no charset (RFC 8259 section 11), and XML names
- * its own.
+ * Text is always declared as UTF-8. JSON has no charset (RFC 8259 section 11), and XML names its own.
  */
 
-/** What a file is whose extension is not in the table. */
+/** The type of a file whose extension is not in the table. */
 const unknownType = 'application/octet-stream'
 
 const utf8 = '; charset=utf-8'
@@ -81,7 +80,7 @@ const types: ReadonlyMap<string, string> = new Map([
   ['zip', 'application/zip'],
 ])
 
-/** The Content-Type of a file. Only what stands after the last dot of its name counts; case does not matter. */
+/** The Content-Type of a file, by the part of its name after the last dot, in any case. */
 export function contentTypeOf(fileName: string): string {
   const dot = fileName.lastIndexOf('.')
   if (dot <= fileName.lastIndexOf('/')) return unknownType

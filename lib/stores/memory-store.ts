@@ -1,9 +1,10 @@
 /**
  * Sessions in the memory of this process. They end with it.
  *
- * The map is in the order of use: a session that is read or changed moves to its end. So the first session is the one to
- * drop when the store is full. Nearly all expired sessions are in front too, so a sweep begins there and ends after 1000
- * live ones: its cost does not grow with the number of sessions. An expired session that a sweep leaves is not returned.
+ * The map is in the order of use: a session that is read or changed moves to its end. So the first session is the one
+ * to drop when the store is full. Nearly all expired sessions are in front too, so a sweep begins there and ends after
+ * 1000 live ones: its cost does not grow with the number of sessions. An expired session that a sweep leaves is not
+ * returned.
  */
 import { performance } from 'node:perf_hooks'
 import { applyChanges } from '../session/apply-changes.ts'

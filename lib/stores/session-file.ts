@@ -32,8 +32,8 @@ export function fromFileText(bytes: Uint8Array): Fields | string {
 /**
  * Decides when the files of one folder expire, also when the clock is set meanwhile.
  *
- * A file has the time of its last change. Where that lies ahead, the clock was set back since then, and the time that has
- * really passed is unknown: the session then lives for its whole time from the moment this is noticed. So no valid
+ * A file has the time of its last change. Where that lies ahead, the clock was set back since then, and the time that
+ * has really passed is unknown: the session then lives for its whole time from the moment this is noticed. So no valid
  * session is lost, and none lives until a wrong clock's time has come. Nothing is written, so a clock that is put right
  * finds every file as it was.
  */

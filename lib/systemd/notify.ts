@@ -1,8 +1,8 @@
 /**
  * Notifies the service manager of the state of the server: ready, reloading, stopping, alive (sd_notify(3)).
  *
- * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`, and
- * the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
+ * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`,
+ * and the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
  */
 import type { ExecFileException } from 'node:child_process'
 import { SerialQueue } from '../base/serial-queue.ts'

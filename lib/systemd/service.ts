@@ -68,7 +68,8 @@ export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: s
   const { fd, warning } = takeListenFds(env, pid)
   const notes: Note[] = []
   for (const [what, secret] of [['app_key', appKey], ['the password of shared.url', password]] as const) {
-    if (secret !== undefined) notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+    if (secret === undefined) continue
+    notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
   }
   if (warning !== undefined) notes.push({ module: 'server', level: 'warn', message: warning })
   return {
@@ -103,9 +104,11 @@ export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof secretVari
   const { CREDENTIALS_DIRECTORY: folder = '', [secretVariables[name]]: variable } = env
   delete env[secretVariables[name]]
   if (variable !== undefined) return checked(name, variable, `the environment variable ${secretVariables[name]}`)
-  const file = folder === '' ? undefined : join(folder, name)
-  const credential = file === undefined ? undefined : readCredential(name, file)
-  return credential === undefined ? undefined : checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
+  if (folder === '') return undefined
+  const file = join(folder, name)
+  const credential = readCredential(name, file)
+  if (credential === undefined) return undefined
+  return checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
 }
 
 /**
