@@ -5,16 +5,16 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 
-/** A certificate, with its chain, and its private key: the content of the files. */
+/** The contents of the files: a certificate with its chain, and its private key. */
 export interface Certificates {
   readonly cert: Buffer
   readonly key: Buffer
 }
 
 /**
- * Reads the files that the configuration names and tries them out.
+ * Reads the files that the configuration names, and checks that they can be used.
  * @returns undefined when it names none: plain HTTP
- * @throws ConfigError when only one is named, when one cannot be read, or when they cannot be used together
+ * @throws ConfigError when only one is named, one cannot be read, or they do not belong together
  */
 export function readCertificates(loaded: LoadedConfig): Certificates | undefined {
   const { 'server.tls.cert': cert, 'server.tls.key': key } = loaded.config
@@ -27,7 +27,7 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
   }
   const certificates = { cert: read('server.tls.cert', cert), key: read('server.tls.key', key) }
   try {
-    // Loaded where it is used: most run behind a proxy.
+    // Loaded where it is used: most servers run behind a proxy.
     process.getBuiltinModule('node:tls').createSecureContext(certificates)
     return certificates
   } catch (error) {
