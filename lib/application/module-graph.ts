@@ -72,8 +72,8 @@ export class ModuleGraph {
 
   /**
    * Looks at every known file again.
-   * @returns the files whose content or imported files have changed, those that import them, directly or through others,
-   *   and new files
+   * @returns new files, files whose content or imports have changed, and those that import them, directly or through
+   *   others
    *
    * @throws the error of `node:fs` when an existing file cannot be read
    */

@@ -8,10 +8,9 @@ import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
 import type { WrittenLog } from './appender.ts'
 import { createProcessConsole } from './console.ts'
-import type { ConsolePort } from './console.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile } from './log-file.ts'
-import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
+import type { LogPlace, LogReports } from './log-file.ts'
 
 /** What the access log reads of a request. The request's context implements it, so that nothing is made for a line. */
 export interface AccessEntry {
@@ -33,23 +32,12 @@ export interface AccessEntry {
   header(name: string): string | undefined
 }
 
-/** The settings of the access log, by the names of `svc.json`, and what a test replaces. */
-export interface AccessLogOptions {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** The settings of the access log. */
+export interface AccessLogOptions extends LogPlace {
   /** The line of the specification, with the bytes, with referrer and user agent too, or a JSON object. */
   readonly format: 'spec' | 'common' | 'combined' | 'json'
   /** Writes to the general log what happens to this log; nothing unless given. */
   readonly report?: LogReports['report']
-  /** Milliseconds since 1970; `Date.now` unless given. */
-  readonly now?: () => number
-  /** Where outages are printed; the process's own console unless given. */
-  readonly consolePort?: ConsolePort
-  /** The file system; `node:fs` unless given. */
-  readonly fileSystem?: FileSystem
-  /** Where lines go instead of the file. */
-  readonly target?: LogTarget | undefined
 }
 
 /** The access log. Everything is synchronous, and nothing throws. */

@@ -8,10 +8,9 @@ import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
 import type { WrittenLog } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
-import type { ConsolePort } from './console.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './log-file.ts'
-import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
+import type { LogPlace, LogReports } from './log-file.ts'
 import { isError, stackLines, textOf } from './stack.ts'
 import { Trace } from './trace.ts'
 
@@ -35,11 +34,8 @@ export interface ModuleLogger {
   readonly debugEnabled: boolean
 }
 
-/** The settings of the general log, by the names of `svc.json`, and what a test replaces. */
-export interface LoggerOptions {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** The settings of the general log. */
+export interface LoggerOptions extends LogPlace {
   /** The lowest level that is written. */
   readonly level: Level
   /** Whether lines are printed on the console as well. */
@@ -53,14 +49,6 @@ export interface LoggerOptions {
   readonly trace: Readonly<Record<string, boolean>>
   /** Called with each line before it is written, as it was logged and without its stack. It must not throw. */
   readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
-  /** Milliseconds since 1970; `Date.now` unless given. */
-  readonly now?: () => number
-  /** Where lines and outages are printed; the process's own console unless given. */
-  readonly consolePort?: ConsolePort
-  /** The file system; `node:fs` unless given. */
-  readonly fileSystem?: FileSystem
-  /** Where lines go instead of the rotating file. */
-  readonly target?: LogTarget | undefined
 }
 
 /** The general log. Everything is synchronous. */
