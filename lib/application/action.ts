@@ -42,7 +42,7 @@ export async function resolveAction<Context>(
   return resolved
 }
 
-/** What the server runs for a route. A request of a missing action may make it ready, so read the members each time. */
+/** An action with its function. A request for a missing action may make it ready, so read the members each time. */
 export class ResolvedAction<Context> {
   readonly reference: ActionReference
   /** `missing`: there is no such file yet. `failed`: it did not load, or lacks the export. */

@@ -2,10 +2,11 @@
  * The files that a configuration names besides the application: the folder of static files, `paths.public`, and the
  * certificate.
  */
-import { readCertificates, type Certificates } from '../tls/certificates.ts'
+import { reasonOf } from '../base/reason.ts'
 import { ConfigError, errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { problemsTogether, publicFolder } from '../config/together.ts'
 import { createStaticFiles, type StaticFiles } from '../static/static.ts'
+import { readCertificates, type Certificates } from '../tls/certificates.ts'
 
 type Report = (message: string, error: unknown) => void
 
@@ -58,6 +59,6 @@ function publicFiles(loaded: LoadedConfig, report: Report): StaticFiles | undefi
       onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
     })
   } catch (error) {
-    throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${(error as Error).message}` }], error)
+    throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${reasonOf(error)}` }], error)
   }
 }

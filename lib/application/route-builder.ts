@@ -77,7 +77,7 @@ export function createRouteBuilder(options: {
   }
 }
 
-/** What a middleware in the list needs and does not have: a setting, or another middleware before it. */
+/** The problem of a middleware that lacks a setting, or another middleware before it in the list. */
 function problemOf(names: readonly string[], { unready, requires }: MiddlewareSet): string | undefined {
   for (const [at, name] of names.entries()) {
     const required = requires.get(name)

@@ -1,5 +1,5 @@
 /**
- * What a process of the server does at signals, at errors that nobody caught, and with its exit status.
+ * Signals, uncaught errors and exit statuses of a process of the server.
  *
  * These handlers are set by the command line and not by the app, so that a program that embeds the server keeps control
  * of its own process.
@@ -15,7 +15,7 @@ import type { Given } from '../systemd/service.ts'
 /** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
 export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
 
-/** What a signal makes a server do. It differs between one process and several. */
+/** The actions at signals, which differ between one process and several. */
 interface SignalActions {
   /** Begins to stop gracefully. */
   readonly stop: () => unknown

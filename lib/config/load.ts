@@ -94,7 +94,7 @@ export function errorOfValues(
 interface FoundConfigFile {
   /** The absolute path. */
   readonly file: string
-  /** What names it, and so requires it to exist; undefined: nothing does. */
+  /** The option or variable that names it, so that it must exist; undefined when none does. */
   readonly namedBy: '--config' | '$SVC_CONFIG' | undefined
   /** Whether it is the one that comes with the server. */
   readonly isDemo: boolean

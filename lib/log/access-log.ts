@@ -12,7 +12,7 @@ import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, js
 import { LogFile } from './log-file.ts'
 import type { LogPlace, LogReports } from './log-file.ts'
 
-/** What the access log reads of a request. The request's context implements it, so that nothing is made for a line. */
+/** The members of a request that the access log reads. The context has them, so that no object is made for a line. */
 export interface AccessEntry {
   readonly ip: string
   readonly method: string

@@ -10,7 +10,7 @@ import { reasonOf } from '../base/reason.ts'
 import { codeOf, isTooEarly, retryMs } from './log-file.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
 
-/** What the general and the access log have in common. */
+/** The common members of the general and the access log. */
 export interface WrittenLog {
   /** Takes whole lines that another process of this server made. */
   take(lines: string): void
@@ -216,7 +216,7 @@ export class Appender implements WrittenLog {
     this.#lines = 0
   }
 
-  /** Lines that go to a removed file are read by nobody, so a new file begins. */
+  /** Begins a new file when the old one was removed: nobody would read its lines. */
   #reopenWhenMoved(): void {
     if (this.#outage !== undefined) return
     try {

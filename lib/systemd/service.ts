@@ -13,7 +13,7 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
 
-/** What this process was given. */
+/** Everything that was passed to this process. */
 export interface Given {
   readonly appKey?: string
   /** The password of the shared engine. */

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 
 /** The contents of the files: a certificate with its chain, and its private key. */
@@ -32,18 +33,14 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
     return certificates
   } catch (error) {
     const pair = `server.tls.cert ${JSON.stringify(cert)} cannot be used with server.tls.key ${JSON.stringify(key)}`
-    throw errorOfValues(loaded, [{ key: 'server.tls.cert', text: `${pair}: ${messageOf(error)}` }], error)
+    throw errorOfValues(loaded, [{ key: 'server.tls.cert', text: `${pair}: ${reasonOf(error)}` }], error)
   }
 
   function read(name: 'server.tls.cert' | 'server.tls.key', path: string): Buffer {
     try {
       return readFileSync(resolve(loaded.folder, path))
     } catch (error) {
-      throw errorOfValues(loaded, [{ key: name, text: `${name} cannot be read: ${messageOf(error)}` }], error)
+      throw errorOfValues(loaded, [{ key: name, text: `${name} cannot be read: ${reasonOf(error)}` }], error)
     }
   }
-}
-
-function messageOf(error: unknown): string {
-  return (error as Error).message // What node:fs and node:tls throw is an Error.
 }
