@@ -6,7 +6,6 @@
  */
 import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
-import type { WrittenLog } from './appender.ts'
 import { createProcessConsole } from './console.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile } from './log-file.ts'
@@ -40,28 +39,16 @@ export interface AccessLogOptions extends LogPlace {
   readonly report?: LogReports['report']
 }
 
-/** The access log. Everything is synchronous, and nothing throws. */
-export interface AccessLog extends WrittenLog {
-  /**
-   * Takes the line of a request whose response has ended or whose client has disconnected.
-   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
-   */
-  write(entry: AccessEntry, nowMs?: number): void
-}
-
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
 const eachUnsafe = new RegExp(unsafe, 'g')
 const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 
-/** Opens the access log. A folder or file that cannot be written is no error: see `problem`. */
-export function createAccessLog(options: AccessLogOptions): AccessLog {
-  return new RequestLog(options)
-}
-
-class RequestLog extends Appender implements AccessLog {
+/** The access log. Everything is synchronous, and nothing throws. */
+export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
   readonly #now: () => number
 
+  /** Opens the log. A folder or file that cannot be written is no error: see `problem`. */
   constructor(options: AccessLogOptions) {
     const { folder, file, format, report = () => {}, now = Date.now } = options
     const { consolePort = createProcessConsole(), fileSystem } = options
@@ -73,6 +60,10 @@ class RequestLog extends Appender implements AccessLog {
     this.#now = now
   }
 
+  /**
+   * Takes the line of a request whose response has ended or whose client has disconnected.
+   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
+   */
   write(entry: AccessEntry, nowMs = this.#now()): void {
     this.append(this.#renderLine(entry, nowMs))
   }

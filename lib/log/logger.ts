@@ -6,7 +6,6 @@
  */
 import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
-import type { WrittenLog } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './log-file.ts'
@@ -51,15 +50,6 @@ export interface LoggerOptions extends LogPlace {
   readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
 }
 
-/** The general log. Everything is synchronous. */
-export interface Logger extends WrittenLog {
-  /** The logger of a module: the same object for the same name. */
-  module(name: string): ModuleLogger
-  readonly trace: Trace
-  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
-  readonly consoleProblem: string | undefined
-}
-
 const megabyte = 2 ** 20
 /** Between two lines: a stack stays with its line. */
 const endOfLine = /(?<=\n)(?=[^ ])/
@@ -75,17 +65,10 @@ export const silentLogger: ModuleLogger = Object.assign((): void => {}, {
   debugEnabled: false,
 })
 
-/**
- * Opens the general log. A folder or file that cannot be written is no error: see `problem`.
- * @throws RangeError when `trace` names an unknown module
- */
-export function createLogger(options: LoggerOptions): Logger {
-  return new GeneralLog(options)
-}
-
 type Write = (message: unknown, thrown?: unknown) => void
 
-class GeneralLog extends Appender implements Logger {
+/** The general log. Everything is synchronous. */
+export class Logger extends Appender {
   readonly trace: Trace
   readonly #modules = new Map<string, ModuleLogger>()
   readonly #console: ConsoleLines | undefined
@@ -94,6 +77,10 @@ class GeneralLog extends Appender implements Logger {
   readonly #onLine: LoggerOptions['onLine']
   readonly #now: () => number
 
+  /**
+   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * @throws RangeError when `trace` names an unknown module
+   */
   constructor(options: LoggerOptions) {
     const { folder, file, maxSizeMb, maxFiles, fileSystem } = options
     const { now = Date.now, consolePort = createProcessConsole() } = options
@@ -114,10 +101,12 @@ class GeneralLog extends Appender implements Logger {
     this.#console = options.console ? new ConsoleLines(consolePort, onStill) : undefined
   }
 
+  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
   get consoleProblem(): string | undefined {
     return this.#console?.problem
   }
 
+  /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger {
     const known = this.#modules.get(name)
     if (known !== undefined) return known

@@ -56,12 +56,8 @@ interface FileStoreOptions {
 
 const sessionName = /^[0-9a-f]{64}\.json$/
 
-/** Makes a store. Nothing is read or made before a session is. */
-export function createFileStore(options: FileStoreOptions): SessionStore {
-  return new FileStore(options)
-}
-
-class FileStore implements SessionStore {
+/** A store in files. Nothing is read or made before a session is. */
+export class FileStore implements SessionStore {
   readonly #folder: string
   readonly #problemOf: (fields: Fields) => string | undefined
   readonly #onProblem: (message: string) => void
