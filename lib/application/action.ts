@@ -1,116 +1,100 @@
 /**
- * What a route's `action` names, and the function behind it: `notes/list.js` (its default export), `notes.js@add` (a
- * named one), `notes/list.html` (a view).
+ * The function behind a route's `action`: `notes/list.js` (the default export of a module), `notes.js@add` (a named
+ * export), `notes/list.html` (a view).
  *
- * Surprise: a module that is not there or does not load makes no route fail to register. Its requests get 500. A file
- * that was missing is looked for at each request until it is there; one that failed stays so until it is resolved anew.
+ * A missing or broken module does not keep a route from being registered: its requests get 500. A missing file is
+ * looked for at each request; a broken one stays broken until a reload resolves the action again.
  */
 import { stat } from 'node:fs/promises'
 import { HttpError } from '../http/errors.ts'
 import { actionPath, moduleEndings, namesTypeScript, parseAction, type ActionReference } from '../routing/action.ts'
 import type { ModuleNamespace, Modules } from './modules.ts'
 
-/** The handlers of a module that serves WebSockets; each may be missing. What they take is no matter here. */
+/** The handlers of a module that serves WebSockets; each may be missing. Their parameters do not matter here. */
 export type WebSocketExport = Readonly<
   Partial<Record<(typeof websocketHandlers)[number], (...args: never[]) => unknown>>
 >
 
-/** An action's function. What it returns is the reply, or the promise of one. */
-export type ActionFunction<Context = unknown> = (context: Context) => unknown
+/** An action's function. It returns the reply, or a promise of one. */
+type ActionFunction<Context> = (context: Context) => unknown
 
-/** The actions of one application. */
-export interface Actions<Context = unknown> {
-  /**
-   * Finds what an action runs. Does not reject for what is wrong with the file: see `state`.
-   *
-   * @throws RangeError when the action lies outside of the root
-   */
-  resolve(action: string): Promise<ResolvedAction<Context>>
-}
-
-/** What the server runs for a route. */
-export interface ResolvedAction<Context = unknown> {
-  readonly reference: ActionReference
-  /** `missing`: no such file yet. `failed`: it did not load, or lacks the export. */
-  readonly state: 'ready' | 'missing' | 'failed'
-  /** Why the state is not `ready`. */
-  readonly error: Error | undefined
-  /** All exports of the module, once it is loaded. */
-  readonly namespace: ModuleNamespace | undefined
-  /** What the module exports as `websocket`; undefined for a view, and where it exports none. */
-  readonly websocket: WebSocketExport | undefined
-  /**
-   * The module's own function when ready; so read this member anew for each request. Else one that throws an HttpError
-   * 500 with the reason or, for a module file that was missing, looks for it first.
-   */
-  readonly run: ActionFunction<Context>
-  /** Looks anew for a module file that was missing, and loads it when it is there. */
-  lookAgain(): Promise<void>
+/** Where actions come from. */
+interface ActionSources<Context> {
+  /** The absolute path of `paths.root`. */
+  readonly root: string
+  readonly modules: Pick<Modules, 'load'>
+  /** Returns the function that answers with the view in a file, which is relative to the root. */
+  readonly view: (file: string) => ActionFunction<Context>
 }
 
 const websocketHandlers = ['open', 'message', 'close'] as const
+
 /**
- * @param options `root`: the absolute path of `paths.root`; `view`: the function that answers with the view in a file,
- *   which is given relative to the root
+ * Finds the function of an action. It does not reject for problems of the file: see `state`.
+ * @throws RangeError when the action lies outside of the root
  */
-export function createActions<Context = unknown>(options: {
-  readonly root: string
-  readonly modules: Modules
-  readonly view: (file: string) => ActionFunction<Context>
-}): Actions<Context> {
-  const { root, modules, view } = options
-  return {
-    async resolve(action) {
-      const reference = parseAction(action)
-      const path = actionPath(root, reference)
-      if (reference.kind === 'view') return viewAction(reference, view(reference.file), await isThere(path))
-      const resolved = new ModuleAction<Context>(reference, path, modules)
-      await resolved.load()
-      return resolved
-    },
-  }
+export async function resolveAction<Context>(
+  action: string,
+  sources: ActionSources<Context>,
+): Promise<ResolvedAction<Context>> {
+  const resolved = new ResolvedAction<Context>(parseAction(action), sources)
+  await resolved.load()
+  return resolved
 }
 
-/** A view looks for its file by itself, each time: here a missing one only has to be known. */
-function viewAction<Context>(
-  reference: ActionReference,
-  run: ActionFunction<Context>,
-  found: boolean,
-): ResolvedAction<Context> {
-  const error = found ? undefined : new Error(`Cannot run ${reference.file}: there is no such file`)
-  const state = found ? 'ready' : 'missing'
-  return { reference, state, error, namespace: undefined, websocket: undefined, run, lookAgain: async () => {} }
-}
-
-class ModuleAction<Context> implements ResolvedAction<Context> {
+/** An action with its function. A request for a missing action may make it ready, so read the members each time. */
+export class ResolvedAction<Context> {
   readonly reference: ActionReference
+  /** `missing`: there is no such file yet. `failed`: it did not load, or lacks the export. */
   state: 'ready' | 'missing' | 'failed' = 'missing'
+  /** Why the state is not `ready`. */
   error: Error | undefined
+  /** All exports of the module, once it is loaded. */
   namespace: ModuleNamespace | undefined
+  /** The export `websocket` of the module; undefined where there is none. */
   websocket: WebSocketExport | undefined
+  /**
+   * The module's own function when ready. Otherwise one that throws an HttpError 500 with the reason; for a missing
+   * module it looks for the file first.
+   */
   run: ActionFunction<Context>
   readonly #path: string
-  readonly #modules: Modules
+  readonly #sources: ActionSources<Context>
 
-  constructor(reference: ActionReference, path: string, modules: Modules) {
+  /** @throws RangeError when the file lies outside of the root */
+  constructor(reference: ActionReference, sources: ActionSources<Context>) {
     this.reference = reference
-    this.#path = path
-    this.#modules = modules
+    this.#path = actionPath(sources.root, reference)
+    this.#sources = sources
     this.run = (context) => this.#retry(context)
   }
 
-  /** Sets the state by what the module has. */
+  /** Sets the members by what the file contains now. */
   async load(): Promise<void> {
-    const { file, kind, exportName } = this.reference
-    if (kind === 'unknown') {
-      const reason = namesTypeScript(file)
-        ? `Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do`
-        : `an action is a module (${moduleEndings}) or a view (.html)`
-      this.#fail(new Error(`Cannot run ${file}: ${reason}`))
+    const { file, kind } = this.reference
+    if (kind === 'module') return this.#loadModule()
+    if (kind === 'view') {
+      this.run = this.#sources.view(file) // A view looks for its file each time.
+      if (await isThere(this.#path)) this.state = 'ready'
+      else this.error = new Error(`Cannot run ${file}: there is no such file`)
       return
     }
+    const reason = namesTypeScript(file)
+      ? `Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do`
+      : `an action is a module (${moduleEndings}) or a view (.html)`
+    this.#fail(new Error(`Cannot run ${file}: ${reason}`))
+  }
+
+  /** Loads a module file that was missing, if it exists now. */
+  async lookAgain(): Promise<void> {
+    if (this.reference.kind === 'view' || this.state !== 'missing') return
+    if ((await isThere(this.#path)) && this.state === 'missing') await this.load()
+  }
+
+  async #loadModule(): Promise<void> {
+    const { file, exportName } = this.reference
     try {
-      this.namespace = await this.#modules.load(this.#path)
+      this.namespace = await this.#sources.modules.load(this.#path)
     } catch (error) {
       if (!(error instanceof Error)) throw error
       if ('missing' in error && error.missing === true) this.error = error
@@ -133,7 +117,7 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
     }
     this.state = 'ready'
     this.error = undefined
-    this.websocket = websocket as WebSocketExport | undefined // It has just been looked at.
+    this.websocket = websocket as WebSocketExport | undefined // It has just been checked.
     // Any function may be exported: whether it takes a context shows when it runs.
     this.run = exported as ActionFunction<Context>
   }
@@ -144,10 +128,6 @@ class ModuleAction<Context> implements ResolvedAction<Context> {
     this.run = () => {
       throw internalError(error)
     }
-  }
-
-  async lookAgain(): Promise<void> {
-    if (this.state === 'missing' && (await isThere(this.#path)) && this.state === 'missing') await this.load()
   }
 
   async #retry(context: Context): Promise<unknown> {
@@ -161,7 +141,7 @@ function exportOf(namespace: ModuleNamespace, name: string): unknown {
   return Object.hasOwn(namespace, name) ? namespace[name] : undefined
 }
 
-/** What is wrong with an export `websocket`, to follow its name; undefined when nothing is. */
+/** The problem of an export `websocket`, to follow its name; undefined when there is none. */
 function websocketProblem(value: unknown): string | undefined {
   const names = websocketHandlers.join(', ')
   if (typeof value !== 'object' || value === null) return `must be an object with the functions ${names}`
@@ -174,7 +154,7 @@ function websocketProblem(value: unknown): string | undefined {
   return undefined
 }
 
-/** What answers plain requests to a module that serves nothing but WebSockets. */
+/** Answers plain requests to a module that serves only WebSockets. */
 function upgradeRequired(): never {
   // Without `close` Node would keep a connection of HTTP/1.0 open.
   const headers = { Upgrade: 'websocket', Connection: 'close, Upgrade' }

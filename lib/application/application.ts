@@ -1,9 +1,9 @@
 /**
- * The application of a server: its route files with their actions and middleware, loaded at the start and renewed while
- * it runs.
+ * The application of a server: its route files with their actions and middleware, loaded when the server starts and
+ * reloaded while it runs.
  *
- * Surprise: a start and a reload judge differently. At the start something is better than nothing: a wrong record is
- * left out and said. At a reload the old table is better: one thing wrong, and nothing changes.
+ * A start and a reload judge differently. A start leaves out a wrong record and logs it: some routes are better than
+ * none. A reload with one problem changes nothing: the old table is better.
  */
 import { SerialQueue } from '../base/serial-queue.ts'
 import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
@@ -26,36 +26,31 @@ import { readRouteFiles } from './route-files.ts'
 import type { BuildRoute, RouteBuilder } from './route-builder.ts'
 import { buildEntries, joinRoutes, replaceRoutes, type BuiltEntry, type RouteSources } from './route-table.ts'
 
-export interface ApplicationOptions<SetupApp> {
+/** The parts that an application is made of. */
+interface ApplicationOptions<SetupApp> {
   /** `paths.root`, absolute. */
   readonly root: string
   /** `paths.routes`, absolute. */
   readonly routesFolder: string
   readonly registry: Registry<Chain>
-  readonly modules: Modules
+  readonly modules: Pick<Modules, 'refresh'>
   readonly builder: RouteBuilder
   readonly middleware: MiddlewareHost<SetupApp>
   /** Reads the middleware configuration. Throws MiddlewareError. */
   readonly readMiddlewareConfig: () => MiddlewareConfig
 }
 
-/** What the files hold, good and bad side by side. */
+/** The routes of the files and all their problems. */
 export interface Inspection {
   readonly routes: readonly Route<Chain>[]
   /** Files and records that cannot be used. */
   readonly problems: readonly ReloadProblem[]
   /** Modules that do not load. Their routes answer 500. */
   readonly broken: readonly ReloadProblem[]
-  /** Actions that are not there yet, or lack their export. Their routes answer 500 until that is mended. */
+  /** Actions that are missing or lack their export. Their routes answer 500 until that is corrected. */
   readonly incomplete: readonly ReloadProblem[]
-  /** What does no harm: fields and keys that nobody knows, a folder of route files that is not there. */
+  /** Harmless findings: unknown fields and keys, a missing folder of route files. */
   readonly notes: readonly ReloadProblem[]
-}
-
-/** What was taken into use, and the application's routes that it replaced. */
-interface Replacement {
-  readonly inspection: Inspection
-  readonly replaced: readonly Route<Chain>[]
 }
 
 const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map(), requires: new Map() }
@@ -67,7 +62,9 @@ export class Application<SetupApp> {
   /** Starts and reloads. */
   readonly #changes = new SerialQueue()
   #stopped = false
-  /** Whether the folder of route files was there: at a reload its absence is a mishap, not a wish for no routes. */
+  /**
+   * Whether the folder of route files was there: then its absence at a reload is a mistake, not a wish for no routes.
+   */
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
   #warnings: readonly string[] = []
@@ -82,8 +79,8 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Loads everything for the first time and registers what is good.
-   * @returns what was left out, and what does not work yet
+   * Loads everything for the first time and registers the good routes.
+   * @returns everything that was left out or does not work yet
    * @throws MiddlewareError when the middleware cannot be loaded; ReloadError when a route file as a whole is wrong;
    *   Error when the application was stopped meanwhile
    */
@@ -100,8 +97,8 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Reads everything anew and swaps the table when all of it is good.
-   * @param entries routes of the desired state, which stand above those of the files
+   * Reads everything again and replaces the routes when there is no problem.
+   * @param entries routes of the desired state, which take the place of those of the files
    * @throws ReloadError with every problem; the old table, modules and background work stay
    */
   reload(entries: readonly RouteEntry[] = []): Promise<ReloadResult> {
@@ -156,7 +153,7 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Whether there is a route of a name, in the table or in `admin.json`.
+   * Whether a route has this name, in the table or in `admin.json`.
    * @throws RangeError for a system route; RoutesUnsavedError when `admin.json` cannot be read
    */
   has(name: string): boolean {
@@ -174,8 +171,8 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Loads modules and files and looks at all of them without changing anything; no `setup` runs. For `check`. Where the
-   * middleware cannot be loaded, that is one of the problems, and every name of a middleware passes.
+   * Loads modules and files and checks all of them without changing anything; no `setup` runs. For `check`. A
+   * middleware that cannot be loaded is one of the problems, and then every name of a middleware is accepted.
    */
   async inspect(): Promise<Inspection> {
     const wrong: ReloadProblem[] = []
@@ -193,20 +190,17 @@ export class Application<SetupApp> {
     return { ...inspection, problems: [...wrong, ...inspection.problems] }
   }
 
-  /** What keeps the middleware from being loaded, or anything else, in the form of what is wrong with a route. */
-  #problemsOf(error: unknown): ReloadProblem[] {
-    const place = { index: null, name: '' }
-    if (!(error instanceof MiddlewareError)) {
-      return [{ ...place, file: this.#options.root, error: (error as Error).message }]
-    }
-    return error.all.map(({ file, message }) => ({ ...place, file, error: message }))
-  }
-
-  /** Ends the background work of the middleware modules. Resolves once a start or reload under way has given up too. */
+  /** Ends the background work of the middleware modules. Resolves when a running start or reload has given up too. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#options.middleware.stop()
     await this.#changes.ended()
+  }
+
+  /** An error that concerns no route, in the form of a problem of a route. */
+  #problemsOf(error: unknown): ReloadProblem[] {
+    if (error instanceof MiddlewareError) return error.all.map(({ file, message }) => problemOfFile(file, message))
+    return [problemOfFile(this.#options.root, (error as Error).message)]
   }
 
   /** Runs one start or reload after the other, and none once the application has been stopped. */
@@ -222,10 +216,14 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Loads all there is aside and takes it into use.
-   * @param judge throws when what was found must not be used; then nothing has changed
+   * Loads everything aside and takes it into use.
+   * @param judge throws to refuse it; then nothing has changed
+   * @returns the inspection, and the application's routes that were replaced
    */
-  async #replace(entries: readonly RouteEntry[], judge: (found: Inspection) => void): Promise<Replacement> {
+  async #replace(
+    entries: readonly RouteEntry[],
+    judge: (found: Inspection) => void,
+  ): Promise<{ inspection: Inspection; replaced: readonly Route<Chain>[] }> {
     const { middleware, registry } = this.#options
     const config = this.#options.readMiddlewareConfig()
     const prepared = await middleware.prepare(config)
@@ -245,7 +243,7 @@ export class Application<SetupApp> {
     }
   }
 
-  /** @param middleware undefined when it cannot be loaded: the routes are then looked at without theirs */
+  /** @param middleware undefined when it cannot be loaded: the routes are then built without theirs */
   async #inspect(
     middleware: PreparedMiddleware | undefined,
     config: MiddlewareConfig | undefined,
@@ -265,13 +263,13 @@ export class Application<SetupApp> {
         if (error !== undefined) (isBroken ? broken : incomplete).push({ ...place, error })
       }
     }
-    const folder = { file: routesFolder, index: null, name: '', error: 'the folder of route files is not there' }
+    const folder = problemOfFile(routesFolder, 'the folder of route files is not there')
     const wasThere = this.#hadFolder && found.missing
     this.#hadFolder ||= !found.missing
     const ofMiddleware = [...(config?.warnings ?? []), ...(middleware?.warnings ?? [])]
     const notes: ReloadProblem[] = [
-      ...ofMiddleware.map((error) => ({ file: config?.file ?? '', index: null, name: '', error })),
-      ...found.warnings.map(({ warning, ...place }) => ({ ...place, error: warning })),
+      ...ofMiddleware.map((text) => problemOfFile(config?.file ?? '', text)),
+      ...found.warnings,
       ...(found.missing && !wasThere ? [folder] : []),
     ]
     const problems = [...(wasThere ? [folder] : []), ...found.problems]
@@ -321,7 +319,11 @@ function refuseNameOfFile(name: string, routesFolder: string, rules: RecordRules
   }
 }
 
-/** Routes are looked at without their middleware, and keep their records. */
+function problemOfFile(file: string, error: string): ReloadProblem {
+  return { file, index: null, name: '', error }
+}
+
+/** Builds routes without their middleware; they keep their records. */
 function withoutMiddleware(builder: RouteBuilder): BuildRoute {
   const build = builder.batch(noMiddleware)
   return async (good) => {
@@ -330,7 +332,7 @@ function withoutMiddleware(builder: RouteBuilder): BuildRoute {
   }
 }
 
-/** The names of routes that came, went, and have another record now. */
+/** The names of routes that are new, are gone, and have another record now. */
 function differences(
   before: readonly Route<Chain>[],
   after: readonly Route<Chain>[],

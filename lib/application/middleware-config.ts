@@ -1,11 +1,12 @@
 /**
  * The middleware configuration, `config.json` in `paths.middleware`:
- * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means none of both.
+ * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means neither.
  */
 import { readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { isObject } from '../base/object.ts'
 import { nearest } from '../base/nearest.ts'
+import { reasonOf } from '../base/reason.ts'
 import { parseJson } from '../json/json-map.ts'
 
 /** The content of the file. */
@@ -92,7 +93,7 @@ function readIfThere(file: string): string | undefined {
     return readFileSync(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MiddlewareError(file, `Cannot read ${file}: ${(error as Error).message}`, { cause: error })
+    throw new MiddlewareError(file, `Cannot read ${file}: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -100,14 +101,13 @@ function parse(text: string, file: string): unknown {
   try {
     return parseJson(text)
   } catch (error) {
-    throw wrong(file, (error as Error).message)
+    throw wrong(file, reasonOf(error))
   }
 }
 
 function wrong(file: string, problem: string): MiddlewareError {
   return new MiddlewareError(file, `Cannot load ${file}: ${problem}`)
 }
-
 
 function isTextList(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')

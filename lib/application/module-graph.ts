@@ -1,9 +1,9 @@
 /**
- * Knows which files a module imports, directly and by way of others, and which of them changed on disk.
+ * Follows which files a module imports, directly or through others, and which of them changed on disk.
  *
- * Surprise: what is read from a source are literal paths. A computed path, a package (even one below the root) and a
- * file that is read rather than imported are not seen: a change in them renews nothing. And where a module imports a
- * symbolic link that leads elsewhere now, the module is renewed, but Node remembers where the link led.
+ * Surprise: only literal paths are read from a source. A computed path, a package (even one below the root) and a file
+ * that is read and not imported are not seen, so a change in them renews nothing. When a module imports a symbolic link
+ * that has a new target, the module is renewed, but Node remembers the old target.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, realpathSync, statSync } from 'node:fs'
@@ -13,16 +13,16 @@ import { fileURLToPath } from 'node:url'
 import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { importSpecifiers } from '../javascript/modules.ts'
 
-/** A module file with what it imports. All paths are real paths: without symbolic links. */
-export interface ModuleTrace {
+/** A module file with its imports. All paths are real paths, without symbolic links. */
+interface ModuleTrace {
   readonly real: string
-  /** The file itself and the files below the root that it imports, directly and by way of others. */
+  /** The file itself and the files below the root that it imports, directly or through others. */
   readonly files: ReadonlySet<string>
-  /** Those of `files` that were not known before. */
+  /** The new ones of `files`. */
   readonly added: readonly string[]
 }
 
-/** What is known of a file. `targets` has a place for each specifier: the file below the root, or undefined. */
+/** A known file. `targets` has for each specifier the file below the root, or undefined. */
 interface Node {
   /** Undefined: the file is not there. */
   version: FileVersion | undefined
@@ -32,26 +32,26 @@ interface Node {
   targets: readonly (string | undefined)[]
 }
 
-/** What one call looked up: the real path of the root, and by path those of files, undefined for what is no file. */
+/** The look-ups of one call: the real path of the root, and the real paths of files by path, undefined for no file. */
 interface Lookups {
   readonly root: string
   readonly files: Map<string, string | undefined>
 }
 
-/** The name as written is Node's `import`; the rest is what `require` tries, with the TypeScript ones. */
+/** `import` takes the name as written; `require` tries the other endings, here with those of TypeScript. */
 const endings = ['', '.js', '.json', '.cjs', '.ts', '.cts', '/index.js', '/index.json', '/index.cjs', '/index.ts']
 const hasImports = /\.[cm]?[jt]s$/
-/** Looking at one file takes some 10 us, of which requests should not wait for too many. */
+/** A look at one file takes some 10 us; requests wait for so many of them at most. */
 const filesInOneTurn = 100
 
 /**
- * The files that modules below one folder import. It looks at files synchronously, as Node's own loader does: that is
- * several times faster. Its methods must not be called while a refresh is under way.
+ * The files that modules below one folder import. It reads files synchronously, as Node's own loader does, which is
+ * several times faster. Its methods must not be called during a refresh.
  */
 export class ModuleGraph {
   readonly #root: string
   readonly #nodes = new Map<string, Node>()
-  /** Changed files that no call has returned yet: a refresh that fails must not forget them. */
+  /** Changed files that `refresh` has not returned yet: one that fails must not forget them. */
   readonly #pending = new Set<string>()
 
   /** @param root absolute path of the folder outside of which imports are not followed */
@@ -60,8 +60,7 @@ export class ModuleGraph {
   }
 
   /**
-   * Follows the imports of `file` (an absolute path). Files that are known already are taken as they were when last
-   * looked at; they are never forgotten.
+   * Follows the imports of `file` (an absolute path). Known files are not read again, and never forgotten.
    *
    * @throws the error of `node:fs` when the file, or one it imports, cannot be read
    */
@@ -72,10 +71,11 @@ export class ModuleGraph {
   }
 
   /**
-   * Looks at every known file again. Returns the files whose content or imported files are others than before, those
-   * that import them, directly and by way of others, and those that were not known.
+   * Looks at every known file again.
+   * @returns new files, files whose content or imports have changed, and those that import them, directly or through
+   *   others
    *
-   * @throws the error of `node:fs` when a file that is there cannot be read
+   * @throws the error of `node:fs` when an existing file cannot be read
    */
   async refresh(): Promise<ReadonlySet<string>> {
     const lookups = this.#lookups()
@@ -92,7 +92,7 @@ export class ModuleGraph {
     return changed
   }
 
-  /** The file with all that it imports. Those not known yet are read and added to `added`. */
+  /** The file with all its imports. New files are read and added to `added`. */
   #reach(file: string, lookups: Lookups, added: string[]): Set<string> {
     const files = new Set([file])
     for (const one of files) {
@@ -107,7 +107,7 @@ export class ModuleGraph {
     return files
   }
 
-  /** Brings a node up to date with the disk. Tells whether something changed. */
+  /** Updates a node from the disk. Returns whether something changed. */
   #update(file: string, node: Node, lookups: Lookups): boolean {
     const contentChanged = updateContent(file, node)
     const targets = node.specifiers.map((specifier) => findTarget(specifier, file, lookups))
@@ -137,7 +137,7 @@ export class ModuleGraph {
   }
 }
 
-/** Reads the file where it has changed, or is so young that it may have. A file that is gone has the empty content. */
+/** Reads a file that has changed, or is so young that it may have. A missing file has the empty content. */
 function updateContent(file: string, node: Node): boolean {
   const now = statSync(file, { throwIfNoEntry: false })
   const { version } = node
@@ -157,7 +157,7 @@ function updateContent(file: string, node: Node): boolean {
   return true
 }
 
-/** The file below the root that `specifier` means in the module `from`, or undefined. */
+/** The file below the root that `specifier` names in the module `from`, or undefined. */
 function findTarget(specifier: string, from: string, { root, files }: Lookups): string | undefined {
   const path = specifierPath(specifier, from)
   if (path === undefined) return undefined
@@ -170,7 +170,7 @@ function findTarget(specifier: string, from: string, { root, files }: Lookups): 
   return undefined
 }
 
-/** The absolute path that a specifier names, without its query; undefined for a package and what is malformed. */
+/** The absolute path that a specifier names, without its query; undefined for a package or a malformed specifier. */
 function specifierPath(specifier: string, from: string): string | undefined {
   const isUrl = specifier.startsWith('file:')
   if (!isUrl && !/^(?:\.{1,2}(?:\/|$)|\/)/.test(specifier)) return undefined
@@ -182,7 +182,7 @@ function specifierPath(specifier: string, from: string): string | undefined {
   }
 }
 
-/** The real path of a file. What cannot be looked up counts as not there: it may be no path that is imported. */
+/** The real path of a file. A path that cannot be looked up counts as missing: it may be no path that is imported. */
 function realFile(path: string): string | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
@@ -192,7 +192,7 @@ function realFile(path: string): string | undefined {
   }
 }
 
-/** What `look` gives, or undefined when it fails since something is not there. */
+/** The result of `look`, or undefined when it throws ENOENT. */
 function unlessMissing<Result>(look: () => Result): Result | undefined {
   try {
     return look()

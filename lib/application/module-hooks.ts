@@ -1,18 +1,18 @@
 /**
- * Lets one process hold several generations of the application's modules. Node keeps every module by its URL for good,
- * so a changed module is imported under a new URL, `notes.js?svc=1-3` (application 1, generation 3), and a resolve hook
- * gives what such a module imports the URL that belongs to its generation.
+ * Lets one process hold several generations of the application's modules. Node keeps every module by its URL for ever,
+ * so a changed module is imported with a new URL, `notes.js?svc=1-3` (application 1, generation 3), and a resolve hook
+ * gives the imports of such a module the URLs of its generation.
  *
- * Surprise: this file is loaded twice where Node has no `module.registerHooks` (before 22.15): in the main thread, and
- * in the thread in which Node then runs hooks, which is told the generations by message. And it keeps state at module
- * level, against the habit of the house: hooks belong to the process and cannot be taken out of it.
+ * Surprise: where Node has no `module.registerHooks` (before 22.15), this file is loaded twice: in the main thread, and
+ * in the thread where Node runs hooks, which gets the generations by message. It keeps state at module level, unlike
+ * other files, because hooks belong to the process and cannot be removed.
  */
 import * as nodeModule from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { MessagePort } from 'node:worker_threads'
 
-/** Files, by their real paths, of which application `application` has new instances from `generation` (from 1) on. */
-export interface Announcement {
+/** Files, by their real paths, of which an application has new instances from a generation on, from 1. */
+interface Announcement {
   readonly application: number
   readonly generation: number
   readonly files: readonly string[]
@@ -35,19 +35,19 @@ const announced = new Map<string, { application: number; generation: number }[]>
 let applications = 0
 let tell: Promise<(announcement: Announcement) => Promise<void>> | undefined
 
-/** A number that no other application of this process has. */
+/** A number that is unique among the applications of this process. */
 export function nextApplication(): number {
   return ++applications
 }
 
-/** The query that marks a module as of one generation, such as `svc=1-3`. */
+/** The query that marks a module of one generation, such as `svc=1-3`. */
 export function generationQuery(application: number, generation: number): string {
   return `svc=${application}-${generation}`
 }
 
 /**
- * Makes imports below the announced generation see the announced files anew. Installs the hook when called first.
- * Resolves when the hook knows; an import begun before may still see the old ones.
+ * Makes imports of the announced generation load new instances of the announced files. The first call installs the
+ * hook. Resolves when the hook has the announcement; an import that began before may still get old instances.
  *
  * @throws Error when Node refuses the hook
  */
@@ -56,7 +56,7 @@ export async function announce(announcement: Announcement): Promise<void> {
   await (await tell)(announcement)
 }
 
-/** For Node: called in the thread of the hooks, with the port over which {@link announce} speaks to it. */
+/** Called by Node in the thread of the hooks, with the port over which {@link announce} sends to it. */
 export function initialize({ port }: { readonly port: MessagePort }): void {
   port.on('message', (announcement: Announcement) => {
     remember(announcement)
@@ -65,7 +65,7 @@ export function initialize({ port }: { readonly port: MessagePort }): void {
   port.unref()
 }
 
-/** For Node: the resolve hook, in the thread of the hooks. */
+/** The resolve hook, called by Node in the thread of the hooks. */
 export async function resolve(
   specifier: string,
   context: Context,
@@ -74,14 +74,14 @@ export async function resolve(
   return withGeneration(await next(specifier, context), context)
 }
 
-/** Gives a file the generation of the module that imports it; where that has none, the newest there is. */
+/** Gives a file the generation of the module that imports it; if that has none, the newest one. */
 function withGeneration(resolved: Resolved, { parentURL = '', conditions = [] }: Context): Resolved {
-  // What require() loads is kept by file name: a query means nothing to it.
+  // require() keeps modules by file name: it ignores a query.
   if (conditions.includes('require') || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
   const instances = announced.get(fileURLToPath(resolved.url))
   if (instances === undefined) return resolved
   const parent = tag.exec(parentURL)
-  // A module without a generation is CommonJS, whose one instance is the newest, or imports late what it needs now.
+  // A module without a generation is CommonJS, whose one instance is the newest, or a first instance that imports late.
   const instance =
     parent === null
       ? instances.at(-1)

@@ -1,18 +1,18 @@
 /**
- * Says why a module did not load, with file and line. What Node gives is an error whose place is, by its kind, in the
- * head of the stack, in a frame of the stack, in the message, or nowhere (a syntax error in an ES module).
+ * Explains why a module did not load, with file and line. Depending on the kind of the error, Node puts the place at
+ * the head of the stack, in a frame of the stack, in the message, or nowhere (a syntax error in an ES module).
  */
 import { readFile } from 'node:fs/promises'
 import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { importSpecifiers, syntaxErrorLine } from '../javascript/modules.ts'
 
-/** A module could not be loaded. The message has file, line and reason; `cause` is what Node or the module threw. */
+/** A module could not be loaded. The message has file, line and reason; Node or the module threw `cause`. */
 export class ModuleLoadError extends Error {
   override readonly name = 'ModuleLoadError'
   /** Absolute path of the module that was to be loaded. */
   readonly file: string
-  /** Whether that file is not there. */
+  /** Whether that file is missing. */
   readonly missing: boolean
 
   constructor(message: string, details: { readonly file: string; readonly missing: boolean; readonly cause: unknown }) {
@@ -28,14 +28,14 @@ interface Place {
   readonly line: number | undefined
 }
 
-/** The module that was being loaded, the root that messages are relative to, and the files that the module imports. */
-export interface LoadAttempt {
+/** The module that did not load, the root that messages are relative to, and the files that the module imports. */
+interface LoadAttempt {
   readonly file: string
   readonly root: string
   readonly files: readonly string[]
 }
 
-/** Makes what loading a module threw into an error for people. */
+/** Makes a readable error from the value that loading a module threw. */
 export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Promise<ModuleLoadError> {
   const { file, root } = attempt
   const shown = (path: string): string => shownPath(root, path)
@@ -49,14 +49,14 @@ export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Pro
   return new ModuleLoadError(`Cannot load ${shown(file)}: ${where}${reason}`, { file, missing: false, cause })
 }
 
-/** The error of a module that is not where its path says. */
+/** The error of a module whose path is a link that leads out of the root. */
 export function linkLeadsOut(root: string, file: string): ModuleLoadError {
   const why = `it is a link that leads outside the application's root, ${root}`
   const message = `Cannot load ${shownPath(root, file)}: ${why}`
   return new ModuleLoadError(message, { file, missing: false, cause: undefined })
 }
 
-/** Whether it was `file` itself that the file system did not have; what it imports is another matter. */
+/** Whether `file` itself is missing, and not a file that it imports. */
 function isMissing(cause: unknown, file: string): boolean {
   if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause) || !('path' in cause)) return false
   return cause.syscall === 'realpath' && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') && cause.path === file
@@ -67,7 +67,7 @@ function shownPath(root: string, path: string): string {
   return inside.startsWith('..') ? path : inside.split(sep).join('/')
 }
 
-/** One line: the kind of the error and its message; of a failed transformation the first complaint. */
+/** One line: the kind of the error and its message; for a failed transformation its first complaint. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return `it threw ${String(cause)}`
   const complaint = /: ERROR: (.+)$/m.exec(cause.message)?.[1]
@@ -102,7 +102,7 @@ function frameBelow(root: string, stack: string): Place | undefined {
   return undefined
 }
 
-/** Where the module stands that imports what is not there: `Cannot find module '...' imported from ...`. */
+/** The place of an import that was not found: `Cannot find module '...' imported from ...`. */
 async function importPlace(message: string): Promise<Place | undefined> {
   const [, missing = '', importer] = /^Cannot find (?:module|package) '(.+?)' imported from (.+)$/.exec(message) ?? []
   const file = importer === undefined ? undefined : absolutePath(importer)
@@ -123,7 +123,7 @@ async function syntaxPlace(cause: SyntaxError, files: readonly string[]): Promis
   return undefined
 }
 
-/** The text of a file that may be gone by now: then the message goes without a line. */
+/** The text of a file; empty when it is gone by now: then the message has no line. */
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '')
 }

@@ -1,11 +1,10 @@
 /**
- * The application's modules: loads them, and after a change on disk loads the changed ones anew, with what imports
- * them, while everything else keeps its instance and its state.
+ * The modules of an application. After a change on disk the changed ones, and those that import them, are loaded again;
+ * all other modules keep their instance and its state.
  *
- * Surprises: Node never lets go of a module, so each generation stays in memory until the process ends. The
- * `import.meta.url` of a renewed module ends with a query (`?svc=1-3`). CommonJS has one instance a process: what
- * `require` loads is dropped from its cache. But an ES module that `require` loaded stays as it was first loaded.
- * And what is given for a CommonJS module is not its namespace, see `exportsOf`.
+ * Surprise: Node never frees a module, so each generation stays in memory until the process ends. The `import.meta.url`
+ * of a renewed module ends with a query (`?svc=1-3`). CommonJS has one instance per process: modules that `require`
+ * loaded are removed from its cache, but an ES module that `require` loaded stays as it was loaded first.
  */
 import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -17,29 +16,8 @@ import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication } from './module-hooks.ts'
 import { linkLeadsOut, moduleLoadError, ModuleLoadError } from './module-load-error.ts'
 
-/** What a module exports, by name; of a CommonJS module what it means to export, and no `module.exports`. */
+/** The exports of a module by name; for a CommonJS module see `exportsOf`. */
 export type ModuleNamespace = Readonly<Record<string, unknown>>
-
-/** The modules of one application. */
-export interface Modules {
-  /**
-   * The present instance of a module. Calls at the same time share one load; a failure is kept until {@link refresh}.
-   * That a file is not there is not kept: the next call looks again.
-   *
-   * @param file absolute path
-   * @throws ModuleLoadError with the place and the reason
-   */
-  load(file: string): Promise<ModuleNamespace>
-  /**
-   * Looks at what changed on disk. The next `load` of a module that changed, that imports a changed one, or that failed
-   * to load gives a new instance. Then everything that holds on to a module should `load` it again: for the others
-   * that gives what they hold already.
-   *
-   * @returns those modules, as paths relative to the root with `/`
-   * @throws Error when a file that is there cannot be read, or Node refuses the hook; no change is lost by that
-   */
-  refresh(): Promise<readonly string[]>
-}
 
 interface Entry {
   state: 'loading' | 'loaded' | 'failed'
@@ -49,25 +27,27 @@ interface Entry {
   loading: Promise<ModuleNamespace>
 }
 
-/** @param options `root`: absolute path; what modules import below it is watched for changes by `refresh` */
-export function createModules(options: { readonly root: string }): Modules {
-  if (!isAbsolute(options.root)) {
-    throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${options.root}`)
-  }
-  return new ApplicationModules(options.root)
+/**
+ * @param options `root`: absolute path; `refresh` looks for changes in the files below it that modules import
+ * @throws RangeError when the root is no absolute path
+ */
+export function createModules({ root }: { readonly root: string }): Modules {
+  if (!isAbsolute(root)) throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${root}`)
+  return new Modules(root)
 }
 
-class ApplicationModules implements Modules {
+/** The modules of one application. */
+export class Modules {
   readonly #root: string
   readonly #graph: ModuleGraph
   readonly #application = nextApplication()
   readonly #entries = new Map<string, Entry>()
-  /** The generation from which on a file has its present instance; without one it is the first. */
+  /** The generation from which on a file has its present instance; a file without one has its first instance. */
   readonly #generations = new Map<string, number>()
-  /** Files that need new instances and have none announced yet. */
+  /** Files that need new instances, which are not announced yet. */
   readonly #stale = new Set<string>()
   #generation = 0
-  /** Traces, refreshes and announcements, each of which sees a state that stands still. */
+  /** Traces, refreshes and announcements, one after the other. */
   readonly #inTurn = new SerialQueue()
 
   constructor(root: string) {
@@ -75,6 +55,12 @@ class ApplicationModules implements Modules {
     this.#graph = new ModuleGraph(root)
   }
 
+  /**
+   * The present instance of a module. Calls at the same time share one load. A failure is kept until {@link refresh},
+   * but not that a file is missing: the next call looks again.
+   * @param file absolute path
+   * @throws ModuleLoadError with the place and the reason
+   */
   load(file: string): Promise<ModuleNamespace> {
     const known = this.#entries.get(file)
     if (known !== undefined) return known.loading
@@ -84,6 +70,13 @@ class ApplicationModules implements Modules {
     return entry.loading
   }
 
+  /**
+   * Looks for changes on disk. The next `load` of a module that changed, that imports a changed one, or that failed to
+   * load returns a new instance. After that, every holder of a module should `load` it again: for unchanged modules it
+   * gets the same instance.
+   * @returns the modules that have changed, as paths relative to the root with `/`
+   * @throws Error when an existing file cannot be read, or Node refuses the hook; no change is lost by that
+   */
   refresh(): Promise<readonly string[]> {
     return this.#inTurn.run(() => this.#refresh())
   }
@@ -105,13 +98,13 @@ class ApplicationModules implements Modules {
     }
   }
 
-  /** Takes note of what the module imports, before it is imported: a change in between is then seen as one. */
+  /** Traces the imports before the module is imported, so that a change in between is seen. */
   async #locate(file: string, entry: Entry): Promise<string> {
     const { real, files, added } = this.#graph.trace(file)
     entry.real = real
     entry.files = files
     if (!isWithin(this.#root, real)) throw linkLeadsOut(this.#root, file)
-    // From the first change on, what is new belongs to a generation too: else it would import the first instances.
+    // After the first change new files belong to a generation too: otherwise they would import first instances.
     if (this.#generation > 0 && added.length > 0) await this.#announce(this.#generation, added)
     const generation = this.#generations.get(real)
     const url = pathToFileURL(real).href
@@ -136,13 +129,13 @@ class ApplicationModules implements Modules {
     return renewed.map(([file]) => relative(this.#root, file).split(sep).join('/'))
   }
 
-  /** Whether a located module changed, imports what changed, or its path leads to another file now. */
+  /** Whether a located module changed, imports a changed one, or its path leads to another file now. */
   async #isStale(file: string, { real }: Entry): Promise<boolean> {
     if (real === '') return false
     return this.#stale.has(real) || real !== (await realpath(file).catch(() => undefined))
   }
 
-  /** Node keeps a failure as it keeps a module: what only failed modules import gets a second chance with them. */
+  /** The files that only failed modules import: Node keeps a failure as it keeps a module, so they are loaded again. */
   #filesOfFailuresAlone(): Set<string> {
     const entries = [...this.#entries.values()]
     const files = new Set(entries.filter((entry) => entry.state === 'failed').flatMap((entry) => [...entry.files]))
@@ -158,17 +151,17 @@ class ApplicationModules implements Modules {
 }
 
 /**
- * What a module exports. Node gives `module.exports` of a CommonJS module as its default export, and as named ones the
- * names that it finds in the source without running it. So here every own name of `module.exports` is an export, and
- * the default is `exports.default` where there is one, as compilers write it, and `module.exports` is no function.
+ * The exports of a module. For a CommonJS module Node makes `module.exports` the default export, and takes the names
+ * that it finds in the source without running it. Here every own name of `module.exports` is an export; the default is
+ * `exports.default` where there is one, as compilers write it, unless `module.exports` is a function.
  *
- * @param namespace as `import()` gave it; that of an ES module is given back as it is
+ * @param namespace the result of `import()`; that of an ES module is returned unchanged
  * @param file its real path
  */
 function exportsOf(namespace: ModuleNamespace, file: string): ModuleNamespace {
   const whole = namespace['default']
   if (whole === null || (typeof whole !== 'object' && typeof whole !== 'function')) return namespace
-  // Node names a CommonJS module by this export from version 23 on; before, such a module is known by its cache alone.
+  // From version 23 on Node marks a CommonJS module with this export; before, only its cache tells.
   const ofCommonJs = namespace['module.exports'] ?? createRequire(import.meta.url).cache[file]?.exports
   if (whole !== ofCommonJs) return namespace
   const members = whole as Readonly<Record<string, unknown>> // An object or a function may have any.

@@ -1,23 +1,25 @@
 /**
- * What a configuration names besides the application: the folder of static files, `paths.public`, and the certificate.
+ * The files that a configuration names besides the application: the folder of static files, `paths.public`, and the
+ * certificate.
  */
-import { readCertificates, type Certificates } from '../tls/certificates.ts'
+import { reasonOf } from '../base/reason.ts'
 import { ConfigError, errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { problemsTogether, publicFolder } from '../config/together.ts'
 import { createStaticFiles, type StaticFiles } from '../static/static.ts'
+import { readCertificates, type Certificates } from '../tls/certificates.ts'
 
-/** What is there of it. */
-export interface NamedFiles {
-  readonly certificates: Certificates | undefined
-  readonly staticFiles: StaticFiles | undefined
-}
+type Report = (message: string, error: unknown) => void
 
 /**
- * Opens what the configuration names, where its values go together.
- * @param report told of a static file that could not be sent to its end
- * @throws ConfigError with all that cannot be used
+ * Opens the files that the configuration names, and checks that its values go together.
+ * @param report called when a static file could not be sent to its end
+ * @returns undefined for each of both that the configuration does not name
+ * @throws ConfigError with all problems
  */
-export function openNamedFiles(loaded: LoadedConfig, report: (message: string, error: unknown) => void): NamedFiles {
+export function openNamedFiles(
+  loaded: LoadedConfig,
+  report: Report,
+): { readonly certificates: Certificates | undefined; readonly staticFiles: StaticFiles | undefined } {
   const errors: ConfigError[] = []
   const attempt = <Opened>(open: () => Opened): Opened | undefined => {
     try {
@@ -37,7 +39,7 @@ export function openNamedFiles(loaded: LoadedConfig, report: (message: string, e
   return { certificates, staticFiles }
 }
 
-/** What is wrong with that, without anything of it being kept. */
+/** The problems of these files, which are not kept open. */
 export function problemsOfNamedFiles(loaded: LoadedConfig): readonly string[] {
   try {
     openNamedFiles(loaded, () => {})
@@ -48,7 +50,7 @@ export function problemsOfNamedFiles(loaded: LoadedConfig): readonly string[] {
   }
 }
 
-function publicFiles(loaded: LoadedConfig, report: (message: string, error: unknown) => void): StaticFiles | undefined {
+function publicFiles(loaded: LoadedConfig, report: Report): StaticFiles | undefined {
   const folder = publicFolder(loaded)
   if (folder === undefined) return undefined
   try {
@@ -57,6 +59,6 @@ function publicFiles(loaded: LoadedConfig, report: (message: string, error: unkn
       onFailure: (file, error) => report(`${file} could not be sent to its end`, error),
     })
   } catch (error) {
-    throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${(error as Error).message}` }], error)
+    throw errorOfValues(loaded, [{ key: 'paths.public', text: `paths.public: ${reasonOf(error)}` }], error)
   }
 }

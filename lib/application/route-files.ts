@@ -1,69 +1,43 @@
 /**
  * Reads the route files of a folder: every `*.json` directly in it, an array of route records each, in name order.
  *
- * Surprise: nothing is thrown and nothing is registered here. What is good and what is wrong come back side by side,
- * for the caller to decide: at start a wrong record is left out, at a reload nothing may be wrong. `index: null`
- * tells a wrong file from a wrong record. Name order is that of UTF-16 code units, the same on every machine:
- * `10.json` comes before `2.json`.
+ * It throws and registers nothing. Good records and problems are returned side by side, since a start leaves out a
+ * wrong record, and a reload accepts none. The problem of a file as a whole has `index: null`. Names are compared by
+ * UTF-16 code units, so that the order is the same on every machine: `10.json` comes before `2.json`.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
+import type { ReloadProblem } from './commands.ts'
 import { parseJson } from '../json/json-map.ts'
 import { quote } from '../routing/pattern.ts'
 import { parseRecord } from '../routing/record.ts'
 import type { GoodRecord, RecordRules } from '../routing/record.ts'
 
-/** A record of a file that may be registered. */
-export interface FileRecord extends GoodRecord {
-  /** The place in the file's array, from 0. */
-  readonly index: number
-}
-
-/** A route file and its good records. */
-export interface RouteFile {
+/** A route file and its good records, each with its index in the file's array, from 0. */
+interface RouteFile {
   /** The file's name, without its folder. */
   readonly file: string
-  readonly records: readonly FileRecord[]
+  readonly records: readonly (GoodRecord & { readonly index: number })[]
 }
 
-/** What is wrong with a file (`index` null) or with one of its records. A record may have several. */
-export interface RouteProblem {
-  /** The file's name without its folder; the folder's path when that could not be read. */
-  readonly file: string
-  readonly index: number | null
-  /** The record's name, `''` when it has none or the file is wrong. */
-  readonly name: string
-  readonly error: string
-}
-
-/** What a user should hear of a good record. */
-export interface RouteWarning {
-  readonly file: string
-  readonly index: number
-  readonly name: string
-  readonly warning: string
-}
-
-/** All that a folder of route files holds. */
-export interface RouteFiles {
+/** The content of a folder of route files. A folder that cannot be read is the file of its problem. */
+interface RouteFiles {
   readonly files: readonly RouteFile[]
-  readonly problems: readonly RouteProblem[]
-  readonly warnings: readonly RouteWarning[]
-  /** Whether the folder is not there, which is no problem by itself: there are no routes then. */
+  readonly problems: readonly ReloadProblem[]
+  readonly warnings: readonly ReloadProblem[]
+  /** Whether the folder is missing, which is no problem by itself: there are no routes then. */
   readonly missing: boolean
 }
 
 /**
- * Reads a folder of route files. Files whose name begins with a dot are none, nor are folders; a link counts as what it
- * leads to.
+ * Reads a folder of route files. Folders and files whose name begins with a dot are skipped; a link is followed.
  * @param folder `paths.routes`, absolute
  */
 export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
   const found = new Findings()
   const missing = !existsSync(folder)
-  const names = missing ? [] : listFiles(folder, found)
-  for (const file of names) {
+  for (const file of missing ? [] : listFiles(folder, found)) {
     const values = readArray(folder, file, found)
     if (values !== undefined) readRecords(file, values, rules, found)
   }
@@ -72,8 +46,8 @@ export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
 
 class Findings {
   readonly files: RouteFile[] = []
-  readonly problems: RouteProblem[] = []
-  readonly warnings: RouteWarning[] = []
+  readonly problems: ReloadProblem[] = []
+  readonly warnings: ReloadProblem[] = []
   /** Where each name was first given. */
   readonly places = new Map<string, { readonly file: string; readonly index: number }>()
 
@@ -119,7 +93,7 @@ function readArray(folder: string, file: string, found: Findings): readonly unkn
 }
 
 function readRecords(file: string, values: readonly unknown[], rules: RecordRules, found: Findings): void {
-  const records: FileRecord[] = []
+  const records: RouteFile['records'][number][] = []
   for (const [index, value] of values.entries()) {
     const parsed = parseRecord(value, rules)
     if (!('record' in parsed)) {
@@ -136,7 +110,7 @@ function readRecords(file: string, values: readonly unknown[], rules: RecordRule
     found.places.set(name, { file, index })
     const { record, pattern, warnings } = parsed
     records.push({ index, record, pattern, warnings })
-    for (const warning of warnings) found.warnings.push({ file, index, name, warning })
+    for (const error of warnings) found.warnings.push({ file, index, name, error })
   }
   found.files.push({ file, records })
 }

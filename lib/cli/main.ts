@@ -9,11 +9,11 @@ import { problemsOfNamedFiles } from '../application/named-files.ts'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
 import { numberVariable, takeProcessNumber } from '../group/process-number.ts'
-import { ConfigError, findConfigFile, loadConfig, type FoundConfigFile, type LoadedConfig } from '../config/load.ts'
+import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { processCount } from '../config/together.ts'
 import { ReloadError, type CommandType } from '../application/commands.ts'
 import { ignoreConsoleErrors } from '../log/console.ts'
-import type { Given, Note } from '../systemd/service.ts'
+import type { Given } from '../systemd/service.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
 import { exitStatus, handleSignals, handleUncaught, isFileError, logFatal, textOfFileError } from './process.ts'
 
@@ -99,7 +99,7 @@ function load(options: CommandOptions, appKey: string | undefined): LoadedConfig
   }
 }
 
-function configFile(options: CommandOptions): FoundConfigFile {
+function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> {
   const packageFolder = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
   return findConfigFile({ config: options.config, env: process.env, cwd: process.cwd(), packageFolder })
 }
@@ -115,7 +115,7 @@ async function start(options: CommandOptions): Promise<void> {
     const read = load(options, appKey)
     const loaded = adapt === undefined ? read : { ...read, config: adapt(read.config) }
     const { file, isDemo } = configFile(options)
-    const demo: Note = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' }
+    const demo = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' } as const
     const notes = isDemo ? [demo, ...given.notes] : given.notes
     const count = processCount(loaded.config)
     if (count > 1) {
@@ -132,7 +132,7 @@ async function start(options: CommandOptions): Promise<void> {
     })
     handleSignalsOf(app, notifier)
     handleUncaught(app)
-    // The first line of the log is that of the app.
+    // Started before the notes are logged: the first line of the log is that of the start.
     const started = app.start().then(({ url }) => notifier?.ready(`listening on ${url}`))
     for (const { module, level, message } of notes) app.logger(module)[level](message)
     // A stop that comes during the start does not wait for the start.
@@ -154,9 +154,7 @@ async function start(options: CommandOptions): Promise<void> {
 /** Runs one of several processes. */
 async function startWorker(number: number): Promise<void> {
   if (process.send === undefined) {
-    process.stderr.write(
-      `${numberVariable} is set, which the first of several processes sets for the others: unset it\n`,
-    )
+    process.stderr.write(`${numberVariable} is set, which only the primary process does, for its workers: unset it\n`)
     process.exitCode = exitStatus.usage
     return
   }

@@ -16,7 +16,7 @@ export interface CommandOptions {
   readonly overrides: Partial<Pick<Config, 'server.host' | 'server.port' | 'app.env'>>
 }
 
-/** What the command line asks for. */
+/** The command that was given, or wrong usage. */
 export type Command =
   | ({ readonly word: ServerWord } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string }

@@ -78,7 +78,7 @@ async function save(file: string, config: Config, answers: SetupInput, streams: 
     streams.problem(`${(error as Error).message}\n`) // saveConfig throws Errors
     return exitStatus.failed
   }
-  streams.out(`Saved in ${file}. A server that runs with it has to be started anew.\n`)
+  streams.out(`Saved in ${file}. Restart a server that uses it.\n`)
   return exitStatus.ok
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a process of the server does at signals, at errors that nobody caught, and with its exit status.
+ * Signals, uncaught errors and exit statuses of a process of the server.
  *
  * These handlers are set by the command line and not by the app, so that a program that embeds the server keeps control
  * of its own process.
@@ -10,13 +10,13 @@ import { MiddlewareError } from '../application/middleware-config.ts'
 import { ConfigError } from '../config/load.ts'
 import { ReloadError } from '../application/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import type { Notifier } from '../systemd/notify.ts'
+import type { Given } from '../systemd/service.ts'
 
 /** Exit statuses: stopped as asked, failed at run time, used wrongly, configured wrongly (EX_CONFIG of sysexits.h). */
 export const exitStatus = { ok: 0, failed: 1, usage: 2, config: 78 } as const
 
-/** What a signal makes a server do. It differs between one process and several. */
-export interface SignalActions {
+/** The actions at signals, which differ between one process and several. */
+interface SignalActions {
   /** Begins to stop gracefully. */
   readonly stop: () => unknown
   /** Ends what the exit of this process would leave behind. */
@@ -29,7 +29,7 @@ export interface SignalActions {
 }
 
 /** Listens to the signals from now on. At SIGHUP each action is tried, even when one before it fails. */
-export function handleSignals(log: ModuleLogger, notifier: Notifier | undefined, actions: SignalActions): void {
+export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], actions: SignalActions): void {
   const { stop, kill, reopenLogs, apply, failed } = actions
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,10 +1,10 @@
 /**
- * The application secret, `app_key`: which one signs, and what the operator should hear about it.
+ * The application secret, `app_key`: which key signs, and warnings about it.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from './table.ts'
 
-/** The built-in key of `dev`. It is published with the source: whoever knows it can sign any token. */
+/** The built-in key of `dev`. It is published with the source, so anyone can sign any token with it. */
 export const publishedInsecureAppKey = 'svc-published-insecure-development-key'
 
 const empty = 'app_key is empty: a random one is used, so signed tokens end with this process; set app_key in svc.json'
@@ -12,10 +12,10 @@ const published = 'app_key is the published default: anyone can sign tokens; set
 const publishedBefore = 'app_key_previous holds the published default: anyone can sign tokens; take it out of svc.json'
 
 const shortestKey = 32
-const short = `app_key has fewer than ${shortestKey} characters: who has a token can try out keys; `
+const short = `app_key has fewer than ${shortestKey} characters: anyone with a token can guess it; `
   + 'set a longer one in svc.json'
 
-/** The key in use, and warnings where keys do not do what production needs. */
+/** The key in use, and warnings about keys that are not fit for production. */
 export interface AppKey {
   readonly key: string
   readonly warnings: readonly string[]

@@ -41,8 +41,7 @@ type Values = Partial<Record<ConfigKey, unknown>>
 /**
  * Assembles the values of a file, nested or dotted, and overrides, dotted. An override does not correct a wrong value
  * of the file: the file would fail the next time it is used without. It throws nothing.
- * @returns a frozen configuration, in which a wrong value is replaced by its default, the problems, and the unknown
- *   keys
+ * @returns the problems, the unknown keys, and a frozen configuration with the default for each wrong value
  */
 export function assembleConfig(
   value: unknown,

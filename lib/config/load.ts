@@ -91,10 +91,10 @@ export function errorOfValues(
 }
 
 /** The configuration file, and why it is that one. */
-export interface FoundConfigFile {
+interface FoundConfigFile {
   /** The absolute path. */
   readonly file: string
-  /** What names it, and so requires it to exist; undefined: nothing does. */
+  /** The option or variable that names it, so that it must exist; undefined when none does. */
   readonly namedBy: '--config' | '$SVC_CONFIG' | undefined
   /** Whether it is the one that comes with the server. */
   readonly isDemo: boolean
@@ -183,7 +183,7 @@ function exposedSecrets(path: string, value: unknown): string[] {
     return 'secret' in configTable[key] && given.length > 0 ? [name] : []
   })
   if (secrets.length === 0 || !mayOthersRead(path)) return []
-  return [`${path}: everybody on this machine may read ${secrets.join(' and ')}: take that right away (chmod o-r)`]
+  return [`${path}: everybody on this machine can read ${secrets.join(' and ')}: remove that permission (chmod o-r)`]
 }
 
 /** The line at an offset with a mark under the place; empty for a line that may contain a secret. */

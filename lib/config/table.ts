@@ -63,20 +63,20 @@ export const configTable = {
   },
   'server.keep_alive_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 65,
-    meaning: 'Seconds that an idle connection is kept. Let it be longer than the proxy in front keeps its own.',
+    meaning: 'Seconds that an idle connection is kept. Set it longer than that of the proxy in front.',
   },
   'server.pipeline_limit': {
     kind: 'integer', min: 1, max: 100_000, default: 100,
-    meaning: 'Requests of one connection that are served at a time. Past it the connection is read no further, and '
-      + 'what has been read already waits, in order.',
+    meaning: 'Requests of one connection that are served at the same time. At the limit the connection is not read, '
+      + 'and requests that have been read already wait in order.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds at the beginning of a stop in which the server still serves, but says that it is not ready.',
+    meaning: 'Seconds at the beginning of a stop in which the server still serves but reports that it is not ready.',
   },
   'server.stop_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
-    meaning: 'The longest that a stop may take, in seconds. What still runs then is cut.',
+    meaning: 'The most seconds that a stop may take. Requests that still run then are cut.',
   },
   'server.max_connections_per_ip': {
     kind: 'integer', min: 0, max: 1_000_000, default: 0,
@@ -92,12 +92,12 @@ export const configTable = {
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
-    meaning: 'Processes that share the port; `auto` is one a core. See [scaling](scaling.md).',
+    meaning: 'Processes that share the port; `auto` is one for each core. See [scaling](scaling.md).',
   },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
-    meaning: 'With several processes: one that has not answered the first one for so many seconds is killed, and '
-      + 'another takes its place. 0: none is.',
+    meaning: 'With several processes: a worker that does not answer the primary for this many seconds is killed and '
+      + 'replaced. 0: never.',
   },
 
   'shared.url': {
@@ -105,19 +105,19 @@ export const configTable = {
     check: (url) => (url === '' ? undefined : problemOfRedisUrl(url)),
     meaning: 'The Redis or Valkey server that holds what processes on several machines share: '
       + '`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or '
-      + '`redis+unix:///path/of/socket[?db=database]`. User and password in percent-encoding; the latter '
+      + '`redis+unix:///path/of/socket[?db=database]`. User and password are percent-encoded; the password '
       + 'may come [from elsewhere](#which-file).',
   },
   'shared.name': {
     kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning: 'Which application this is, the first part of every key in the shared engine: several may have one '
-      + 'engine. Servers with another `app_key` under the same name are refused.',
+    meaning: 'The name of this application, the first part of every key in the shared engine: several applications can '
+      + 'share one engine. A server with this name and another `app_key` is refused.',
   },
 
   'admin.enabled': {
     kind: 'boolean', default: true,
-    meaning: '`false`: no admin path is there but ping, slow and ready.',
+    meaning: '`false`: the only admin paths are ping, slow and ready.',
   },
   'admin.user': {
     kind: 'string', default: '',
@@ -162,7 +162,7 @@ export const configTable = {
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
-    meaning: 'The folder of what can be made again, such as compiled views.',
+    meaning: 'The folder of files that the server can make again, such as compiled views.',
   },
   'paths.log': {
     kind: 'string', default: '.logs', check: checkPath,
@@ -170,8 +170,8 @@ export const configTable = {
   },
   'paths.temp': {
     kind: 'string', default: '.cached/temp', check: checkPath,
-    meaning: 'The folder of uploads while their requests run. What a killed process has left there is removed at the '
-      + 'start.',
+    meaning: 'The folder of uploads while their requests run. Files that a killed process left there are removed at '
+      + 'the start.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
@@ -223,12 +223,12 @@ export const configTable = {
 
   'pool_http.workers': {
     kind: 'integer', min: 1, max: 1_000_000, default: 1024,
-    meaning: 'Plain requests that are worked on at the same time.',
+    meaning: 'Plain requests that run at the same time.',
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
-    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms on end. '
-      + 'With the queue full a request gets 503.',
+    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms or longer. '
+      + 'When the queue is full, a request gets 503.',
   },
   'pool_http.alert_pct': {
     kind: 'integer', min: 1, max: 100, default: 75,
@@ -241,7 +241,7 @@ export const configTable = {
   },
   'pool_ws.max_message_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
-    meaning: 'The largest WebSocket message that is taken, in KiB.',
+    meaning: 'The largest WebSocket message that is accepted, in KiB.',
   },
 
   'pool_rest.workers_sse': {
@@ -254,7 +254,7 @@ export const configTable = {
   },
   'pool_rest.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'Streams and long polls that may wait for a worker. With the queue full a request gets 503.',
+    meaning: 'Streams and long polls that may wait for a worker. When the queue is full, a request gets 503.',
   },
   'pool_rest.stream_timeout_s': {
     kind: 'integer', min: 0, max: 2_000_000, default: 3600,
@@ -283,7 +283,7 @@ export type ConfigKey = keyof typeof configTable
 export type Config = { readonly [Key in ConfigKey]: ValueOf<(typeof configTable)[Key]> }
 
 /**
- * The keys as a file may hold them, in order: those of the table, but each switch for itself (`trace.app`).
+ * The keys that a file may contain, in order: those of the table, with a key for each switch (`trace.app`).
  * A pair is the key in the file and the key in the table.
  */
 export function fileKeys(): [fileKey: string, key: ConfigKey][] {

@@ -30,14 +30,12 @@ export function problemsTogether(loaded: LoadedConfig): ValueProblem[] {
   const published = publishedIn(loaded)
   if (published.length > 0) {
     const held = published.join(' and ')
-    const text = `paths.public must be a folder of which everybody may read everything: it holds ${held}`
+    const text = `paths.public must contain nothing private, since everybody can read it: it contains ${held}`
     problems.push({ key: 'paths.public', text })
   }
   if (config['shared.url'] !== '' && config['app.env'] === 'prod' && config.app_key === '') {
-    problems.push({
-      key: 'app_key',
-      text: 'app_key must be set where shared.url is: each server would make one of its own',
-    })
+    const text = 'app_key must be set together with shared.url: otherwise each server makes its own'
+    problems.push({ key: 'app_key', text })
   }
   return problems
 }
@@ -53,11 +51,11 @@ export function warningsTogether({ config, folder }: LoadedConfig): string[] {
   }
   if (config['admin.hardened'] && /^[0-9a-f]{32}$/.test(password)) {
     warnings.push(
-      'admin.hardened is true and admin.password is still an MD5: set the password anew with "svc.js passwd"',
+      'admin.hardened is true and admin.password is still an MD5: set the password again with "svc.js passwd"',
     )
   }
   if (tlsKey !== '' && mayOthersRead(resolve(folder, tlsKey))) {
-    warnings.push(`server.tls.key: everybody on this machine may read ${tlsKey}: take that right away (chmod o-r)`)
+    warnings.push(`server.tls.key: everybody on this machine can read ${tlsKey}: remove that permission (chmod o-r)`)
   }
   return warnings
 }

@@ -47,8 +47,8 @@ interface OutputPiece {
 }
 
 /**
- * What a response without a socket would send, in Latin-1: Node collects it in `outputData`. `node-check.ts` compares it;
- * '' where Node keeps it elsewhere, which counts as a difference.
+ * The output that a response without a socket has pending, in Latin-1: Node collects it in `outputData`. '' where it
+ * keeps it elsewhere, which counts as a difference in `node-check.ts`.
  */
 export function pendingOutput(response: ServerResponse): string {
   const { outputData = [] } = response as { readonly outputData?: readonly OutputPiece[] }

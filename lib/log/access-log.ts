@@ -6,14 +6,12 @@
  */
 import { resolve } from 'node:path'
 import { Appender } from './appender.ts'
-import type { WrittenLog } from './appender.ts'
 import { createProcessConsole } from './console.ts'
-import type { ConsolePort } from './console.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile } from './log-file.ts'
-import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
+import type { LogPlace, LogReports } from './log-file.ts'
 
-/** What the access log reads of a request. The request's context implements it, so that nothing is made for a line. */
+/** The members of a request that the access log reads. The context has them, so that no object is made for a line. */
 export interface AccessEntry {
   readonly ip: string
   readonly method: string
@@ -33,51 +31,28 @@ export interface AccessEntry {
   header(name: string): string | undefined
 }
 
-/** The settings of the access log, by the names of `svc.json`, and what a test replaces. */
-export interface AccessLogOptions {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** The settings of the access log. */
+export interface AccessLogOptions extends LogPlace {
   /** The line of the specification, with the bytes, with referrer and user agent too, or a JSON object. */
   readonly format: 'spec' | 'common' | 'combined' | 'json'
   /** Writes to the general log what happens to this log; nothing unless given. */
   readonly report?: LogReports['report']
-  /** Milliseconds since 1970; `Date.now` unless given. */
-  readonly now?: () => number
-  /** Where outages are printed; the process's own console unless given. */
-  readonly consolePort?: ConsolePort
-  /** The file system; `node:fs` unless given. */
-  readonly fileSystem?: FileSystem
-  /** Where lines go instead of the file. */
-  readonly target?: LogTarget | undefined
-}
-
-/** The access log. Everything is synchronous, and nothing throws. */
-export interface AccessLog extends WrittenLog {
-  /**
-   * Takes the line of a request whose response has ended or whose client has disconnected.
-   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
-   */
-  write(entry: AccessEntry, nowMs?: number): void
 }
 
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
 const eachUnsafe = new RegExp(unsafe, 'g')
 const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 
-/** Opens the access log. A folder or file that cannot be written is no error: see `problem`. */
-export function createAccessLog(options: AccessLogOptions): AccessLog {
-  return new RequestLog(options)
-}
-
-class RequestLog extends Appender implements AccessLog {
+/** The access log. Everything is synchronous, and nothing throws. */
+export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
   readonly #now: () => number
 
+  /** Opens the log. A folder or file that cannot be written is no error: see `problem`. */
   constructor(options: AccessLogOptions) {
     const { folder, file, format, report = () => {}, now = Date.now } = options
     const { consolePort = createProcessConsole(), fileSystem } = options
-    const { target = new LogFile(resolve(folder, file), fileSystem) } = options
+    const target = options.target ?? new LogFile(resolve(folder, file), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
@@ -85,6 +60,10 @@ class RequestLog extends Appender implements AccessLog {
     this.#now = now
   }
 
+  /**
+   * Takes the line of a request whose response has ended or whose client has disconnected.
+   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
+   */
   write(entry: AccessEntry, nowMs = this.#now()): void {
     this.append(this.#renderLine(entry, nowMs))
   }

@@ -10,24 +10,6 @@ import { reasonOf } from '../base/reason.ts'
 import { codeOf, isTooEarly, retryMs } from './log-file.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
 
-/** What the general and the access log have in common. */
-export interface WrittenLog {
-  /** Takes whole lines that another process of this server made. */
-  take(lines: string): void
-  /** Continues with the file that is at the path now, for example after logrotate moved the old one away. */
-  reopen(): void
-  /** Writes now what waits for the end of this turn. Call it before the process exits. */
-  flush(): void
-  /** Flushes and closes. Lines that come afterwards are counted as lost. */
-  close(): void
-  /** The number of lines on disk. */
-  readonly written: number
-  /** The number of lines that could not be written. */
-  readonly lost: number
-  /** Why the file cannot be written now, or undefined when it can. */
-  readonly problem: string | undefined
-}
-
 const batchLength = 64 * 1024
 const maxBytesPerUnit = 3
 /** The time between two checks that the file is still at its path, in milliseconds. */
@@ -52,8 +34,8 @@ interface Outage {
   lastTryMs: number
 }
 
-/** The buffer in front of a file, with its counters. Both logs are one, with lines of their own. */
-export class Appender implements WrittenLog {
+/** The buffer in front of a file, with its counters. Both logs are appenders, with lines of their own. */
+export class Appender {
   readonly #target: LogTarget
   readonly #reports: LogReports
   readonly #encoding: 'utf8' | 'latin1'
@@ -87,14 +69,17 @@ export class Appender implements WrittenLog {
     this.#watch = setInterval(() => this.#reopenWhenMoved(), lookMs).unref()
   }
 
+  /** The number of lines on disk. */
   get written(): number {
     return this.#written
   }
 
+  /** The number of lines that could not be written. */
   get lost(): number {
     return this.#lost
   }
 
+  /** Why the file cannot be written now, or undefined when it can. */
   get problem(): string | undefined {
     return this.#outage?.reason
   }
@@ -104,18 +89,21 @@ export class Appender implements WrittenLog {
     this.#add(line, 1)
   }
 
+  /** Takes whole lines that another process of this server made. */
   take(lines: string): void {
     let count = 0
     for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) count += 1
     this.#add(lines, count)
   }
 
+  /** Writes now what waits for the end of this turn. Call it before the process exits. */
   flush(): void {
     this.#drain()
     // The first drain may report something, such as a rotation.
     if (this.#lines > 0 && this.#outage === undefined) this.#drain()
   }
 
+  /** Continues with the file that is at the path now, for example after logrotate moved the old one away. */
   reopen(): void {
     if (this.#closed) return
     this.flush()
@@ -133,6 +121,7 @@ export class Appender implements WrittenLog {
     this.flush()
   }
 
+  /** Flushes and closes. Lines that come afterwards are counted as lost. */
   close(): void {
     if (this.#closed) return
     this.flush()
@@ -216,7 +205,7 @@ export class Appender implements WrittenLog {
     this.#lines = 0
   }
 
-  /** Lines that go to a removed file are read by nobody, so a new file begins. */
+  /** Begins a new file when the old one was removed: nobody would read its lines. */
   #reopenWhenMoved(): void {
     if (this.#outage !== undefined) return
     try {

@@ -7,6 +7,7 @@
 import * as fs from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
+import type { ConsolePort } from './console.ts'
 import { compactTime } from './line.ts'
 
 /** Where an `Appender` writes. Its methods throw the errors of the file system. */
@@ -52,6 +53,21 @@ export interface FileSystem {
   unlinkSync(path: string): void
   readdirSync(path: string): string[]
   mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
+}
+
+/** Where a log writes, and what a test replaces. */
+export interface LogPlace {
+  readonly folder: string
+  /** The file's name in the folder. */
+  readonly file: string
+  /** Milliseconds since 1970; `Date.now` unless given. */
+  readonly now?: () => number
+  /** Where outages, and the lines of the general log, are printed; the process's own console unless given. */
+  readonly consolePort?: ConsolePort
+  /** The file system; `node:fs` unless given. */
+  readonly fileSystem?: FileSystem
+  /** Where lines go instead of the file. */
+  readonly target?: LogTarget | undefined
 }
 
 type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>

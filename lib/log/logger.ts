@@ -7,12 +7,10 @@
 import { resolve } from 'node:path'
 import { isError, textOf } from '../base/reason.ts'
 import { Appender } from './appender.ts'
-import type { WrittenLog } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
-import type { ConsolePort } from './console.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './log-file.ts'
-import type { FileSystem, LogReports, LogTarget } from './log-file.ts'
+import type { LogPlace, LogReports } from './log-file.ts'
 import { stackLines } from './stack.ts'
 import { Trace } from './trace.ts'
 
@@ -36,11 +34,8 @@ export interface ModuleLogger {
   readonly debugEnabled: boolean
 }
 
-/** The settings of the general log, by the names of `svc.json`, and what a test replaces. */
-export interface LoggerOptions {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** The settings of the general log. */
+export interface LoggerOptions extends LogPlace {
   /** The lowest level that is written. */
   readonly level: Level
   /** Whether lines are printed on the console as well. */
@@ -54,23 +49,6 @@ export interface LoggerOptions {
   readonly trace: Readonly<Record<string, boolean>>
   /** Called with each line before it is written, as it was logged and without its stack. It must not throw. */
   readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
-  /** Milliseconds since 1970; `Date.now` unless given. */
-  readonly now?: () => number
-  /** Where lines and outages are printed; the process's own console unless given. */
-  readonly consolePort?: ConsolePort
-  /** The file system; `node:fs` unless given. */
-  readonly fileSystem?: FileSystem
-  /** Where lines go instead of the rotating file. */
-  readonly target?: LogTarget | undefined
-}
-
-/** The general log. Everything is synchronous. */
-export interface Logger extends WrittenLog {
-  /** The logger of a module: the same object for the same name. */
-  module(name: string): ModuleLogger
-  readonly trace: Trace
-  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
-  readonly consoleProblem: string | undefined
 }
 
 const megabyte = 2 ** 20
@@ -88,17 +66,10 @@ export const silentLogger: ModuleLogger = Object.assign((): void => {}, {
   debugEnabled: false,
 })
 
-/**
- * Opens the general log. A folder or file that cannot be written is no error: see `problem`.
- * @throws RangeError when `trace` names an unknown module
- */
-export function createLogger(options: LoggerOptions): Logger {
-  return new GeneralLog(options)
-}
-
 type Write = (message: unknown, thrown?: unknown) => void
 
-class GeneralLog extends Appender implements Logger {
+/** The general log. Everything is synchronous. */
+export class Logger extends Appender {
   readonly trace: Trace
   readonly #modules = new Map<string, ModuleLogger>()
   readonly #console: ConsoleLines | undefined
@@ -107,9 +78,13 @@ class GeneralLog extends Appender implements Logger {
   readonly #onLine: LoggerOptions['onLine']
   readonly #now: () => number
 
+  /**
+   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * @throws RangeError when `trace` names an unknown module
+   */
   constructor(options: LoggerOptions) {
-    const { folder, file, maxSizeMb, maxFiles, fileSystem, now = Date.now } = options
-    const { consolePort = createProcessConsole() } = options
+    const { folder, file, maxSizeMb, maxFiles, fileSystem } = options
+    const { now = Date.now, consolePort = createProcessConsole() } = options
     const trace = new Trace(options.trace) // First, since it may throw: then nothing has been opened.
     const reports: LogReports = {
       report: (level, message) => this.module('logger')[level](message),
@@ -127,10 +102,12 @@ class GeneralLog extends Appender implements Logger {
     this.#console = options.console ? new ConsoleLines(consolePort, onStill) : undefined
   }
 
+  /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */
   get consoleProblem(): string | undefined {
     return this.#console?.problem
   }
 
+  /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger {
     const known = this.#modules.get(name)
     if (known !== undefined) return known

@@ -5,9 +5,9 @@
  * still be open then.
  */
 import type { Config } from '../config/table.ts'
-import { createAccessLog, type AccessLog } from './access-log.ts'
+import { AccessLog } from './access-log.ts'
 import type { LogTarget } from './log-file.ts'
-import { createLogger, type Logger, type ModuleLogger } from './logger.ts'
+import { Logger, type ModuleLogger } from './logger.ts'
 import { RecentLines } from './recent-lines.ts'
 
 /** The open logs. */
@@ -37,7 +37,7 @@ export function openLogs(
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
 ): Logs {
   const recent = new RecentLines()
-  const general = createLogger({
+  const general = new Logger({
     folder,
     file: config['log.file'],
     level: config['log.level'],
@@ -50,7 +50,7 @@ export function openLogs(
     target: targets?.general,
   })
   const access = config['access_log.enabled']
-    ? createAccessLog({
+    ? new AccessLog({
         folder,
         file: config['access_log.file'],
         format: config['access_log.format'],

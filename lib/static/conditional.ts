@@ -1,10 +1,15 @@
 /**
- * Conditional requests (RFC 9110 section 13) and single ranges (section 14), for GET and HEAD.
+ * The answer to a GET or HEAD for a file: the whole, a range of it, 304 or 412. It follows RFC 9110, section 13
+ * (conditional requests) and section 14 (ranges).
  *
- * Surprise: what is malformed is ignored, as the RFC asks; only a well-formed range past the end is an error.
+ * Malformed header fields are ignored, as the RFC asks; only a well-formed range past the end is an error. Several
+ * ranges in one request get the whole file, which section 14.2 allows: the parts of such an answer would cost more than
+ * they save, and have been used for attacks.
  */
+import { HttpError } from '../http/errors.ts'
+import type { Representation } from './static-file.ts'
 
-/** What a stored representation is compared by. */
+/** The values that a request is compared with. */
 export interface Validators {
   /** With its quotes, and `W/` when it is weak. */
   readonly etag: string
@@ -19,10 +24,19 @@ export interface ByteRange {
   readonly length: number
 }
 
-/** What the header fields are asked of. */
+/** The header fields of a request. */
 export interface HeaderSource {
-  /** Gives a header field's value by its lower-case name. */
+  /** The value of a field, by its lower-case name. */
   header(name: string): string | undefined
+}
+
+/** An answer before it is sent. */
+interface StaticAnswer {
+  readonly status: 200 | 206 | 304 | 412
+  /** Name and value in turn. */
+  readonly headers: readonly string[]
+  /** The part of the file to send as the body; undefined for no body. */
+  readonly part: ByteRange | undefined
 }
 
 const rangePattern = /^bytes=(\d*)-(\d*)$/i
@@ -32,7 +46,33 @@ const datePatterns = [
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
 ]
 
-/** What the preconditions come to: answer the request, 304, or 412. In the order of RFC 9110 section 13.2.2. */
+/**
+ * Decides the answer to a GET or HEAD, in the order of section 13.2.2.
+ * @throws HttpError 416 `range_not_satisfiable`
+ */
+export function answerWith(
+  representation: Representation,
+  request: HeaderSource & { readonly method: string },
+): StaticAnswer {
+  const { commonHeaders, headers, size } = representation
+  const status = evaluatePreconditions(request, representation)
+  if (status === 304) return { status, headers: commonHeaders, part: undefined }
+  if (status === 412) return { status, headers: ['Content-Length', '0', ...commonHeaders], part: undefined }
+  if (request.method === 'HEAD') return { status, headers, part: undefined }
+
+  const range = requestedRange(request, representation, size)
+  if (range === undefined) return { status, headers, part: { start: 0, length: size } }
+  if (range === 'unsatisfiable') {
+    throw new HttpError(416, 'range_not_satisfiable', `The file has ${size} bytes: the range begins past its end`, {
+      headers: { 'Content-Range': `bytes */${size}` },
+    })
+  }
+  const { start, length } = range
+  const contentRange = `bytes ${start}-${start + length - 1}/${size}`
+  return { status: 206, headers: [...representation.headersOf(length), 'Content-Range', contentRange], part: range }
+}
+
+/** Evaluates the preconditions: 200 means that the request is to be answered. */
 export function evaluatePreconditions(request: HeaderSource, validators: Validators): 200 | 304 | 412 {
   const ifMatch = request.header('if-match')
   if (ifMatch !== undefined) {
@@ -48,7 +88,7 @@ export function evaluatePreconditions(request: HeaderSource, validators: Validat
 }
 
 /**
- * The range to send, when the request asks for one that may be sent.
+ * The range that the request asks for.
  * @param size of the whole representation in bytes
  * @returns undefined for the whole (no range, several, a malformed one, or If-Range names another version);
  *   `unsatisfiable` when it begins past the end
@@ -75,7 +115,7 @@ export function requestedRange(
 }
 
 /**
- * Reads an HTTP date in any of its three forms (RFC 9110 section 5.6.7).
+ * Reads an HTTP date in any of its three forms (section 5.6.7).
  * @returns milliseconds since 1970; undefined when it is absent or malformed
  */
 export function httpDate(text: string | undefined): number | undefined {
@@ -84,7 +124,7 @@ export function httpDate(text: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Whether a list of entity tags has one. Splitting at commas is enough: the tags made here hold none. */
+/** Whether a list of entity tags contains one. Splitting at commas is enough: the tags made here contain none. */
 function listHas(list: string, etag: string, comparison: 'strong' | 'weak'): boolean {
   const text = list.trim()
   if (text === '*') return true
@@ -96,7 +136,7 @@ function listHas(list: string, etag: string, comparison: 'strong' | 'weak'): boo
   })
 }
 
-/** If-Range wants a strong match: the same strong tag, or, while the tag is strong, the very date (section 13.1.5). */
+/** If-Range needs a strong match: the same strong tag, or, while the tag is strong, the same date (section 13.1.5). */
 function ifRangeHolds(ifRange: string | undefined, validators: Validators): boolean {
   if (ifRange === undefined) return true
   if (validators.etag.startsWith('W/')) return false

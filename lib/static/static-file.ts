@@ -1,55 +1,198 @@
 /**
- * One static file as the server holds it: its validators, its header fields, and its bytes when it is small.
+ * One static file as the server holds it: its validators, its header fields, its bytes when it is small; and how a
+ * large one is read.
  *
- * Surprise: a small file's ETag is a hash of its bytes, so it outlives a deployment that only touches times and is the
- * same on every machine. A large file's is a hash of its place, size and times. That is weak within two seconds of a
+ * The ETag of a small file is a hash of its bytes, so it outlives a deployment that only touches times and is the same
+ * on every machine. The ETag of a large file is a hash of its place, size and times. It is weak within two seconds of a
  * change, since a second change could leave the same times (RFC 9110 section 8.8.1).
  */
 import { createHash } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { compressAboveBytes, isCompressible } from '../http/compress.ts'
-import type { Validators } from './conditional.ts'
-import { readBytes } from './file-body.ts'
-import { contentTypeOf } from './mime.ts'
+import type { ByteRange, Validators } from './conditional.ts'
 
-/** What is sent for a file: as it is, or compressed. */
+/** A form in which a file is sent: plain or compressed. */
 export interface Representation extends Validators {
   readonly size: number
   /** For 200, with Content-Length: name and value in turn. */
   readonly headers: readonly string[]
-  /** The same for a part of so many bytes. */
+  /** The same for a part with this number of bytes. */
   headersOf(length: number): readonly string[]
-  /** For 304 and 412, and part of the others. */
+  /** For 304 and 412; the other headers contain them too. */
   readonly commonHeaders: readonly string[]
-  /** undefined: to be read from the file. */
+  /** Undefined for a large file, which is read when it is sent. */
   readonly bytes: Uint8Array | undefined
 }
 
-/** A file, the state it was read in, and what can be sent for it. */
+/** A file with its representations. */
 export interface StaticFile {
+  /** Its state when it was read. */
   readonly stats: Stats
-  /** Whether its last change was so short before it was read that another one might not show. */
+  /** Whether it was read so soon after its last change that another change might not show in its times. */
   readonly fresh: boolean
   readonly plain: Representation
-  /** undefined: never compressed. Its result is undefined when compressing makes it no smaller. */
+  /** Undefined: never compressed. Its result is undefined when the compressed file is not smaller. */
   readonly compress: (() => MaybePromise<Representation | undefined>) | undefined
 }
 
 const gzipAsync = promisify(gzip)
-/** Once per version of a file, so the time does not matter: 6 is zlib's own balance. */
+/** The default of zlib: a version of a file is compressed once, so time matters little. */
 const fileGzipLevel = 6
 const tagLength = 22
+
+/** Larger pieces, up to 512 KiB, were no faster with a file of 4 MiB, and every slow client takes one or two. */
+const pieceBytes = 65_536
+
+/** The errors of the file system for a name that leads to no file. */
+const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
+
+/** Refuses a symbolic link, and does not wait for the other end of a FIFO. */
+const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** The type of a file whose extension is not in the table. */
+const unknownType = 'application/octet-stream'
+const utf8 = '; charset=utf-8'
+
+/** Text is always declared as UTF-8. JSON has no charset (RFC 8259 section 11), and XML names its own. */
+const types: ReadonlyMap<string, string> = new Map([
+  ['aac', 'audio/aac'],
+  ['apng', 'image/apng'],
+  ['atom', 'application/atom+xml'],
+  ['avif', 'image/avif'],
+  ['bmp', 'image/bmp'],
+  ['cjs', `text/javascript${utf8}`],
+  ['css', `text/css${utf8}`],
+  ['csv', `text/csv${utf8}`],
+  ['doc', 'application/msword'],
+  ['docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['epub', 'application/epub+zip'],
+  ['flac', 'audio/flac'],
+  ['geojson', 'application/geo+json'],
+  ['gif', 'image/gif'],
+  ['gz', 'application/gzip'],
+  ['htm', `text/html${utf8}`],
+  ['html', `text/html${utf8}`],
+  ['ico', 'image/x-icon'],
+  ['ics', `text/calendar${utf8}`],
+  ['jpeg', 'image/jpeg'],
+  ['jpg', 'image/jpeg'],
+  ['js', `text/javascript${utf8}`],
+  ['json', 'application/json'],
+  ['jsonld', 'application/ld+json'],
+  ['jxl', 'image/jxl'],
+  ['m4a', 'audio/mp4'],
+  ['m4v', 'video/mp4'],
+  ['map', 'application/json'],
+  ['md', `text/markdown${utf8}`],
+  ['mjs', `text/javascript${utf8}`],
+  ['mov', 'video/quicktime'],
+  ['mp3', 'audio/mpeg'],
+  ['mp4', 'video/mp4'],
+  ['odp', 'application/vnd.oasis.opendocument.presentation'],
+  ['ods', 'application/vnd.oasis.opendocument.spreadsheet'],
+  ['odt', 'application/vnd.oasis.opendocument.text'],
+  ['oga', 'audio/ogg'],
+  ['ogg', 'audio/ogg'],
+  ['ogv', 'video/ogg'],
+  ['opus', 'audio/ogg'],
+  ['otf', 'font/otf'],
+  ['pdf', 'application/pdf'],
+  ['png', 'image/png'],
+  ['ppt', 'application/vnd.ms-powerpoint'],
+  ['pptx', 'application/vnd.openxmlformats-officedocument.presentationml.presentation'],
+  ['rss', 'application/rss+xml'],
+  ['rtf', 'application/rtf'],
+  ['svg', 'image/svg+xml'],
+  ['tar', 'application/x-tar'],
+  ['tif', 'image/tiff'],
+  ['tiff', 'image/tiff'],
+  ['ttf', 'font/ttf'],
+  ['txt', `text/plain${utf8}`],
+  ['vcf', `text/vcard${utf8}`],
+  ['vtt', `text/vtt${utf8}`],
+  ['wasm', 'application/wasm'],
+  ['wav', 'audio/wav'],
+  ['weba', 'audio/webm'],
+  ['webm', 'video/webm'],
+  ['webmanifest', 'application/manifest+json'],
+  ['webp', 'image/webp'],
+  ['woff', 'font/woff'],
+  ['woff2', 'font/woff2'],
+  ['xhtml', 'application/xhtml+xml'],
+  ['xls', 'application/vnd.ms-excel'],
+  ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['xml', 'application/xml'],
+  ['zip', 'application/zip'],
+])
+
+/** The Content-Type of a file, by the part of its name after the last dot, in any case. */
+export function contentTypeOf(fileName: string): string {
+  const dot = fileName.lastIndexOf('.')
+  if (dot <= fileName.lastIndexOf('/')) return unknownType
+  return types.get(fileName.slice(dot + 1).toLowerCase()) ?? unknownType
+}
+
+/** Opens a file for reading, unless it is a symbolic link. The caller closes the handle. */
+export function openForReading(file: string): Promise<FileHandle> {
+  return open(file, openFlags)
+}
+
+/** Whether an error says that there is no such file. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && absent.has(String(error.code))
+}
+
+/** Reads the first `size` bytes, fewer when the file has become shorter. */
+export async function readBytes(handle: FileHandle, size: number): Promise<Uint8Array> {
+  const bytes = Buffer.allocUnsafeSlow(size)
+  let length = 0
+  while (length < size) {
+    const { bytesRead } = await handle.read(bytes, length, size - length, length)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return bytes.subarray(0, length)
+}
+
+/**
+ * Sends a part of a file as the body of the response, ends the response and closes the handle, also when the client
+ * disconnects. A file that has become shorter cuts the connection: after a normal end the client would wait for the
+ * rest, or take the next response for it.
+ * @param onFailure called when the file could not be read to the end of the part, after the connection was cut
+ */
+export function sendFile(
+  handle: FileHandle,
+  part: ByteRange,
+  response: ServerResponse,
+  onFailure: (error: unknown) => void,
+): void {
+  let failure: unknown
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* readPieces(handle, part)
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  pipeline(pieces, response, () => {
+    if (failure !== undefined) onFailure(failure)
+    handle.close().catch(onFailure)
+  })
+}
 
 /**
  * Describes an open file.
  * @param stats of the handle
  * @param nowMs milliseconds since 1970
- * @param readWhole whether to read it into memory; else it is sent from the handle and never compressed
+ * @param readWhole whether to read it into memory; otherwise it is sent from the handle and never compressed
  */
 export async function describeFile(
   name: string,
@@ -60,7 +203,7 @@ export async function describeFile(
 ): Promise<StaticFile> {
   const type = contentTypeOf(name)
   const fresh = nowMs - stats.ctimeMs < settledMs
-  // A date in the future must not be sent (RFC 9110 section 8.8.2.1), and one before 1970 has no use.
+  // A date in the future must not be sent (RFC 9110 section 8.8.2.1), and one before 1970 is of no use.
   const modifiedMs = Math.floor(Math.max(0, Math.min(stats.mtimeMs, nowMs)) / 1000) * 1000
   if (!readWhole) {
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
@@ -84,7 +227,7 @@ export async function describeFile(
   let packed: MaybePromise<Representation | undefined> | 'not yet' = 'not yet'
   const compress = (): MaybePromise<Representation | undefined> => {
     if (packed === 'not yet') {
-      const packing = pack().catch(() => undefined) // No reason to fail a request: the bytes go out as they are.
+      const packing = pack().catch(() => undefined) // The request is answered with the plain bytes.
       packed = packing
       void packing.then((done) => (packed = done))
     }
@@ -102,7 +245,7 @@ interface Content extends Validators {
 }
 
 function representation({ etag, type, modifiedMs, size, bytes, varies, coding }: Content): Representation {
-  // `no-cache` keeps a copy but asks each time whether it is still good: a change is seen at once.
+  // With `no-cache` a client keeps a copy but asks each time whether it is still valid: a change is seen at once.
   const commonHeaders = ['Cache-Control', 'no-cache', 'ETag', etag, 'Last-Modified', new Date(modifiedMs).toUTCString()]
   if (varies === true) commonHeaders.push('Vary', 'Accept-Encoding')
   const aboutBody = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff']
@@ -115,4 +258,16 @@ function representation({ etag, type, modifiedMs, size, bytes, varies, coding }:
 
 function hashOf(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, tagLength)
+}
+
+async function* readPieces(handle: FileHandle, { start, length }: ByteRange): AsyncGenerator<Uint8Array> {
+  const end = start + length
+  let position = start
+  while (position < end) {
+    const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, end - position))
+    const { bytesRead } = await handle.read(piece, 0, piece.length, position)
+    if (bytesRead === 0) throw new Error(`the file ended ${end - position} bytes early`)
+    position += bytesRead
+    yield bytesRead === piece.length ? piece : piece.subarray(0, bytesRead)
+  }
 }

@@ -1,14 +1,14 @@
 /**
- * Which paths may name a static file: the path that was sent, and the real one that it leads to through links.
+ * Which paths may name a static file: the path that was sent, and the real path that it leads to through links.
  *
- * Surprise: what could be read in two ways is not cleaned up but refused. `..`, `.`, an empty segment, a backslash and
- * an encoded slash name no file, in whatever encoding they come.
+ * A path that could be read in two ways is not cleaned up but refused. `..`, `.`, an empty segment, a backslash and an
+ * encoded slash name no file, in whatever encoding they come.
  */
 import { realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { HttpError } from '../http/errors.ts'
 
-/** The one folder with a dot that is served (RFC 8615): certificates are issued through it. */
+/** The one folder with a dot that is served (RFC 8615): certificate authorities use it. */
 const wellKnown = '/.well-known'
 
 const refusedPart = /\/\.|\/\/|\\/
@@ -17,8 +17,8 @@ const encodedSlash = /%2f/i
 /**
  * Decodes a path, once.
  * @param path as sent, without query; begins with '/'
- * @returns the decoded path; undefined when no file may be served by it
- * @throws HttpError 400 `bad_path_encoding` for a wrong percent-encoding, one that is not UTF-8, or a NUL
+ * @returns the decoded path; undefined when it may name no file
+ * @throws HttpError 400 `bad_path_encoding` for a malformed percent-encoding, one that is not UTF-8, or a NUL
  */
 export function staticPath(path: string): string | undefined {
   const decoded = path.includes('%') ? decode(path) : path
@@ -27,11 +27,11 @@ export function staticPath(path: string): string | undefined {
 }
 
 /**
- * Follows all links of a path below a folder. The folder is followed anew each time: it may be a link that a deployment
- * turns to the next release.
+ * Follows all links of a path below a folder, and each time those of the folder: it may be a link that a deployment
+ * points to the next release.
  * @param path as `staticPath` returns it
  * @returns the absolute path of the file; undefined when it is outside the folder or behind a dot file or dot folder
- * @throws the file system's error, when there is no such file, say
+ * @throws the error of the file system, for example when there is no such file
  */
 export async function realPathInside(folder: string, path: string): Promise<string | undefined> {
   const [realFolder, real] = await Promise.all([realpath(folder), realpath(folder + path)])

@@ -1,12 +1,12 @@
 /**
  * Static files from one folder (`paths.public`).
  *
- * Small files are kept in memory and are served from it as long as inode, size and times are what they were, which a
- * `stat` tells, one for all requests of a turn of the event loop. A large file is opened and sent in pieces. Nothing is
- * served but regular files whose real path is below the folder's real path, with no dot file or dot folder on the way
- * (`/.well-known/` aside): a link may lead to another place in the folder, and nowhere else.
+ * Small files are kept in memory and served from it as long as their inode, size and times are unchanged; one `stat`
+ * per file and turn of the event loop checks that. A large file is opened and sent in pieces. Only regular files are
+ * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
+ * a link may lead to another place in the folder, and nowhere else.
  *
- * Surprise: a reply that is got must be sent, also to a client that has left: sending is what closes the file.
+ * A reply must be sent, also to a client that has disconnected: sending is what closes the file.
  */
 import { statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -16,30 +16,28 @@ import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { acceptsGzip } from '../http/compress.ts'
 import { HttpError } from '../http/errors.ts'
-import { isAbsent, openForReading, sendFile } from './file-body.ts'
 import { StreamReply } from '../http/reply.ts'
-import { SizedCache } from './sized-cache.ts'
-import { describeFile, type Representation, type StaticFile } from './static-file.ts'
+import { answerWith, type HeaderSource } from './conditional.ts'
+import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
+import type { Representation, StaticFile } from './static-file.ts'
 import { realPathInside, staticPath } from './static-path.ts'
-import { answerWith } from './static-reply.ts'
 
-/** What a request asks for. */
-export interface StaticRequest {
+/** The parts of a request that are read. */
+interface StaticRequest extends HeaderSource {
   readonly method: string
   /** As sent, without query; begins with '/'. */
   readonly path: string
   /** The query as sent, with its `?`; '' for none. A redirect to a folder keeps it. */
   readonly rawQuery: string
-  /** Gives a header field's value by its lower-case name. */
-  header(name: string): string | undefined
 }
 
+/** The folder, and limits with their defaults. */
 export interface StaticOptions {
   /** An absolute path. */
   readonly folder: string
-  /** Told why when a file could not be sent to its end; the connection has been cut. */
+  /** Called when a file could not be sent to its end, after the connection was cut. */
   readonly onFailure: (path: string, error: unknown) => void
-  /** Bytes of memory for small files, compressed ones included. 0: none is kept. Default 64 MiB. */
+  /** Bytes of memory for small files, compressed ones included. 0: none. Default 64 MiB. */
   readonly memoryMaxBytes?: number
   /** The largest file in bytes that is read into memory. Default 1 MiB. */
   readonly smallMaxBytes?: number
@@ -47,30 +45,31 @@ export interface StaticOptions {
   readonly now?: () => number
 }
 
+/** The static files of a server. */
 export interface StaticFiles {
   /**
    * Finds the reply to a GET or HEAD, at once where the file is in memory: 200, 206, 301 for a folder without its last
    * slash, 304 or 412.
-   * @returns undefined when no file is served by that path, or the method is another
+   * @returns undefined when the path names no file that is served, or the method is another
    * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is
    *   there but cannot be read
    */
   open(request: StaticRequest): MaybePromise<StreamReply | undefined>
 }
 
-/** A file in memory, and the turn in which it was last seen to be as it was. */
+/** A file in memory, and the turn in which it was last seen unchanged. */
 interface Kept {
   readonly file: StaticFile
   seenIn: number
 }
 
 const mebibyte = 1_048_576
-/** What an entry takes beside its bytes: header fields, path, file state. */
+/** The memory of an entry beside its bytes: header fields, path, file state. */
 const entryBytes = 2048
 const indexName = 'index.html'
 
 /**
- * Builds the static files of a folder.
+ * Makes the static files of a folder.
  * @throws Error naming the folder when it is no absolute path, no folder, or the root of the file system
  */
 export function createStaticFiles(options: StaticOptions): StaticFiles {
@@ -123,13 +122,13 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     const name = `${path}/${indexName}`
     const stats = statSync(folder + name, { throwIfNoEntry: false })
     if (stats?.isFile() !== true || (await realPathInside(folder, name)) === undefined) return undefined
-    // Without Cache-Control a 301 would be kept for ever, also when the folder has become a file.
+    // Without Cache-Control a client would keep a 301 for ever, also when the folder has become a file.
     const location = `${request.path}/${request.rawQuery}`
     const headers = ['Location', location, 'Cache-Control', 'no-cache', 'Content-Length', '0']
     return new StreamReply(301, headers, 0, sendNothing)
   }
 
-  /** What a name that cannot be served means: no file, or one that is there and cannot be read. */
+  /** Returns undefined when there is no such file; throws when it exists and cannot be read. */
   function failed(request: StaticRequest, error: unknown): undefined {
     if (error instanceof HttpError) throw error
     if (isAbsent(error)) return undefined
@@ -163,14 +162,14 @@ function replyFromMemory(request: StaticRequest, file: StaticFile): MaybePromise
   })
 }
 
-/** A range is always one of the plain bytes: only they are the same for every client. */
+/** A range is always a part of the plain bytes: only they are the same for every client. */
 function chooseRepresentation(request: StaticRequest, file: StaticFile): MaybePromise<Representation> {
   if (file.compress === undefined || request.header('range') !== undefined) return file.plain
   if (!acceptsGzip(request.header('accept-encoding'))) return file.plain
   return after(file.compress(), (compressed) => compressed ?? file.plain)
 }
 
-/** What a file takes in memory at most: its compressed bytes, which come later, are never more than the plain ones. */
+/** The most memory of a file: its compressed bytes, which are made later, are never more than the plain ones. */
 function bytesTaken({ plain, compress }: StaticFile): number {
   return plain.size * (compress === undefined ? 1 : 2) + entryBytes
 }
@@ -193,4 +192,59 @@ function problemOfFolder(folder: string): string | undefined {
   const stats = statSync(folder, { throwIfNoEntry: false })
   if (stats === undefined) return 'must be a folder that exists'
   return stats.isDirectory() ? undefined : 'must be a folder, not a file'
+}
+
+interface Entry<V> {
+  readonly value: V
+  readonly bytes: number
+}
+
+/**
+ * Values by name, bounded by the bytes that they take: above the bound the least recently used ones are dropped. A
+ * value larger than the bound is not kept, and no other is dropped for it.
+ */
+export class SizedCache<V> {
+  readonly #maxBytes: number
+  /** From the least to the most recently used. */
+  readonly #entries = new Map<string, Entry<V>>()
+  #bytes = 0
+
+  /** @param maxBytes 0 or more; 0 keeps nothing that takes bytes */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The bytes taken now. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** The value of a name, which becomes the most recently used. */
+  get(name: string): V | undefined {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return undefined
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    return entry.value
+  }
+
+  /** Keeps a value instead of the one that the name had. */
+  set(name: string, value: V, bytes: number): void {
+    this.delete(name)
+    if (bytes > this.#maxBytes) return
+    this.#entries.set(name, { value, bytes })
+    this.#bytes += bytes
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= this.#maxBytes) return
+      this.delete(oldest)
+    }
+  }
+
+  /** Forgets a name. */
+  delete(name: string): void {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return
+    this.#entries.delete(name)
+    this.#bytes -= entry.bytes
+  }
 }

@@ -1,10 +1,10 @@
 /**
- * Where paths lead, and who may read what is there.
+ * Where paths lead, and who may read the files there.
  */
 import { realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 
-/** The path relative to `root`, with `/`, or undefined when it is not below. Links are not followed. */
+/** The path relative to `root`, with `/`; undefined when it is not below `root`. Links are not followed. */
 export function relativeTo(root: string, path: string): string | undefined {
   const file = relative(root, path)
   if (file === '' || file === '..' || file.startsWith(`..${sep}`)) return undefined
@@ -12,19 +12,19 @@ export function relativeTo(root: string, path: string): string | undefined {
 }
 
 /**
- * Whether the file is below the root when links are followed. Throws the system's error when one of them is not there.
+ * Whether the file is below the root when links are followed. Throws the system's error when one of both is missing.
  */
 export function isWithin(root: string, path: string): boolean {
   return relativeTo(realpathSync(root), realpathSync(path)) !== undefined
 }
 
-/** Whether a path is the folder or inside it when links are followed. Neither has to be there. */
+/** Whether a path is the folder or inside it when links are followed. Neither has to exist. */
 export function isAtOrIn(folder: string, path: string): boolean {
   const [real, place] = [realPathOf(folder), realPathOf(path)]
   return real === place || relativeTo(real, place) !== undefined
 }
 
-/** Whether users who are neither the owner nor of the group may read a file. False where there is none. */
+/** Whether users who are neither the owner nor in the group may read a file. False when there is none. */
 export function mayOthersRead(path: string): boolean {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats !== undefined && (stats.mode & 0o004) !== 0
@@ -34,7 +34,7 @@ function realPathOf(path: string): string {
   try {
     return realpathSync(path)
   } catch {
-    const parent = dirname(resolve(path)) // What is not there, or cannot be looked at, is where its folder is.
+    const parent = dirname(resolve(path)) // A path that cannot be looked up is where its folder is.
     return parent === path ? path : join(realPathOf(parent), basename(path))
   }
 }

@@ -42,7 +42,7 @@ interface FileTimes {
 interface FileStoreOptions {
   /** The folder's absolute path. It is made, mode 0700, when it is first needed. No other process may use it. */
   readonly folder: string
-  /** What is wrong with the fields of a file, undefined when nothing is. A file with a problem counts as damaged. */
+  /** The problem of the fields of a file; undefined when there is none. A file with a problem counts as damaged. */
   readonly problemOf: (fields: Fields) => string | undefined
   /** Called once for each damaged file. */
   readonly onProblem: (message: string) => void
@@ -56,12 +56,8 @@ interface FileStoreOptions {
 
 const sessionName = /^[0-9a-f]{64}\.json$/
 
-/** Makes a store. Nothing is read or made before a session is. */
-export function createFileStore(options: FileStoreOptions): SessionStore {
-  return new FileStore(options)
-}
-
-class FileStore implements SessionStore {
+/** A store in files. Nothing is read or made before a session is. */
+export class FileStore implements SessionStore {
   readonly #folder: string
   readonly #problemOf: (fields: Fields) => string | undefined
   readonly #onProblem: (message: string) => void

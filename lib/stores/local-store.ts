@@ -3,11 +3,11 @@
  */
 import { problemOfFields } from '../session/fields.ts'
 import type { SessionStore, StorePlace, StoreReports } from '../session/store.ts'
-import { createFileStore } from './file-store.ts'
+import { FileStore } from './file-store.ts'
 import { createMemoryStore } from './memory-store.ts'
 
 /** Opens a store. Throws nothing: a problem with a folder shows when the store is used. */
 export function openLocalStore(place: StorePlace, { onFull, onProblem }: StoreReports): SessionStore {
   if (place.store === 'memory') return createMemoryStore({ max: place.max, onFull })
-  return createFileStore({ folder: place.folder, problemOf: problemOfFields, onProblem })
+  return new FileStore({ folder: place.folder, problemOf: problemOfFields, onProblem })
 }

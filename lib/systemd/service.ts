@@ -1,17 +1,19 @@
 /**
- * Takes what a service manager passes to this process: secrets, a listening socket, and the address for notifications.
- * Secrets may also come from variables that the operator sets.
+ * Takes what a service manager passes to this process: secrets, a listening socket, and the address for notifications,
+ * by which it is told the state of the server (sd_notify(3)). Secrets may also come from variables that the operator
+ * sets.
  *
  * All of it except the folder of the credentials is removed from the environment: a child process of the application
  * must not inherit a secret, and would find other things behind the numbers of file descriptors.
  */
+import type { ExecFileException } from 'node:child_process'
 import { fstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
-import { createNotifier, type Notifier } from './notify.ts'
 
-/** What this process was given. */
+/** Everything that was passed to this process. */
 export interface Given {
   readonly appKey?: string
   /** The password of the shared engine. */
@@ -26,8 +28,24 @@ export interface Given {
   readonly adapt?: (config: Config) => Config
 }
 
+/** Notifies the service manager. None of its methods waits or fails. */
+interface Notifier {
+  /**
+   * The server accepts requests. From now on the watchdog, if there is one, is fed. `systemctl status` shows `status`.
+   */
+  ready(status: string): void
+  /** A reload has begun. Nothing is sent before `ready` and during a stop. */
+  reloading(): void
+  /** A reload has ended. */
+  reloaded(status: string): void
+  /** The stop has begun. */
+  stopping(): void
+  /** Resolves when all messages so far have been sent. */
+  sent(): Promise<void>
+}
+
 /** A line for the log of a module. */
-export interface Note {
+interface Note {
   readonly module: string
   readonly level: 'info' | 'warn'
   readonly message: string
@@ -54,6 +72,9 @@ const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 /** The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
 const firstFd = 3
 const socketSource = 'the socket of the service manager'
+
+/** After this time a child is ended: the service manager does not read. */
+const timeoutMs = 10_000
 
 /**
  * Takes everything.
@@ -104,8 +125,9 @@ export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof secretVari
   const { CREDENTIALS_DIRECTORY: folder = '', [secretVariables[name]]: variable } = env
   delete env[secretVariables[name]]
   if (variable !== undefined) return checked(name, variable, `the environment variable ${secretVariables[name]}`)
-  const file = folder === '' ? undefined : join(folder, name)
-  const credential = file === undefined ? undefined : readCredential(name, file)
+  if (folder === '') return undefined
+  const file = join(folder, name)
+  const credential = readCredential(name, file)
   if (credential === undefined) return undefined
   return checked(name, credential.replace(/\r?\n$/, ''), `the credential ${file}`)
 }
@@ -134,6 +156,77 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket
   return { fd: firstFd }
 }
 
+/**
+ * Makes the notifier of this process; undefined where no service manager waits for notifications.
+ *
+ * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`,
+ * and the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
+ * @param env `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` are removed from it: no child process gets them
+ * @param pid the main process
+ * @param warn called when a message could not be sent
+ */
+export function createNotifier(
+  env: NodeJS.ProcessEnv,
+  pid: number,
+  warn: (message: string) => void,
+): Notifier | undefined {
+  const { NOTIFY_SOCKET: socket, PATH: path } = env
+  const watchdogMs = watchdogIntervalMs(env, pid)
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
+  if (socket === undefined || socket === '') return undefined
+  const childEnv = { NOTIFY_SOCKET: socket, ...(path !== undefined && { PATH: path }) }
+  const { execFile } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
+  const messages = new SerialQueue()
+  let serving = false
+  let feeding = false
+
+  /** Feeds the watchdog, unless the last such message is still on its way. */
+  function feed(): void {
+    if (feeding) return
+    feeding = true
+    send('WATCHDOG=1')
+    void messages.ended().then(() => (feeding = false))
+  }
+
+  function send(...assignments: readonly string[]): void {
+    // A child that cannot be started may throw: ENOMEM.
+    messages.run(() => run(assignments)).catch((error: Error) => {
+      warn(`the service manager was not told ${assignments[0]}: ${error.message}`)
+    })
+  }
+
+  function run(assignments: readonly string[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (error: ExecFileException | null, _out: string, complaint: string): void => {
+        if (error === null) resolve()
+        else reject(complaint.trim() === '' ? error : new Error(complaint.trim()))
+      }
+      execFile('systemd-notify', [`--pid=${pid}`, ...assignments], { env: childEnv, timeout: timeoutMs }, done)
+    })
+  }
+
+  return {
+    ready: (status) => {
+      serving = true
+      send('READY=1', `STATUS=${status}`)
+      if (watchdogMs !== undefined) setInterval(feed, watchdogMs).unref()
+    },
+    reloading: () => {
+      // Both clocks are CLOCK_MONOTONIC; the service manager compares.
+      const now = process.hrtime.bigint() / 1000n
+      if (serving) send('RELOADING=1', `MONOTONIC_USEC=${now}`, 'STATUS=reloading')
+    },
+    reloaded: (status) => {
+      if (serving) send('READY=1', `STATUS=${status}`)
+    },
+    stopping: () => {
+      serving = false
+      send('STOPPING=1', 'STATUS=stopping')
+    },
+    sent: () => messages.ended(),
+  }
+}
+
 function checked(name: string, secret: string, from: string): GivenSecret {
   if (secret === '') throw new ConfigError(name, [`${from} is empty`])
   return { secret, from }
@@ -156,4 +249,11 @@ function isSocket(fd: number): boolean {
   } catch {
     return false // It is not open.
   }
+}
+
+/** How often to feed the watchdog, in milliseconds: twice in its time. Undefined: this process has none. */
+function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number | undefined {
+  const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: forPid = String(pid) } = env
+  if (!/^[1-9]\d{0,15}$/.test(microseconds) || forPid !== String(pid)) return undefined
+  return Math.min(Math.max(Number(microseconds) / 2000, 1), 2 ** 31 - 1)
 }

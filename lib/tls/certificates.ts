@@ -3,18 +3,19 @@
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 
-/** A certificate, with its chain, and its private key: the content of the files. */
+/** The contents of the files: a certificate with its chain, and its private key. */
 export interface Certificates {
   readonly cert: Buffer
   readonly key: Buffer
 }
 
 /**
- * Reads the files that the configuration names and tries them out.
+ * Reads the files that the configuration names, and checks that they can be used.
  * @returns undefined when it names none: plain HTTP
- * @throws ConfigError when only one is named, when one cannot be read, or when they cannot be used together
+ * @throws ConfigError when only one is named, one cannot be read, or they do not belong together
  */
 export function readCertificates(loaded: LoadedConfig): Certificates | undefined {
   const { 'server.tls.cert': cert, 'server.tls.key': key } = loaded.config
@@ -27,23 +28,19 @@ export function readCertificates(loaded: LoadedConfig): Certificates | undefined
   }
   const certificates = { cert: read('server.tls.cert', cert), key: read('server.tls.key', key) }
   try {
-    // Loaded where it is used: most run behind a proxy.
+    // Loaded where it is used: most servers run behind a proxy.
     process.getBuiltinModule('node:tls').createSecureContext(certificates)
     return certificates
   } catch (error) {
     const pair = `server.tls.cert ${JSON.stringify(cert)} cannot be used with server.tls.key ${JSON.stringify(key)}`
-    throw errorOfValues(loaded, [{ key: 'server.tls.cert', text: `${pair}: ${messageOf(error)}` }], error)
+    throw errorOfValues(loaded, [{ key: 'server.tls.cert', text: `${pair}: ${reasonOf(error)}` }], error)
   }
 
   function read(name: 'server.tls.cert' | 'server.tls.key', path: string): Buffer {
     try {
       return readFileSync(resolve(loaded.folder, path))
     } catch (error) {
-      throw errorOfValues(loaded, [{ key: name, text: `${name} cannot be read: ${messageOf(error)}` }], error)
+      throw errorOfValues(loaded, [{ key: name, text: `${name} cannot be read: ${reasonOf(error)}` }], error)
     }
   }
-}
-
-function messageOf(error: unknown): string {
-  return (error as Error).message // What node:fs and node:tls throw is an Error.
 }

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import { createActions } from '../../lib/application/action.ts'
+import { resolveAction } from '../../lib/application/action.ts'
 import { actionPath, parseAction } from '../../lib/routing/action.ts'
 import { createModules } from '../../lib/application/modules.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -61,8 +61,8 @@ function application(files: Readonly<Record<string, string>>) {
   }
   write({ 'package.json': '{"type": "module"}', ...files })
   const modules = createModules({ root })
-  const actions = createActions<string>({ root, modules, view: (file) => (context) => `${file} for ${context}` })
-  return { root, write, modules, resolve: (action: string) => actions.resolve(action) }
+  const sources = { root, modules, view: (file: string) => (context: string) => `${file} for ${context}` }
+  return { root, write, modules, resolve: (action: string) => resolveAction(action, sources) }
 }
 
 test('runs the function of the module itself', async () => {
@@ -119,9 +119,8 @@ test('an action of no kind that is known fails with the kinds there are', async 
 })
 
 test('what is no failure of the module is passed on', async () => {
-  const modules = { load: () => Promise.reject(false), refresh: () => Promise.resolve([]) }
-  const actions = createActions({ root: '/app', modules, view: () => () => '' })
-  await assert.rejects(actions.resolve('a.js'), (error) => error === false)
+  const sources = { root: '/app', modules: { load: () => Promise.reject(false) }, view: () => () => '' }
+  await assert.rejects(resolveAction('a.js', sources), (error) => error === false)
 })
 
 test('an action outside of the root is refused', async () => {

@@ -80,7 +80,7 @@ test('tells what is wrong with a record, by its index, and keeps the others', ()
       file: 'a.json',
       index: 3,
       name: 'c',
-      warning: 'field "methods" is not known and is ignored: did you mean "method"?',
+      error: 'field "methods" is not known and is ignored: did you mean "method"?',
     },
   ])
 })

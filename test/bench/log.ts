@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { createLogger } from '../../lib/log/logger.ts'
+import { Logger } from '../../lib/log/logger.ts'
 import { installPeers, requirePeer, versionOf } from './support/peers.ts'
 import { median } from './support/statistics.ts'
 
@@ -118,7 +118,7 @@ function countMissing(logs: string): number {
 
 function openSvc(logs: string, format: 'text' | 'json'): ReturnType<Contender['open']> {
   const options = { folder: logs, file: 'svc.log', level: 'info', console: false, trace: {} } as const
-  const logger = createLogger({ ...options, maxSizeMb: rotateAtMb, maxFiles: 0, format })
+  const logger = new Logger({ ...options, maxSizeMb: rotateAtMb, maxFiles: 0, format })
   const log = logger.module('app')
   return { write: (message) => log.info(message), end: () => logger.close() }
 }

@@ -42,7 +42,7 @@ function fileIn(text?: string): string {
 test('makes a file, for its owner alone, of three lines from standard input', async () => {
   const file = fileIn()
   const ran = await run(file, ['ann\nsec', 'ret\nsecret\n'])
-  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. A server that runs with it has to be started anew.\n`, problem: '', raw: [] })
+  assert.deepEqual(ran, { status: 0, out: `Saved in ${file}. Restart a server that uses it.\n`, problem: '', raw: [] })
   const { config } = loadConfig(file)
   assert.equal(config['admin.user'], 'ann')
   assert.equal(config['admin.password'], '5ebe2294ecd0e0f08eab7690d2a6ee69')

@@ -18,16 +18,16 @@ function load(config: Readonly<Record<string, unknown>>) {
 
 describe('values of the configuration', () => {
   const refused: readonly [config: Readonly<Record<string, unknown>>, problems: readonly RegExp[]][] = [
-    [{ 'paths.public': '.' }, [/^paths\.public must be a folder of which everybody .*: it holds the configuration file and paths\.routes and/]],
-    [{ 'paths.public': 'routes' }, [/: it holds paths\.routes and paths\.middleware$/]],
-    [{ 'paths.public': 'link' }, [/: it holds paths\.routes and paths\.middleware$/]],
+    [{ 'paths.public': '.' }, [/^paths\.public must contain nothing private, .*: it contains the configuration file and paths\.routes and/]],
+    [{ 'paths.public': 'routes' }, [/: it contains paths\.routes and paths\.middleware$/]],
+    [{ 'paths.public': 'link' }, [/: it contains paths\.routes and paths\.middleware$/]],
     [{ 'paths.public': 'routes/public' }, []],
     [{ 'paths.public': 'public' }, []],
-    [{ 'paths.public': 'site', 'paths.cache': 'site/cache' }, [/: it holds paths\.cache$/]],
-    [{ 'paths.public': 'site', 'paths.log': 'site/not/there/yet' }, [/: it holds paths\.log$/]],
-    [{ 'paths.public': 'site', 'server.tls.key': 'site/key.pem' }, [/: it holds server\.tls\.key$/]],
+    [{ 'paths.public': 'site', 'paths.cache': 'site/cache' }, [/: it contains paths\.cache$/]],
+    [{ 'paths.public': 'site', 'paths.log': 'site/not/there/yet' }, [/: it contains paths\.log$/]],
+    [{ 'paths.public': 'site', 'server.tls.key': 'site/key.pem' }, [/: it contains server\.tls\.key$/]],
     [{ 'paths.public': 'site', 'server.tls.key': 'key.pem' }, []],
-    [{ 'shared.url': 'redis://127.0.0.1' }, [/^app_key must be set where shared\.url is/]],
+    [{ 'shared.url': 'redis://127.0.0.1' }, [/^app_key must be set together with shared\.url/]],
     [{ 'shared.url': 'redis://127.0.0.1', app_key: 'k' }, []],
     [{ 'shared.url': 'redis://127.0.0.1', 'app.env': 'dev' }, []],
   ]
@@ -49,7 +49,7 @@ describe('values of the configuration', () => {
     [{ 'admin.password': md5 }, undefined],
     [{ 'admin.password': md5, 'admin.hardened': true }, /admin\.password is still an MD5/],
     [{ 'admin.hardened': true }, undefined],
-    [{ 'server.tls.key': 'key.pem' }, /^server\.tls\.key: everybody on this machine may read key\.pem/],
+    [{ 'server.tls.key': 'key.pem' }, /^server\.tls\.key: everybody on this machine can read key\.pem/],
   ]
   for (const [config, warning] of told) {
     it(`${warning === undefined ? 'are nothing to tell of' : 'are told of'}: ${JSON.stringify(config)}`, () => {
@@ -62,7 +62,7 @@ describe('values of the configuration', () => {
   it('that are secret are told of where everybody may read their file', () => {
     const file = join(temporaryFolder(), 'svc.json')
     writeFileSync(file, '{"app_key": "k", "admin": {"secret": "s", "password": ""}, "log": {"level": "info"}}', { mode: 0o644 })
-    const said = `${file}: everybody on this machine may read app_key and admin.secret: take that right away (chmod o-r)`
+    const said = `${file}: everybody on this machine can read app_key and admin.secret: remove that permission (chmod o-r)`
     assert.deepEqual(loadConfig(file).warnings, [said])
     chmodSync(file, 0o640)
     assert.deepEqual(loadConfig(file).warnings, [])

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AccessEntry, AccessLogOptions } from '../../lib/log/access-log.ts'
-import { createAccessLog } from '../../lib/log/access-log.ts'
+import { AccessLog } from '../../lib/log/access-log.ts'
 import type { LogReports } from '../../lib/log/log-file.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -147,7 +147,7 @@ test('tells the general log what was lost', (t) => {
 
 test('works with nothing but what it must be given', () => {
   const folder = temporaryFolder()
-  const log = createAccessLog({ folder, file: 'access.log', format: 'spec' })
+  const log = new AccessLog({ folder, file: 'access.log', format: 'spec' })
   log.write(entry({}))
   log.reopen()
   log.close()
@@ -160,7 +160,7 @@ function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogOption
   const reports: string[] = []
   const report = (level: string, message: string): number => reports.push(`${level} ${message}`)
   const defaults = { folder, file: 'access.log', format: 'spec', now, consolePort: terminal, report } as const
-  const log = createAccessLog({ ...defaults, ...options })
+  const log = new AccessLog({ ...defaults, ...options })
   t.after(() => log.close())
   return { log, folder, terminal, reports }
 }

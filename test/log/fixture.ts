@@ -2,8 +2,8 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConsolePort } from '../../lib/log/console.ts'
-import type { Logger, LoggerOptions } from '../../lib/log/logger.ts'
-import { createLogger } from '../../lib/log/logger.ts'
+import type { LoggerOptions } from '../../lib/log/logger.ts'
+import { Logger } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A console that keeps what is printed. */
@@ -35,7 +35,7 @@ export function openLog(
   const folder = options.folder ?? temporaryFolder()
   const clock = new HeldClock()
   const terminal = new KeptConsole()
-  const logger = createLogger({
+  const logger = new Logger({
     ...{ folder, file: 'svc.log', level: 'debug', console: false, maxSizeMb: 10, maxFiles: 0, format: 'text' },
     ...{ trace: {}, now: clock.now, consolePort: terminal },
     ...options,

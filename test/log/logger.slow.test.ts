@@ -11,9 +11,9 @@ test('goes on when nobody reads the console any more', async () => {
   const folder = temporaryFolder()
   const target = process.env.SVC_TEST_TARGET === 'dist' ? '../../dist/log/logger.js' : '../../lib/log/logger.ts'
   const program = `
-    import { createLogger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, target)).href)}
+    import { Logger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, target)).href)}
     const options = { folder: ${JSON.stringify(folder)}, file: 'svc.log', level: 'info', maxSizeMb: 1, maxFiles: 0 }
-    const logger = createLogger({ ...options, console: true, format: 'text', trace: {} })
+    const logger = new Logger({ ...options, console: true, format: 'text', trace: {} })
     process.on('exit', () => logger.close())
     logger.module('app')('first')
     process.stdin.once('data', () => {

@@ -3,7 +3,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { createLogger, levels } from '../../lib/log/logger.ts'
+import { levels, Logger } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { allLines, openLog, textOf } from './fixture.ts'
 
@@ -203,7 +203,7 @@ test('refuses a trace switch of an unknown module, and makes nothing', () => {
   const folder = join(temporaryFolder(), 'logs')
   const good = { file: 'svc.log', level: 'info', console: false, maxSizeMb: 1, maxFiles: 0, format: 'text' } as const
   const refused = { name: 'RangeError', message: /it is nowhere$/ }
-  assert.throws(() => createLogger({ folder, ...good, trace: { nowhere: true } }), refused)
+  assert.throws(() => new Logger({ folder, ...good, trace: { nowhere: true } }), refused)
   assert.equal(existsSync(folder), false)
 })
 

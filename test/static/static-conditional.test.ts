@@ -3,7 +3,7 @@ import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { evaluatePreconditions, httpDate, requestedRange } from '../../lib/static/conditional.ts'
-import { SizedCache } from '../../lib/static/sized-cache.ts'
+import { SizedCache } from '../../lib/static/static.ts'
 import { Seeded } from '../support/seeded.ts'
 import { serveStatic } from './static-server.ts'
 

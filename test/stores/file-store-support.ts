@@ -4,7 +4,7 @@ import * as fs from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createFileStore, type SessionFiles } from '../../lib/stores/file-store.ts'
+import { FileStore, type SessionFiles } from '../../lib/stores/file-store.ts'
 import type { Fields, SessionStore } from '../../lib/session/store.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -21,7 +21,7 @@ export function openFileStore(
   let aheadMs = 0
   const now = (): number => Date.now() + aheadMs
   const onProblem = (message: string): unknown => problems.push(message)
-  const store = createFileStore({ folder, problemOf, onProblem, now, files })
+  const store = new FileStore({ folder, problemOf, onProblem, now, files })
   t.after(() => store.close())
   const fileOf = (id: string): string => join(folder, `${createHash('sha256').update(id).digest('hex')}.json`)
   return { store, folder, problems, fileOf, advance: (ms: number) => void (aheadMs += ms) }
@@ -64,7 +64,7 @@ export function machine(t: Pick<TestContext, 'after'>): Machine {
   }
   const open = (): SessionStore => {
     const options = { folder, now, steadyNow: () => passedMs, files, problemOf: () => undefined, onProblem: assert.fail }
-    const store = createFileStore(options)
+    const store = new FileStore(options)
     t.after(() => store.close())
     return store
   }

@@ -1,9 +1,9 @@
 // Writes sessions without end into the folder that it is given, a line on standard output for each step: to be killed.
-import { createFileStore } from '../../lib/stores/file-store.ts'
+import { FileStore } from '../../lib/stores/file-store.ts'
 import { changes, fields, id } from './store-values.ts'
 
 const folder = process.argv[2] as string // whoever starts this gives it
-const store = createFileStore({ folder, problemOf: () => undefined, onProblem: console.error })
+const store = new FileStore({ folder, problemOf: () => undefined, onProblem: console.error })
 const filling = 'x'.repeat(20_000)
 const hour = 3_600_000
 const base = Date.now()
