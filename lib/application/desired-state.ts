@@ -49,16 +49,26 @@ export interface DesiredState extends StateContent {
   readonly version: number
   /** A random text of this version alone: two states of one version may differ after an engine lost data. */
   readonly stamp: string
-  /** The stamp of the state that it was made from. */
-  readonly previous: string
+  /** The stamps of the states that it was made from, the newest first, without the initial one; 64 at most. */
+  readonly ancestors: readonly string[]
 }
 
+/** How many ancestors a state names. */
+const ancestorsKept = 64
+
 /** Before the first change. */
-export const initialState: DesiredState = { version: 0, stamp: '', previous: '', reload: 0, routes: [], trace: {} }
+export const initialState: DesiredState = { version: 0, stamp: '', ancestors: [], reload: 0, routes: [], trace: {} }
 
 /** The state that follows another one, with some of its content changed. */
 export function nextState(state: DesiredState, change: Partial<StateContent>): DesiredState {
-  return { ...state, ...change, version: state.version + 1, stamp: randomUUID(), previous: state.stamp }
+  const ancestors = state.version === 0 ? [] : [state.stamp, ...state.ancestors].slice(0, ancestorsKept)
+  return { ...state, ...change, version: state.version + 1, stamp: randomUUID(), ancestors }
+}
+
+/** Whether a state is an earlier one or was made from it. One that is too far back to be named counts as an ancestor. */
+export function descends(state: DesiredState, earlier: DesiredState): boolean {
+  const isNamed = state.stamp === earlier.stamp || state.ancestors.includes(earlier.stamp)
+  return isNamed || earlier.version === 0 || state.version - earlier.version > ancestorsKept
 }
 
 /**

@@ -18,6 +18,8 @@ import {
   leaveScript,
   listed,
   listedMs,
+  liveMs,
+  notListedAgain,
   type ListedNode,
   type NodeEntry,
   type NodeKeys,
@@ -57,6 +59,9 @@ export class Membership {
   /** Called after the next beat. */
   #waiting: (() => void)[] = []
   #nodes: readonly SeenNode[] = []
+  /** When the list is taken at its word again: an engine that lost it has not heard of all nodes yet. */
+  #listCountsAt = 0
+  #listedAt = 0
   #refusal = ''
   #engineTime: { readonly ms: number; readonly at: number } | undefined
   #timer: NodeJS.Timeout | undefined
@@ -146,8 +151,13 @@ export class Membership {
       const text = JSON.stringify(await entry())
       const places = [keys.state, keys.nodes, keys.seen]
       const reply = await this.#beatScript.run(places, this.id, text, listedMs, keys.own, ...told)
-      const { nowMs, stamp, nodes } = beatIn(reply, keys.own)
-      this.#engineTime = { ms: nowMs, at: performance.now() }
+      const { nowMs, stamp, isNew, ...list } = beatIn(reply, keys.own)
+      const at = performance.now()
+      this.#engineTime = { ms: nowMs, at }
+      if (isNew && this.#nodes.length > 0) this.#listCountsAt = at + liveMs
+      const unlisted = at < this.#listCountsAt ? notListedAgain(this.#nodes, list.nodes, at - this.#listedAt) : []
+      const nodes = [...list.nodes, ...unlisted]
+      this.#listedAt = at
       this.#refusal = ''
       this.#tell(nodes)
       this.#nodes = nodes

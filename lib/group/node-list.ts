@@ -16,13 +16,15 @@ export interface NodeEntry extends Summary {
   readonly version: string
   readonly pid: number
   readonly per_second: number
-  /** The version of the state that it has applied, and that of the one that it has tried to apply last. */
+  /** The version and the stamp of the state that it has applied. */
   readonly seq: number
+  readonly stamp: string
+  /** The version of the state that it has tried to apply last. */
   readonly tried: number
 }
 
 /** A node as the monitor lists it. */
-export interface ListedNode extends Omit<NodeEntry, 'state' | 'tried'> {
+export interface ListedNode extends Omit<NodeEntry, 'state' | 'stamp' | 'tried'> {
   /**
    * `gone`: it was not heard of for five seconds, and did not say that it stops. While the shared engine is away the
    * node that lists is `cut off`, and the others are `unknown`.
@@ -51,10 +53,12 @@ export interface Beat {
   /** The stamp of the state in the engine; '' where there is none. */
   readonly stamp: string
   readonly nodes: readonly SeenNode[]
+  /** Whether the node that beat was not in the list. */
+  readonly isNew: boolean
 }
 
 /** How long a node may be silent, in milliseconds. */
-const liveMs = 5000
+export const liveMs = 5000
 /** After so many milliseconds a node has missed two beats. */
 const missedMs = 2500
 /** How long one that is gone is listed, in milliseconds. */
@@ -66,7 +70,8 @@ export const listedMs = 3_600_000
  * applied a state the channel of all and a message for it.
  *
  * When nobody was seen for a while, the engine stood still, or its clock was set: that time counts for no node.
- * Gives the time, the stamp, the nodes in pairs, when each was seen, and who listens to its channel.
+ * Gives the time, the stamp, the nodes in pairs, when each was seen, who listens to its channel, and 1 where the node was
+ * not in the list.
  */
 export const beatScript = `
 local clock = redis.call('TIME')
@@ -81,7 +86,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', time - tonumber
   redis.call('HDEL', KEYS[2], id)
   redis.call('ZREM', KEYS[3], id)
 end
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+local isNew = redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[3], time, ARGV[1])
 if ARGV[5] then redis.call('PUBLISH', ARGV[5], ARGV[6]) end
 local channels = {}
@@ -91,6 +96,7 @@ return {
   redis.call('HGETALL', KEYS[2]),
   redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES'),
   redis.call('PUBSUB', 'NUMSUB', unpack(channels)),
+  isNew,
 }`
 
 /** KEYS: the nodes, when each was seen. ARGV: an id. */
@@ -127,6 +133,20 @@ export function nodeKeys(prefix: string, place: string): NodeKeys {
   }
 }
 
+/**
+ * The nodes that an engine had listed before it lost its list, but for those that are listed again. Each may be there as
+ * long as one that is silent.
+ * @param before the nodes of the last list
+ * @param elapsedMs since the last list
+ */
+export function notListedAgain(before: readonly SeenNode[], now: readonly SeenNode[], elapsedMs: number): SeenNode[] {
+  const listed = new Set(now.map(({ id }) => id))
+  return before
+    .filter((node) => isLive(node) && !listed.has(node.id))
+    .map((node) => ({ ...node, agoMs: node.agoMs + elapsedMs, listens: false }))
+    .filter(isLive)
+}
+
 /** Whether a node is there. */
 export function isLive({ agoMs }: SeenNode): boolean {
   return agoMs < liveMs
@@ -147,7 +167,7 @@ export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: bool
   // One that was killed and is there again is another node of the same name.
   const back = new Set(nodes.filter(isLive).map(({ entry }) => entry.name))
   const list = nodes.filter((node) => isLive(node) || !back.has(node.entry.name)).map((node): ListedNode => {
-    const { tried: _, ...entry } = node.entry
+    const { tried: _tried, stamp: _stamp, ...entry } = node.entry
     const heard = isLive(node) ? entry.state : 'gone'
     return {
       ...entry,
@@ -161,7 +181,7 @@ export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: bool
 
 /** Reads what the script gives. Entries that no node of this kind wrote are left out. */
 export function beatIn(reply: Reply, ownPrefix: string): Beat {
-  const [time, stamp, nodes, seen, listeners] = listIn(reply)
+  const [time, stamp, nodes, seen, listeners, isNew] = listIn(reply)
   const nowMs = integerIn(time)
   const seenAt = new Map(pairsOf(seen).map(([id, score]) => [textIn(id), Number(textIn(score))]))
   const counts = new Map(pairsOf(listeners).map(([channel, count]) => [textIn(channel), integerIn(count)]))
@@ -172,7 +192,7 @@ export function beatIn(reply: Reply, ownPrefix: string): Beat {
     if (entry === undefined || at === undefined) return []
     return [{ id, entry, agoMs: Math.max(0, nowMs - at), listens: (counts.get(ownPrefix + id) ?? 0) > 0 }]
   })
-  return { nowMs, stamp: stamp === null ? '' : textIn(stamp), nodes: found }
+  return { nowMs, stamp: stamp === null ? '' : textIn(stamp), nodes: found, isNew: isNew === 1 }
 }
 
 function pairsOf(reply: Reply | undefined): [Reply | undefined, Reply | undefined][] {
@@ -184,7 +204,7 @@ const numbers = [
   ...['pid', 'processes', 'uptime_s', 'requests', 'errors', 'active', 'rss_mb', 'loop_p99_ms', 'per_second'],
   ...['seq', 'tried'],
 ]
-const texts = ['name', 'state', 'problem', 'version']
+const texts = ['name', 'state', 'problem', 'version', 'stamp']
 
 function entryIn(text: string): NodeEntry | undefined {
   try {

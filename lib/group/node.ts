@@ -10,7 +10,14 @@
  */
 import { performance } from 'node:perf_hooks'
 import { judge, type AdminCredentials } from '../admin/credentials.ts'
-import { differences, initialState, nextState, type DesiredState, type Difference } from '../application/desired-state.ts'
+import {
+  descends,
+  differences,
+  initialState,
+  nextState,
+  type DesiredState,
+  type Difference,
+} from '../application/desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
 import { endsWithin } from '../base/deadline.ts'
@@ -207,7 +214,7 @@ export class Node implements NodesView, StateStore {
         this.#ownCredentials = next.credentials // They are in the configuration file of this node.
       }
       const undo = file === undefined ? (): void => {} : changeRouteFile(this.#options.routesFolder, file)
-      const isWritten = await this.#shared.write(next, next.previous).catch((error: unknown) => {
+      const isWritten = await this.#shared.write(next, next.ancestors[0] ?? '').catch((error: unknown) => {
         undo()
         throw answerFor(error)
       })
@@ -217,21 +224,33 @@ export class Node implements NodesView, StateStore {
     })
   }
 
-  async missing({ version: wanted }: DesiredState, withinMs: number): Promise<readonly string[]> {
+  async missing(wanted: DesiredState, withinMs: number): Promise<readonly string[]> {
     const deadline = performance.now() + withinMs
     const { id: self } = this.#membership
     const others = (): SeenNode[] =>
       this.#membership.nodes.filter(({ id, entry }) => id !== self && entry.state !== 'starting')
-    const pending = (): SeenNode[] => others().filter((node) => mayApply(node) && node.entry.tried < wanted)
+    const hasFailed = ({ entry }: SeenNode): boolean => entry.tried >= wanted.version && entry.seq < wanted.version
+    const pending = (): SeenNode[] =>
+      others().filter((node) => mayApply(node) && !hasFailed(node) && !this.#hasApplied(node, wanted))
     await this.#membership.beat()
-    while (pending().length > 0 && performance.now() < deadline) {
+    while (pending().length > 0 && descends(this.#own, wanted) && performance.now() < deadline) {
       await endsWithin(deadline - performance.now(), this.#membership.nextBeat())
     }
-    const failed = others().filter((node) => isLive(node) && node.entry.tried >= wanted && node.entry.seq < wanted)
+    if (!descends(this.#own, wanted)) return ['the shared engine lost it, and another change took its place']
+    const failed = others().filter((node) => isLive(node) && hasFailed(node))
     return [
       ...failed.map(({ entry }) => `node ${entry.name}: ${entry.problem}`),
       ...pending().map(({ entry }) => `node ${entry.name}: it did not answer within ${withinMs / 1000} s`),
     ]
+  }
+
+  /** Whether a node is in a state that this node knows to be the wanted one, or to be made from it. */
+  #hasApplied({ entry: { stamp, seq } }: SeenNode, wanted: DesiredState): boolean {
+    const { version, ...own } = this.#own
+    const line = [own.stamp, ...own.ancestors]
+    const at = line.indexOf(wanted.stamp)
+    // The line of ancestors ends somewhere: then the number has to do.
+    return at === -1 ? seq >= wanted.version && seq <= version : line.indexOf(stamp) !== -1 && line.indexOf(stamp) <= at
   }
 
   #judge(): ReturnType<typeof judge> {
@@ -269,13 +288,10 @@ export class Node implements NodesView, StateStore {
   async #choose(found: DesiredState): Promise<DesiredState> {
     const { log } = this.#options
     const own = this.#own
-    const isKnown = found.previous === own.previous
-    const [wins, loses] = isKnown ? [found, own] : [own, found]
-    const lost = differences(wins, loses).map(textOf).join('; ')
-    const next = isKnown ? found : nextState({ ...own, stamp: found.stamp }, {})
-    if (!isKnown && !(await this.#shared.write(next, found.stamp))) throw new PendingError(engineLost)
-    const whose = isKnown ? 'its' : "this node's"
-    log.error(`two changes ${own.version} were made, since the shared engine had lost one: ${whose} counts; lost: ${lost}`)
+    if (found.ancestors[0] === own.ancestors[0]) return found
+    const next = nextState(own, {})
+    if (!(await this.#shared.write(next, found.stamp))) throw new PendingError(engineLost)
+    log.error(`${twoChanges(own)}: this node's counts; lost: ${lostBetween(own, found)}`)
     return next
   }
 
@@ -321,6 +337,10 @@ export class Node implements NodesView, StateStore {
 
   /** The processes of this node are in a state. */
   #applied(state: DesiredState): void {
+    const before = this.#own
+    if (!descends(state, before)) {
+      this.#options.log.error(`${twoChanges(before)}: its counts; lost: ${lostBetween(state, before)}`)
+    }
     this.#own = state
     this.#tried = Math.max(this.#tried, state.version)
     this.#membership.announce()
@@ -367,8 +387,9 @@ export class Node implements NodesView, StateStore {
     if (this.#isGiving) return
     this.#isGiving = true
     try {
-      const next = nextState(this.#own, { credentials: this.#ownCredentials })
-      if (await this.#shared.write(next, next.previous)) {
+      const own = this.#own
+      const next = nextState(own, { credentials: this.#ownCredentials })
+      if (await this.#shared.write(next, own.stamp)) {
         await this.#processes?.apply(next)
         this.#applied(next)
       }
@@ -390,6 +411,7 @@ export class Node implements NodesView, StateStore {
       ...summary,
       per_second: this.#rate.of(summary.requests),
       seq: this.#own.version,
+      stamp: this.#own.stamp,
       tried: this.#tried,
     }
   }
@@ -402,6 +424,15 @@ class PendingError extends Error {
 
 function nameOf({ hostName, port }: Pick<NodeOptions, 'hostName' | 'port'>): string {
   return port === 0 ? hostName : `${hostName}:${port}`
+}
+
+function twoChanges({ version: number }: DesiredState): string {
+  return `two changes ${number} were made, since the shared engine had lost one`
+}
+
+/** A list of the changes in a state that another one, which counts, does not have. */
+function lostBetween(counts: DesiredState, loses: DesiredState): string {
+  return differences(counts, loses).map(textOf).join('; ')
 }
 
 function textOf({ type, about }: Difference): string {

@@ -44,7 +44,7 @@ interface StateKeys {
 }
 
 /** The fields of the hash, in the order in which the HMAC has them. */
-const fields = ['version', 'stamp', 'previous', 'content'] as const
+const fields = ['version', 'stamp', 'ancestors', 'content'] as const
 
 /**
  * KEYS: the state. ARGV: the stamp that is expected there, the channel, the message, names and values of the fields.
@@ -81,15 +81,15 @@ export class RedisState {
     const { redis, key } = this.#options
     const reply = listIn(await redis.command('HMGET', key, ...fields, 'mac'))
     if (reply.every((value) => value === null)) return initialState
-    const [version = '', stamp = '', previous = '', content = '', mac = ''] = reply.map((value) =>
+    const [version = '', stamp = '', ancestors = '', content = '', mac = ''] = reply.map((value) =>
       value === null ? '' : textIn(value),
     )
-    const at = this.#keys.findIndex((each) => isEqual(this.#macOf([version, stamp, previous, content], each.mac), mac))
+    const at = this.#keys.findIndex((each) => isEqual(this.#macOf([version, stamp, ancestors, content], each.mac), mac))
     const keys = this.#keys[at]
     this.#isOld = at > 0
     const parsed = keys && this.#parse(content, keys.seal)
     if (parsed === undefined || !/^\d{1,15}$/.test(version)) throw new ForgedStateError(key, stamp)
-    return { ...parsed, version: Number(version), stamp, previous }
+    return { ...parsed, version: Number(version), stamp, ancestors: ancestors === '' ? [] : ancestors.split(' ') }
   }
 
   /**
@@ -97,12 +97,12 @@ export class RedisState {
    * @param expected the stamp of the state that it replaces
    * @returns false when there is another one by now
    */
-  async write({ version, stamp, previous, ...content }: DesiredState, expected: string): Promise<boolean> {
+  async write({ version, stamp, ancestors, ...content }: DesiredState, expected: string): Promise<boolean> {
     const { key, announcement } = this.#options
     const [current] = this.#keys as readonly [StateKeys] // The key in use is always there.
     const { credentials, ...open } = content
     const sealed = credentials && this.#seal(credentials, current.seal)
-    const values = [String(version), stamp, previous, JSON.stringify({ ...open, credentials: sealed })]
+    const values = [String(version), stamp, ancestors.join(' '), JSON.stringify({ ...open, credentials: sealed })]
     const pairs = fields.flatMap((field, at) => [field, values[at] as string]) // As many as there are fields.
     const mac = this.#macOf(values, current.mac)
     const told = [announcement.channel, announcement.message]
@@ -129,7 +129,7 @@ export class RedisState {
   }
 
   /** The content; the HMAC has shown that a server of this application has written it, maybe one of another version. */
-  #parse(text: string, key: KeyObject): Omit<DesiredState, 'version' | 'stamp' | 'previous'> | undefined {
+  #parse(text: string, key: KeyObject): Omit<DesiredState, 'version' | 'stamp' | 'ancestors'> | undefined {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return undefined
     const { reload, routes, trace, credentials } = value

@@ -51,9 +51,9 @@ describe('the desired state', () => {
 
   it('counts its changes, and each knows the one that it was made from', () => {
     const [one, two] = [after([add('a')]), after([add('a'), reload()])]
-    assert.deepEqual([one.version, one.previous, two.version, two.reload], [1, '', 2, 2])
+    assert.deepEqual([one.version, one.ancestors, two.version, two.reload], [1, [], 2, 2])
     const next = reload()(one)
-    assert.equal(next.previous, one.stamp)
+    assert.equal(next.ancestors[0], one.stamp)
     assert.notEqual(next.stamp, reload()(one).stamp)
     assert.equal(one.routes[0]?.at, 1)
   })

@@ -1,9 +1,12 @@
 // What somebody may do to the servers who reaches their engine, and what a new app_key does.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { initialState, nextState, withRoute, type DesiredState } from '../../lib/application/desired-state.ts'
+import { RedisState } from '../../lib/group/redis-state.ts'
+import { startSeveral } from '../group/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, post, route, tableOf } from '../support/node-panel.ts'
-import { startRedis, type RedisServer } from '../support/redis-server.ts'
+import { openRedis, startRedis, type RedisServer } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
 
@@ -15,7 +18,7 @@ function startNode(t: TestContext, { url }: RedisServer, config: object = {}): P
 
 /** The fields of the state. */
 async function fieldsOf(server: RedisServer): Promise<Record<string, string>> {
-  const names = ['version', 'stamp', 'previous', 'content', 'mac']
+  const names = ['version', 'stamp', 'ancestors', 'content', 'mac']
   const values = await Promise.all(names.map((name) => server.ask('HGET', key, name)))
   return Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']))
 }
@@ -33,7 +36,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
     const real = await fieldsOf(server)
     const evil = JSON.stringify({ reload: 0, routes: [{ name: 'evil', at: 9, record: route('evil') }], trace: {} })
     const forgeries: readonly Readonly<Record<string, string>>[] = [
-      { version: '9', stamp: 'x', previous: real['stamp'] ?? '', content: evil, mac: real['mac'] ?? '' },
+      { version: '9', stamp: 'x', ancestors: real['stamp'] ?? '', content: evil, mac: real['mac'] ?? '' },
       { ...real, stamp: 'x1', content: evil },
       { ...real, stamp: 'x2', version: '2' },
       { ...real, stamp: 'x3', mac: '' },
@@ -53,7 +56,7 @@ describe('somebody who reads and writes all of the engine, and has no app_key', 
 
   it('keeps a node that starts alone from being ready, which says what to do, and is heeded', async (t) => {
     const server = await startRedis(t)
-    await server.ask('HSET', key, 'version', '1', 'stamp', 's', 'previous', '', 'content', '{}', 'mac', 'm')
+    await server.ask('HSET', key, 'version', '1', 'stamp', 's', 'ancestors', '', 'content', '{}', 'mac', 'm')
     const node = await startNode(t, server)
     assert.equal(await isReady(node), false)
     assert.match(node.app.warnings().join(), /was not written by a server with this app_key and shared\.name: remove it with DEL svc:nodes:state$/)
@@ -140,6 +143,38 @@ describe('two changes of one number', () => {
     assert.equal((await post(three.url, '/svc-routes/add', route('d'))).status, 200)
     assert.equal(three.lines().filter((line) => line.includes('two changes')).length, 1)
   })
+})
+
+describe('a change that the engine loses before every node has it', () => {
+  const withRouteMade = (state: DesiredState, name: string): DesiredState =>
+    nextState(state, withRoute(state, name, route(name), false))
+  const others = [
+    { what: 'one change', make: (): DesiredState => withRouteMade(initialState, 'other') },
+    { what: 'two changes', make: (): DesiredState => withRouteMade(withRouteMade(initialState, 'other'), 'more') },
+  ]
+  for (const { what, make } of others) {
+    it(`is not answered as made when another node makes ${what} in its place`, async (t) => {
+      const server = await startRedis(t)
+      const config = { 'shared.url': server.url, app_key: 'k'.repeat(32) }
+      const one = await startNode(t, server, config)
+      const hung = await startSeveral(t, 1, nodeFiles, config)
+      hung.child.kill('SIGSTOP')
+      const asked = post(one.url, '/svc-routes/add', route('lost'))
+      await until(async () => (await server.ask('HGET', key, 'version')) === '1')
+      const announcement = { channel: 'svc:0:nodes', message: 'state' }
+      const redis = openRedis(t, server.url)
+      const state = new RedisState({ redis, key, name: 'svc', appKeys: [config.app_key], announcement })
+      assert.equal(await state.write(make(), (await state.read()).stamp), true)
+      const answer = await asked
+      assert.equal(answer.status, 500)
+      assert.match(answer.text, /not everywhere: the shared engine lost it, and another change took its place/)
+      assert.match(one.lines().join('\n'), /\[ERROR\] \[server\] two changes 1 were made, .*: its counts; lost: .*routes\.add \{"name":"lost"/)
+      assert.deepEqual(await answersOf([one], '/other'), ['same'])
+      assert.deepEqual(await answersOf([one], '/lost'), ['404'])
+      hung.child.kill('SIGCONT')
+      await until(async () => (await answersOf([hung], '/other')).join() === 'same')
+    })
+  }
 })
 
 describe('a new app_key', () => {

@@ -6,6 +6,7 @@ import { startSeveral, type Several } from '../group/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
+import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
 
 /** Keeps all it has answered over a kill. */
@@ -203,6 +204,22 @@ describe('an engine', () => {
       assert.equal((await post(late.url, '/svc-routes/add', route(`l${at}`))).status, 200)
       assert.deepEqual(await answersOf([...nodes, late], `/l${at}`), ['same'])
     }
+  })
+
+  it('that has lost the list of nodes as well is not taken for one without others', async (t) => {
+    const server = await startRedis(t)
+    const [one, other] = [await startHere(t, server.url), await startApart(t, server.url)]
+    await until(async () => (await nodesOf(one.url)).filter(({ state }) => state === 'ready').length === 2)
+    other.child.kill('SIGSTOP')
+    await server.ask('FLUSHALL')
+    let isAnswered = false
+    const added = post(one.url, '/svc-routes/add', route('a')).finally(() => (isAnswered = true))
+    await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '1')
+    await request(`${one.url}/file`) // The answer would have come by now.
+    assert.equal(isAnswered, false)
+    other.child.kill('SIGCONT')
+    assert.equal((await added).status, 200)
+    assert.deepEqual(await answersOf([other], '/a'), ['same'])
   })
 
   it('that comes late finds a node that started without it', async (t) => {
