@@ -65,7 +65,7 @@ export function nextState(state: DesiredState, change: Partial<StateContent>): D
   return { ...state, ...change, version: state.version + 1, stamp: randomUUID(), ancestors }
 }
 
-/** Whether a state is an earlier one or was made from it. One that is too far back to be named counts as an ancestor. */
+/** Whether a state is an earlier one or was made from it; one too far back to be named counts as an ancestor. */
 export function descends(state: DesiredState, earlier: DesiredState): boolean {
   const isNamed = state.stamp === earlier.stamp || state.ancestors.includes(earlier.stamp)
   return isNamed || earlier.version === 0 || state.version - earlier.version > ancestorsKept

@@ -16,7 +16,7 @@ export interface StateStore {
   /** The latest state. Rejects with HttpError 503 while it is not known. */
   read(): MaybePromise<DesiredState>
   /**
-   * Replaces the state that `next` was made from (`next.ancestors[0]`), and changes `admin.json` of this machine with it.
+   * Replaces the state that `next` was made from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
    * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; nothing
    * has changed then.
    * @returns false when another process was faster: the state is another one by now, and nothing has changed

@@ -167,7 +167,7 @@ export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: bool
   // One that was killed and is there again is another node of the same name.
   const back = new Set(nodes.filter(isLive).map(({ entry }) => entry.name))
   const list = nodes.filter((node) => isLive(node) || !back.has(node.entry.name)).map((node): ListedNode => {
-    const { tried: _tried, stamp: _stamp, ...entry } = node.entry
+    const { tried, stamp, ...entry } = node.entry
     const heard = isLive(node) ? entry.state : 'gone'
     return {
       ...entry,
