@@ -34,7 +34,7 @@ import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from 
 import { createAuthGroup } from '../session/is-auth.ts'
 import { createViews, type Views } from '../views/cache.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
-import { createWebSockets, type WebSockets } from '../websocket/sockets.ts'
+import { WebSocketHost } from './web-socket-host.ts'
 
 /** One of several processes of a server. */
 export interface ProcessPlace {
@@ -72,7 +72,7 @@ export interface ApplicationParts {
   readonly views: Views
   readonly application: Application<SetupApp>
   readonly sessions: SessionGroup
-  readonly webSockets: WebSockets
+  readonly webSockets: WebSocketHost
   readonly events: Events
   /** What sessions, flash, tokens and events add to the context. */
   readonly features: readonly Feature[]
@@ -105,7 +105,7 @@ export function buildApplication(
   })
   const routesFolder = inFolder(config['paths.routes'])
   const unawaited = new RateLimited((message) => log('error').warn(message), 1000)
-  const webSockets = createWebSockets({
+  const webSockets = new WebSocketHost({
     workers: config['pool_ws.workers'],
     maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
     trustedOrigins: config['server.trusted_origins'],
@@ -123,8 +123,11 @@ export function buildApplication(
         ),
       unawaited: (ctx, message) => unawaited.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
-    // Functions may be exported that take something else: whether they take these shows when they run.
-    acceptWebSocket: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
+    webSockets: {
+      load: () => webSockets.load(),
+      // Functions may be exported that take something else: whether they take these shows when they run.
+      accept: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
+    },
   })
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now

@@ -109,7 +109,7 @@ export class MiddlewareHost<App> {
         errors.push(error)
       }
     }
-    const settings = this.#readSettings(config, errors)
+    const settings = await this.#readSettings(config, errors)
     const idle = found.filter(({ namespace }) => !Object.values(namespace).some((value) => typeof value === 'function'))
     const requires = this.#requires
     const unready = new Map<string, string>()
@@ -160,12 +160,14 @@ export class MiddlewareHost<App> {
    * Reads the settings of every group, so that all problems are reported at once.
    * @param errors other problems to report with them
    */
-  #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): SettingsOfGroup[] {
+  async #readSettings(config: MiddlewareConfig, errors: readonly MiddlewareError[]): Promise<SettingsOfGroup[]> {
     const settings: SettingsOfGroup[] = []
     const problems: string[] = []
     for (const group of this.#options.builtIn) {
+      const given = config.setup[group.name]
+      if (given !== undefined) await group.load?.()
       try {
-        settings.push({ group, prepared: group.prepare(config.setup[group.name]) })
+        settings.push({ group, prepared: group.prepare(given) })
       } catch (error) {
         if (!(error instanceof SettingsError)) throw error
         problems.push(...error.problems)

@@ -37,17 +37,22 @@ export interface RouteBuilder {
 /** An action that is a view renders it. */
 type ActionContext = CoreContext & ViewMembers
 
-/** Answers a handshake to a module that exports `websocket`. Throws HttpError to refuse it. */
-type AcceptWebSocket = (ctx: CoreContext, handlers: WebSocketExport) => Reply
+/** Serves the modules that export `websocket`. */
+interface WebSocketPort {
+  /** Call it before `accept`. */
+  load(): Promise<void>
+  /** Answers a handshake. Throws HttpError to refuse it. */
+  accept(ctx: CoreContext, handlers: WebSocketExport): Reply
+}
 
 /** @param options `root`: `paths.root`, absolute */
 export function createRouteBuilder(options: {
   readonly root: string
   readonly modules: Pick<Modules, 'load'>
   readonly reports: ChainReports
-  readonly acceptWebSocket: AcceptWebSocket
+  readonly webSockets: WebSocketPort
 }): RouteBuilder {
-  const { root, modules, reports, acceptWebSocket } = options
+  const { root, modules, reports, webSockets } = options
   const sources = { root, modules, view: (file: string) => (ctx: ActionContext) => ctx.view(file) }
   return {
     batch(middleware) {
@@ -74,7 +79,8 @@ export function createRouteBuilder(options: {
       return { name, run }
     })
     const resolved = await resolveAction<ActionContext>(record.action, sources)
-    const target = compose(layers, runOf(resolved, acceptWebSocket), reports)
+    if (resolved.websocket !== undefined) await webSockets.load()
+    const target = compose(layers, runOf(resolved, webSockets), reports)
     const { state, error, namespace, reference } = resolved
     const broken = state === 'failed' && reference.kind === 'module' && namespace === undefined
     return { target, problem: error?.message ?? problemOf(names, middleware), broken }
@@ -93,16 +99,15 @@ function problemOf(names: readonly string[], { unready, requires }: MiddlewareSe
 }
 
 /** An action that is ready and serves only plain requests is called directly; a missing one may become ready later. */
-function runOf(resolved: ResolvedAction<ActionContext>, acceptWebSocket: AcceptWebSocket): Action {
+function runOf(resolved: ResolvedAction<ActionContext>, webSockets: WebSocketPort): Action {
   if (resolved.state === 'ready' && resolved.websocket === undefined) return resolved.run
-  const answer = (ctx: ActionContext): unknown => {
-    const { websocket } = resolved
-    const isHandshake = ctx.upgrading !== undefined && websocket !== undefined
-    return isHandshake ? acceptWebSocket(ctx, websocket) : resolved.run(ctx)
-  }
-  // Only a loaded module shows whether it serves WebSockets, so a missing one is looked for before a handshake.
-  return (ctx: ActionContext) => {
-    const isEarly = ctx.upgrading !== undefined && resolved.state === 'missing'
-    return isEarly ? resolved.lookAgain().then(() => answer(ctx)) : answer(ctx)
+  return (ctx: ActionContext) => (ctx.upgrading === undefined ? resolved.run(ctx) : answerHandshake(ctx))
+
+  /** Whether a module that was missing serves WebSockets shows only when it is loaded. */
+  async function answerHandshake(ctx: ActionContext): Promise<unknown> {
+    await resolved.lookAgain()
+    if (resolved.websocket === undefined) return resolved.run(ctx)
+    await webSockets.load()
+    return webSockets.accept(ctx, resolved.websocket)
   }
 }

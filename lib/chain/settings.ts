@@ -52,6 +52,8 @@ export interface BuiltInGroup {
   readonly middleware: ReadonlyMap<string, Middleware>
   /** By the name of a middleware of this group: the one that must come before it on a route. */
   readonly requires?: ReadonlyMap<string, string>
+  /** Loads code that only a group with settings needs; called before the first `prepare` that is given some. */
+  load?(): Promise<void>
   /**
    * Reads settings without taking them into use.
    * @param given the group's value in the file; undefined when the file has none

@@ -6,7 +6,8 @@
  */
 import { createPublicKey, createSecretKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { reasonOf } from '../base/reason.ts'
-import { algorithms, decodeBase64url, type Algorithm } from './token.ts'
+import type { Algorithm } from './group.ts'
+import { algorithms, decodeBase64url } from './token.ts'
 
 type KeyKind = (typeof algorithms)[Algorithm]['kind']
 

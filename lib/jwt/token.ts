@@ -11,6 +11,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
 import { isObject } from '../base/object.ts'
+import { isAlgorithm, type Algorithm } from './group.ts'
 
 interface AlgorithmEntry {
   readonly kind: 'secret' | 'RSA' | 'P-256' | 'Ed25519'
@@ -18,9 +19,6 @@ interface AlgorithmEntry {
   readonly secretBytes: number
   readonly verify: (signed: string, signature: Buffer, key: KeyObject) => boolean
 }
-
-/** A name that `setup.jwt.algorithms` can have. */
-export type Algorithm = 'HS256' | 'HS384' | 'HS512' | 'RS256' | 'ES256' | 'EdDSA'
 
 /** The claims that a token must have, and the tolerance in time. */
 export interface ClaimRules {
@@ -58,11 +56,6 @@ export const algorithms: Readonly<Record<Algorithm, AlgorithmEntry>> = {
     secretBytes: 0,
     verify: (signed, signature, key) => verify(null, Buffer.from(signed), key, signature),
   },
-}
-
-/** Whether a text names an algorithm. */
-export function isAlgorithm(text: string): text is Algorithm {
-  return Object.hasOwn(algorithms, text)
 }
 
 /**

@@ -61,6 +61,7 @@ export async function startChain(
   }
   const sessions = createSessionGroup({ openStoreHere: openLocalStore, folder, isPublic: () => false, log })
   const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
+  for (const group of groups) await group.load?.()
   const prepare = (name: string, given: unknown): PreparedSettings => {
     const group = groups.find((one) => one.name === name)
     if (group === undefined) throw new Error(`There is no group ${name}`)

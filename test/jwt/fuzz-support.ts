@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { readKey } from '../../lib/jwt/keys.ts'
-import { checkClaims, verifyJws, type Algorithm } from '../../lib/jwt/token.ts'
+import type { Algorithm } from '../../lib/jwt/group.ts'
+import { checkClaims, verifyJws } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 

@@ -16,8 +16,10 @@ const setup = { jwt: { key: secret } }
 const token = (claims: Readonly<Record<string, unknown>> = {}): string => hmacToken({ alg: 'HS256' }, claims)
 const bearer = (text: string): { headers: Record<string, string> } => ({ headers: { authorization: `Bearer ${text}` } })
 
-function groupIn(folder: string): BuiltInGroup {
-  return createJwtGroup({ folder, publicFolder: join(folder, 'public'), now, log: () => silentLogger })
+async function groupIn(folder: string): Promise<BuiltInGroup> {
+  const group = createJwtGroup({ folder, publicFolder: join(folder, 'public'), now, log: () => silentLogger })
+  await group.load?.()
+  return group
 }
 
 describe('SVC_MwJwt', () => {
@@ -110,10 +112,11 @@ describe('SVC_MwJwt', () => {
 })
 
 describe('setup.jwt', () => {
-  it('is not ready without a key', () => {
-    const { unready, warnings } = groupIn('/').prepare(undefined)
+  it('is not ready without a key', async () => {
+    const group = await groupIn('/')
+    const { unready, warnings } = group.prepare(undefined)
     assert.deepEqual([unready, warnings], ['setup.jwt has no key and no key_file', []])
-    assert.equal(groupIn('/').prepare({ key: secret }).unready, undefined)
+    assert.equal(group.prepare({ key: secret }).unready, undefined)
   })
 
   it('reads the key from a file, without one line break at its end', async (t) => {
@@ -139,7 +142,7 @@ describe('setup.jwt', () => {
     assert.equal((await send('/api', bearer(signedToken('RS256', {}, rsa.privateKey)))).status, 200)
   })
 
-  it('warns of a short secret, a private key and unknown keys', () => {
+  it('warns of a short secret, a private key and unknown keys', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'key'), pem(rsa.privateKey))
     const rows: readonly (readonly [unknown, string])[] = [
@@ -150,11 +153,13 @@ describe('setup.jwt', () => {
       ],
       [{ key: secret, isuer: 'me' }, 'unknown key setup.jwt.isuer: did you mean issuer?'],
     ]
-    for (const [given, warning] of rows) assert.deepEqual(groupIn(folder).prepare(given).warnings, [warning])
+    const group = await groupIn(folder)
+    for (const [given, warning] of rows) assert.deepEqual(group.prepare(given).warnings, [warning])
   })
 
-  it('refuses what cannot be used', () => {
+  it('refuses what cannot be used', async () => {
     const folder = temporaryFolder()
+    const group = await groupIn(folder)
     writeFileSync(join(folder, 'empty'), '\n')
     writeFileSync(join(folder, 'binary'), Buffer.from([0xff, 0xfe, 0xfd]))
     const names = 'HS256, HS384, HS512, RS256, ES256, EdDSA'
@@ -182,14 +187,15 @@ describe('setup.jwt', () => {
       [{ key: secret, leeway_s: 3601 }, 'setup.jwt.leeway_s must be 0 to 3600: it is 3601'],
     ]
     for (const [given, message] of rows) {
-      assert.throws(() => groupIn(folder).prepare(given), { name: 'SettingsError', message }, JSON.stringify(given))
+      assert.throws(() => group.prepare(given), { name: 'SettingsError', message }, JSON.stringify(given))
     }
   })
 
-  it('shows no secret in a message', () => {
+  it('shows no secret in a message', async () => {
+    const group = await groupIn('/')
     for (const given of [{ key: secret, key_file: 'x' }, { algorithms: ['RS256'], key: secret }, { key: [secret] }]) {
       const hidesSecret = (error: unknown): boolean => error instanceof Error && !error.message.includes('sss')
-      assert.throws(() => groupIn('/').prepare(given), hidesSecret)
+      assert.throws(() => group.prepare(given), hidesSecret)
     }
   })
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { algorithms, maxTokenBytes, verifyJws, type Algorithm } from '../../lib/jwt/token.ts'
+import type { Algorithm } from '../../lib/jwt/group.ts'
+import { algorithms, maxTokenBytes, verifyJws } from '../../lib/jwt/token.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 
 const secretKey = createSecretKey(Buffer.from(secret))
