@@ -52,7 +52,7 @@ export class HeaderSections {
     if (type !== '') all.push('Content-Type', type)
     all.push('Content-Length', String(length))
     response.writeHead(status, all)
-    if (isOrdinary) this.#learn(response, `Content-Length: ${length}`)
+    if (isOrdinary) this.#learn(response, this.#startOf(status, fields, type) + length)
   }
 
   /** The section up to the digits of the length. */
@@ -71,12 +71,12 @@ export class HeaderSections {
     return start + this.#typeAndLength
   }
 
-  /** Keeps the end of a section that Node has made until this second is over. */
-  #learn(response: ServerResponse, lengthField: string): void {
+  /** Keeps the end of a section that Node has made, until this second is over, if it begins as one made here does. */
+  #learn(response: ServerResponse, start: string): void {
     const section = sectionOf(response)
-    if (section === undefined) return
+    if (section === undefined || !section.startsWith(start)) return
     const now = new Date()
-    const end = section.slice(section.lastIndexOf(lengthField) + lengthField.length)
+    const end = section.slice(start.length)
     if (!end.startsWith(`\r\nDate: ${now.toUTCString()}\r\n`)) return
     this.#end = end
     setTimeout(() => {

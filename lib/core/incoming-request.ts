@@ -1,6 +1,6 @@
 /**
  * The requests of the server: those of `node:http`, except that only WebSocket handshakes and CONNECT count as
- * upgrades, and that nothing is done to the end of a body that nobody reads (`createRequestClass` in
+ * upgrades, and that nothing is done to the end of a body that nobody reads (`IncomingRequest` in
  * `node-internals.ts`).
  *
  * A handshake with a body, or one sent before the answers to earlier requests of its connection have left, is served as
@@ -10,10 +10,12 @@ import type { IncomingMessage } from 'node:http'
 import { hasToken } from '../base/token.ts'
 import { announcesBody } from '../http/framing.ts'
 import { connectionOf } from './connection.ts'
-import { createRequestClass, currentPiece, isAnswering, type UpgradableRequest } from './node-internals.ts'
+import { currentPiece, decideUpgrades, IncomingRequest, isAnswering } from './node-internals.ts'
+
+decideUpgrades((request) => request.method === 'CONNECT' || isHandshake(request))
 
 /** The class of a request. Its events `end` and `close` come only when its body is read. */
-export const IncomingRequest = createRequestClass((request) => request.method === 'CONNECT' || isHandshake(request))
+export { IncomingRequest }
 
 /**
  * Whether bytes that the client sent after this request may be lost. After a request that asks for an upgrade the
@@ -21,7 +23,7 @@ export const IncomingRequest = createRequestClass((request) => request.method ==
  * new.
  */
 export function losesWhatFollows(request: IncomingMessage): boolean {
-  if ((request as Partial<UpgradableRequest>).upgradeAsked !== true) return false
+  if ((request as Partial<IncomingRequest>).upgradeAsked !== true) return false
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
   const piece = currentPiece(request.socket)
   // A piece that begins with a line end may hold only the rest of this request's own end.

@@ -13,13 +13,18 @@ describe('HeaderSections', () => {
 
   it('takes nothing over from a date that is over, nor from an answer after which the connection ends', () => {
     for (const section of ['Date: Thu, 01 Jan 1970 00:00:00 GMT\r\nConnection: keep-alive\r\n', 'Connection: keep-alive\r\n']) {
-      assert.equal(timesByNode({ shouldKeepAlive: true, section }), 3)
+      assert.equal(timesByNode({ section }), 3)
     }
     assert.equal(timesByNode({ shouldKeepAlive: false, section: `Date: ${new Date().toUTCString()}\r\nConnection: close\r\n` }), 3)
   })
 
-  it('has each section made where Node keeps it elsewhere', () => {
-    assert.equal(timesByNode({ shouldKeepAlive: true, section: undefined }), 3)
+  it('has each section made where Node keeps it elsewhere, or makes it in another way', () => {
+    assert.equal(timesByNode({ section: undefined }), 3)
+    const section = `Date: ${new Date().toUTCString()}\r\nConnection: keep-alive\r\n`
+    assert.equal(timesByNode({ section }), 1)
+    for (const start of [ordinaryStart.replace('OK', 'Ok'), ordinaryStart.replace('Type: ', 'Type:'), 'HTTP/1.1 200 OK\r\nContent-Length: 2']) {
+      assert.equal(timesByNode({ start, section }), 3, start)
+    }
   })
 
   it('leaves a response to Node of which somebody has set fields or the reason', async (t) => {
@@ -54,8 +59,17 @@ describe('HeaderSections', () => {
   })
 })
 
+interface MadeByNode {
+  readonly shouldKeepAlive?: boolean
+  /** Up to the length. */
+  readonly start?: string
+  readonly section: string | undefined
+}
+
+const ordinaryStart = `HTTP/1.1 200 OK\r\nContent-Type: ${jsonType}\r\nContent-Length: 2`
+
 /** How many of three sections `writeHead` made, of a response that has this section behind the length afterwards. */
-function timesByNode({ shouldKeepAlive, section }: { readonly shouldKeepAlive: boolean; readonly section: string | undefined }): number {
+function timesByNode({ shouldKeepAlive = true, start = ordinaryStart, section }: MadeByNode): number {
   let times = 0
   const sections = new HeaderSections()
   for (let round = 0; round < 3; round += 1) {
@@ -65,7 +79,7 @@ function timesByNode({ shouldKeepAlive, section }: { readonly shouldKeepAlive: b
       getHeaderNames: () => [],
       writeHead: () => {
         times += 1
-        response._header = section === undefined ? undefined : `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${section}\r\n`
+        response._header = section === undefined ? undefined : `${start}\r\n${section}\r\n`
       },
     }
     sections.write(response as unknown as ServerResponse, 200, [], true, jsonType, 2)
