@@ -9,7 +9,7 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
-import { parseRecord, type GoodRecord, type RecordRules } from '../routing/record.ts'
+import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
 import {
   ReloadError,

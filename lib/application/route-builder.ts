@@ -9,7 +9,7 @@ import { compose, type Action, type Chain, type ChainReports } from '../chain/co
 import type { MiddlewareSet } from './middleware-host.ts'
 import { resolveAction, type ResolvedAction, type WebSocketExport } from './action.ts'
 import type { Modules } from './modules.ts'
-import type { GoodRecord } from '../routing/record.ts'
+import type { GoodRecord } from './record.ts'
 import type { Route } from '../routing/registry.ts'
 import type { RouteRecord } from '../routing/route.ts'
 

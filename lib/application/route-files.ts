@@ -11,8 +11,8 @@ import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
 import { parseJson } from '../json/json-map.ts'
 import { quote } from '../routing/pattern.ts'
-import { parseRecord } from '../routing/record.ts'
-import type { GoodRecord, RecordRules } from '../routing/record.ts'
+import { parseRecord } from './record.ts'
+import type { GoodRecord, RecordRules } from './record.ts'
 
 /** A route file and its good records, each with its index in the file's array, from 0. */
 interface RouteFile {

@@ -3,7 +3,7 @@
  * deleted while the server runs.
  */
 import type { Chain } from '../chain/compose.ts'
-import { isSameRecord, type GoodRecord } from '../routing/record.ts'
+import { isSameRecord, type GoodRecord } from './record.ts'
 import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
 import { RouteRefusedError, type AddResult } from './commands.ts'
 import type { RouteEntry } from './desired-state.ts'

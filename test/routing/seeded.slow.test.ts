@@ -2,7 +2,7 @@
 import { test } from 'node:test'
 import { checkTree, makers, sizes } from './literal-tree-support.ts'
 import { checkRenewal } from '../application/modules-support.ts'
-import { checkAnyRecords } from './record-support.ts'
+import { checkAnyRecords } from '../application/record-support.ts'
 import { checkAgainstReference } from './trie-support.ts'
 
 for (const [alphabet, count] of [['few segments', 400], ['many segments with one beginning', 60]] as const) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseRecord } from '../../lib/routing/record.ts'
-import type { BadRecord, GoodRecord } from '../../lib/routing/record.ts'
+import { parseRecord } from '../../lib/application/record.ts'
+import type { BadRecord, GoodRecord } from '../../lib/application/record.ts'
 import { checkAnyRecords, rules } from './record-support.ts'
 
 const least = { name: 'a.list', url: '/a', action: 'a.js' }

@@ -1,6 +1,6 @@
 // What the tests of route records share: the rules that they are parsed by, and the seeded check of any JSON values.
 import assert from 'node:assert/strict'
-import { parseRecord } from '../../lib/routing/record.ts'
+import { parseRecord } from '../../lib/application/record.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const known = ['SVC_MwSession', 'SVC_MwCsrf', 'audit']

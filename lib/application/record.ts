@@ -8,9 +8,9 @@ import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 import { METHODS } from '../http/node-http.ts'
 import { nearest } from '../base/nearest.ts'
-import { actionPath, parseAction } from './action.ts'
-import { parsePattern, PatternError, quote, type Pattern } from './pattern.ts'
-import type { RouteRecord } from './route.ts'
+import { actionPath, parseAction } from '../routing/action.ts'
+import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
+import type { RouteRecord } from '../routing/route.ts'
 
 /** The rules that depend on the application. */
 export interface RecordRules {
