@@ -205,8 +205,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/queue.ts',
-    find: '!this.#handToFirst(event)).reverse() as QueueEvent[]',
-    replace: '!this.#handToFirst(event)) as QueueEvent[]',
+    find: '!this.#deliver(event)).reverse() as QueueEvent[]',
+    replace: '!this.#deliver(event)) as QueueEvent[]',
     breaks: 'events that nobody took go back in their order',
   },
   {
