@@ -23,12 +23,6 @@ export abstract class ChannelWaiter extends ParkedReply {
   abstract cutOff(): void
 }
 
-/** A stream of a client. */
-export interface ChannelStream extends ChannelWaiter {
-  /** Sends a comment, so that proxies keep the connection open. */
-  beat(): void
-}
-
 /** An event as a function of the server gets it. */
 interface ReceivedEvent {
   readonly id: number
@@ -46,13 +40,12 @@ interface Listener {
 export class Channel extends Source {
   /** Encodes events for polls and streams. */
   readonly encoder = new EventEncoder()
-  readonly #polls = new WaitList<ChannelWaiter>()
-  readonly #streams = new WaitList<ChannelStream>()
+  readonly #waiting = new WaitList<ChannelWaiter>()
   readonly #listeners = new Set<Listener>()
   /** Events that came in this turn of the event loop. */
   #received: ChannelEvent[] = []
   #newestId = 0
-  /** The number of polls in `#admit`. */
+  /** The number of waits in `#admit`. */
   #arriving = 0
 
   /**
@@ -105,42 +98,30 @@ export class Channel extends Source {
     return this.services.broker.read(this.name, since)
   }
 
-  /** Adds a poll; `wake` is called when there are events after its cursor. */
-  join(poll: ChannelWaiter): void {
-    if (this.services.cutOff !== undefined) poll.cutOff()
-    else if (this.isListening && this.#newestId <= poll.cursor) this.#polls.add(poll)
-    else void this.#admit(poll)
+  /** Adds a wait; `wake` is called with the events after its cursor, also with those that are older than the wait. */
+  join(waiter: ChannelWaiter): void {
+    if (this.services.cutOff !== undefined) waiter.cutOff()
+    else if (this.isListening && this.#newestId <= waiter.cursor) this.#waiting.add(waiter)
+    else void this.#admit(waiter)
   }
 
-  /** Removes a poll. */
-  leave(poll: ChannelWaiter): void {
-    this.#polls.remove(poll)
+  /** Adds a stream at once; `wake` is called with all events from now on. The stream reads older events itself. */
+  joinNow(waiter: ChannelWaiter): void {
+    this.#waiting.add(waiter)
   }
 
-  /** Adds a stream; `wake` is called with all events from now on. The stream reads older events itself. */
-  joinStream(stream: ChannelStream): void {
-    if (this.#streams.isEmpty) this.services.heartbeat.add(this)
-    this.#streams.add(stream)
-  }
-
-  /** Removes a stream. */
-  leaveStream(stream: ChannelStream): void {
-    this.#streams.remove(stream)
-    if (this.#streams.isEmpty) this.services.heartbeat.remove(this)
-  }
-
-  /** Sends each stream a comment. */
-  beat(): void {
-    for (const stream of this.#streams.all()) stream.beat()
+  /** Removes a wait. */
+  leave(waiter: ChannelWaiter): void {
+    this.#waiting.remove(waiter)
   }
 
   /** Ends the waits of clients; functions of the server keep listening. */
   cutOff(): void {
-    for (const waiter of this.#waiters()) waiter.cutOff()
+    for (const waiter of this.#waiting.all()) waiter.cutOff()
   }
 
   get isIdle(): boolean {
-    return this.#polls.isEmpty && this.#streams.isEmpty && this.#listeners.size === 0 && this.#arriving === 0
+    return this.#waiting.isEmpty && this.#listeners.size === 0 && this.#arriving === 0
   }
 
   override rest(): void {
@@ -167,19 +148,19 @@ export class Channel extends Source {
     return `channel "${this.name}" could not be subscribed to`
   }
 
-  /** Lets a poll wait that came before the subscription was active, or that missed an event since it read. */
-  async #admit(poll: ChannelWaiter): Promise<void> {
+  /** Adds a wait that came before the subscription was active, or that missed an event since it read. */
+  async #admit(waiter: ChannelWaiter): Promise<void> {
     this.#arriving += 1
     try {
       await this.listen()
-      while (!poll.isOver && this.#newestId > poll.cursor) {
-        const read = await this.read(poll.cursor)
-        if (poll.isOver) return
-        if (read.gap || read.events.length > 0) return poll.wake(read)
+      while (!waiter.isOver && this.#newestId > waiter.cursor) {
+        const read = await this.read(waiter.cursor)
+        if (waiter.isOver) return
+        if (read.gap || read.events.length > 0) return waiter.wake(read)
       }
-      if (!poll.isOver) this.join(poll)
+      if (!waiter.isOver) this.join(waiter)
     } catch (error) {
-      poll.broken(error)
+      waiter.broken(error)
     } finally {
       this.#arriving -= 1
     }
@@ -201,7 +182,7 @@ export class Channel extends Source {
     const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
     const withoutGap = { events, lastId, gap: false }
     const withGap = { events, lastId, gap: true }
-    for (const waiter of this.#waiters()) {
+    for (const waiter of this.#waiting.all()) {
       try {
         // A waiter whose cursor is beyond the gap has read these events itself.
         waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? withGap : withoutGap)
@@ -230,9 +211,5 @@ export class Channel extends Source {
     } catch (error) {
       onError(error)
     }
-  }
-
-  #waiters(): ChannelWaiter[] {
-    return [...this.#polls.all(), ...this.#streams.all()]
   }
 }

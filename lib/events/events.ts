@@ -38,23 +38,18 @@ export interface EventStatus extends Readonly<EventCounts> {
 /** The channels and queues of one server. */
 export interface Events {
   /**
-   * Returns the channel with a name; the first use creates it.
+   * Returns the channel with a name; the first use creates it. Each of its events goes to everybody.
    * @throws TypeError for a name that is not a string or is empty, and for wrong options
    * @throws Error when it exists with other options
    */
   readonly channel: (name: string, options?: SourceOptions) => Channel
-  /** Returns the queue with a name, which a channel may have too. Throws as `channel` does. */
+  /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
   readonly queue: (name: string, options?: SourceOptions) => Queue
   status(): EventStatus
   /** Forgets old events and unused channels and queues. Called once a minute. */
   sweep(): void
   /** Frees everything. Call when no request waits any more. */
   close(): Promise<void>
-}
-
-interface Entry<S> {
-  readonly source: S
-  usedAt: number
 }
 
 const sweepIntervalMs = 60_000
@@ -89,40 +84,37 @@ export function createEvents(options: EventsOptions): Events {
     logSlow: (message) => slowStreams.say(message),
     maxUnreadBytes,
   }
-  const channels = new Map<string, Entry<Channel>>()
-  const queues = new Map<string, Entry<Queue>>()
-  const sources = (): (Channel | Queue)[] => [...channels.values(), ...queues.values()].map(({ source }) => source)
+  const channels = new Map<string, Channel>()
+  const queues = new Map<string, Queue>()
+  const all = (): (Channel | Queue)[] => [...channels.values(), ...queues.values()]
   const timer = setInterval(sweep, sweepIntervalMs).unref()
   broker.onCutOff((reason) => {
     cutOff = reason
-    if (reason !== undefined) for (const source of sources()) source.cutOff()
+    if (reason !== undefined) for (const source of all()) source.cutOff()
   })
 
   function open<S extends Channel | Queue>(
-    entries: Map<string, Entry<S>>,
+    sources: Map<string, S>,
     SourceClass: new (name: string, limits: SourceLimits, services: SourceServices) => S,
     kind: string,
     name: string,
     sourceOptions: SourceOptions | undefined,
   ): S {
-    const found = entries.get(name)
+    const found = sources.get(name)
     if (found !== undefined && sourceOptions === undefined) {
       found.usedAt = now()
-      return found.source
+      return found
     }
     const what = `${kind} ${typeof name === 'string' ? `"${name}"` : String(name)}`
     if (typeof name !== 'string' || name === '') {
       throw new TypeError(`Cannot open ${what}: its name must be a string that is not empty`)
     }
     const limits = limitsOf(what, sourceOptions)
-    if (found === undefined) {
-      const source = new SourceClass(name, limits ?? defaultLimits, services)
-      entries.set(name, { source, usedAt: now() })
-      return source
-    }
-    found.usedAt = now()
-    const { maxEvents, maxAgeMs } = found.source.limits
-    if (limits === undefined || (limits.maxEvents === maxEvents && limits.maxAgeMs === maxAgeMs)) return found.source
+    const source = found ?? new SourceClass(name, limits ?? defaultLimits, services)
+    source.usedAt = now()
+    sources.set(name, source)
+    const { maxEvents, maxAgeMs } = source.limits
+    if (limits === undefined || (limits.maxEvents === maxEvents && limits.maxAgeMs === maxAgeMs)) return source
     const has = `it has events ${maxEvents} and age_s ${maxAgeMs / 1000}`
     throw new Error(`Cannot open ${what} with other options: ${has}, from its first use: give them there`)
   }
@@ -140,7 +132,7 @@ export function createEvents(options: EventsOptions): Events {
     sweep,
     close: async () => {
       clearInterval(timer)
-      for (const source of sources()) source.close()
+      for (const source of all()) source.close()
       await broker.close()
     },
   }
@@ -151,10 +143,10 @@ function isAway(error: unknown): boolean {
   return error instanceof HttpError && error.code === 'shared_away'
 }
 
-function forgetUnused(entries: Map<string, Entry<Channel | Queue>>, now: number): void {
-  for (const [name, { source, usedAt }] of entries) {
-    if (!source.isIdle || now - usedAt < Math.max(source.limits.maxAgeMs, minIdleMs)) continue
+function forgetUnused(sources: Map<string, Channel | Queue>, now: number): void {
+  for (const [name, source] of sources) {
+    if (!source.isIdle || now - source.usedAt < Math.max(source.limits.maxAgeMs, minIdleMs)) continue
     source.rest()
-    entries.delete(name)
+    sources.delete(name)
   }
 }

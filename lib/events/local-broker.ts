@@ -24,25 +24,30 @@ interface StoredQueueEvent extends QueueEvent {
 }
 
 /** The stored events and the listeners of a channel or queue. */
-class Store<E extends { readonly at: number }, L> {
+class Store<E extends { readonly at: number }, Given extends unknown[]> {
   readonly events = new EventList<E>()
-  readonly listeners = new Set<L>()
+  readonly listeners = new Set<(...given: Given) => void>()
   limits: SourceLimits = initialLimits
+  /** Of a channel: the newest id; before the first event, the id before it. */
+  lastId = 0
   /** The time of the last use, by the monotonic clock. */
   usedAt = 0
-}
 
-class ChannelStore extends Store<StoredChannelEvent, (event: ChannelEvent) => void> {
-  lastId: number
+  /** Each call makes a subscription of its own, even with a listener that is subscribed already. */
+  addListener(listener: (...given: Given) => void): Unsubscribe {
+    const added = (...given: Given): void => listener(...given)
+    this.listeners.add(added)
+    return () => void this.listeners.delete(added)
+  }
 
-  /** @param lastId the id before the first one */
-  constructor(lastId: number) {
-    super()
-    this.lastId = lastId
+  isIdle(now: number): boolean {
+    if (this.events.length > 0 || this.listeners.size > 0) return false
+    return now - this.usedAt >= Math.max(this.limits.maxAgeMs, minIdleMs)
   }
 }
 
-class QueueStore extends Store<StoredQueueEvent, () => void> {}
+type ChannelStore = Store<StoredChannelEvent, [event: ChannelEvent]>
+type QueueStore = Store<StoredQueueEvent, []>
 
 /** The limits until the first event is published. */
 const initialLimits: SourceLimits = { maxEvents: 1, maxAgeMs: 0 }
@@ -95,7 +100,7 @@ export class LocalBroker implements SynchronousBroker {
   }
 
   subscribe(name: string, listener: (event: ChannelEvent) => void): Unsubscribe {
-    return addListener(this.#channel(name).listeners, listener)
+    return this.#channel(name).addListener(listener)
   }
 
   push(name: string, text: string, limits: SourceLimits): void {
@@ -125,7 +130,7 @@ export class LocalBroker implements SynchronousBroker {
   handedOut(): void {}
 
   onAvailable(name: string, listener: () => void): Unsubscribe {
-    return addListener(this.#queue(name).listeners, listener)
+    return this.#queue(name).addListener(listener)
   }
 
   /** Does nothing: a broker in the same process cannot be cut off. */
@@ -135,13 +140,13 @@ export class LocalBroker implements SynchronousBroker {
     const now = this.#now()
     for (const [name, channel] of this.#channels) {
       channel.events.trim(channel.limits, now)
-      if (!isIdle(channel, now)) continue
+      if (!channel.isIdle(now)) continue
       this.#channels.delete(name)
       this.#highestForgotten = Math.max(this.#highestForgotten, channel.lastId)
     }
     for (const [name, queue] of this.#queues) {
       this.#dropped += queue.events.trim(queue.limits, now)
-      if (isIdle(queue, now)) this.#queues.delete(name)
+      if (queue.isIdle(now)) this.#queues.delete(name)
     }
   }
 
@@ -157,7 +162,8 @@ export class LocalBroker implements SynchronousBroker {
   #channel(name: string): ChannelStore {
     let channel = this.#channels.get(name)
     if (channel === undefined) {
-      channel = new ChannelStore(Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten))
+      channel = new Store()
+      channel.lastId = Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten)
       this.#channels.set(name, channel)
     }
     channel.usedAt = this.#now()
@@ -167,24 +173,10 @@ export class LocalBroker implements SynchronousBroker {
   #queue(name: string): QueueStore {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
-      queue = new QueueStore()
+      queue = new Store()
       this.#queues.set(name, queue)
     }
     queue.usedAt = this.#now()
     return queue
   }
-}
-
-/** Each call makes a subscription of its own, even with a listener that is subscribed already. */
-function addListener<A extends unknown[]>(
-  listeners: Set<(...given: A) => void>,
-  listener: (...given: A) => void,
-): Unsubscribe {
-  const added = (...given: A): void => listener(...given)
-  listeners.add(added)
-  return () => void listeners.delete(added)
-}
-
-function isIdle({ events, listeners, limits, usedAt }: Store<{ readonly at: number }, unknown>, now: number): boolean {
-  return events.length === 0 && listeners.size === 0 && now - usedAt >= Math.max(limits.maxAgeMs, minIdleMs)
 }

@@ -53,6 +53,8 @@ export abstract class Source {
   readonly name: string
   readonly limits: SourceLimits
   readonly services: SourceServices
+  /** The time of the last use, set by `events.ts`. */
+  usedAt = 0
   #subscription: 'none' | 'active' | Promise<void> = 'none'
   #unsubscribe: Unsubscribe | undefined = undefined
   #retryTimer: NodeJS.Timeout | undefined = undefined

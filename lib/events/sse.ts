@@ -10,9 +10,10 @@ import type { ServerResponse } from 'node:http'
 import type { CoreContext as Context } from '../http/context.ts'
 import { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
+import type { Beating } from '../base/heartbeat.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
-import { Channel, ChannelWaiter, type ChannelStream } from './channel.ts'
+import { Channel, ChannelWaiter } from './channel.ts'
 import { readStreamStart } from './cursor.ts'
 import { eventsAfter } from './event-encoder.ts'
 import { checkOptions, checkTimeout } from './source.ts'
@@ -58,7 +59,7 @@ function gapFrame(cursor: number, lastId: number): string {
   return `id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`
 }
 
-class SseStream extends ChannelWaiter implements ChannelStream {
+class SseStream extends ChannelWaiter implements Beating {
   readonly #channel: Channel
   readonly #retryMs: number
   /** The id of the last event that was written; undefined before `ready`. */
@@ -118,6 +119,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     } else if (this.#keepsUp()) this.#writeEvents(newer, frames)
   }
 
+  /** Called by the heartbeat: sends a comment, so that proxies keep the connection open. */
   beat(): void {
     if (!this.isOver && !this.#isCatchingUp && this.#keepsUp()) this.#write(comment)
   }
@@ -130,13 +132,13 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   }
 
   cutOff(): void {
-    this.#channel.leaveStream(this)
+    this.#leave()
     this.#response.end()
     this.answer(undefined)
   }
 
   ended(reason: EndReason): StreamReply | undefined {
-    this.#channel.leaveStream(this)
+    this.#leave()
     if (reason === 'left') return undefined
     if (this.#started) return void this.#response.end()
     return new StreamReply(200, headers, 0, (response) => response.end(this.#intro()))
@@ -146,8 +148,14 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     this.#started = true
     this.#write(this.#intro())
     if (this.#isLost) this.#write(gapFrame(this.cursor, this.cursor))
-    this.#channel.joinStream(this)
+    this.#channel.joinNow(this)
+    this.#channel.services.heartbeat.add(this)
     void this.#catchUp()
+  }
+
+  #leave(): void {
+    this.#channel.leave(this)
+    this.#channel.services.heartbeat.remove(this)
   }
 
   #intro(): string {
@@ -208,7 +216,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     const { name, services } = this.#channel
     services.counts.slow += 1
     services.logSlow(`cut a stream of channel "${name}": its client has not read ${services.maxUnreadBytes} bytes`)
-    this.#channel.leaveStream(this)
+    this.#leave()
     this.#response.destroy()
   }
 
