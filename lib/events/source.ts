@@ -78,7 +78,7 @@ export abstract class Source {
   /** The log message for a failure. */
   protected abstract get failureMessage(): string
 
-  /** @throws Error the reason while the broker is cut off */
+  /** Throws the error of the broker while it is cut off. */
   checkReach(): void {
     if (this.services.cutOff !== undefined) throw this.services.cutOff
   }
@@ -86,7 +86,12 @@ export abstract class Source {
   /** Resolves when the subscription is active; rejects when the broker refuses it. */
   async listen(): Promise<void> {
     if (this.#subscription === 'active') return
-    if (this.#subscription === 'none') this.#subscription = this.#subscribe()
+    if (this.#subscription === 'none') {
+      this.#subscription = this.#subscribe().catch((error: unknown) => {
+        this.rest()
+        throw error
+      })
+    }
     await this.#subscription
   }
 
@@ -123,15 +128,10 @@ export abstract class Source {
   }
 
   async #subscribe(): Promise<void> {
-    try {
-      const subscribed = this.subscribeToBroker()
-      this.#unsubscribe = subscribed instanceof Promise ? await subscribed : subscribed
-      await this.onSubscribed()
-      this.#subscription = 'active'
-    } catch (error) {
-      this.rest()
-      throw error
-    }
+    const subscribed = this.subscribeToBroker()
+    this.#unsubscribe = subscribed instanceof Promise ? await subscribed : subscribed
+    await this.onSubscribed()
+    this.#subscription = 'active'
   }
 }
 
