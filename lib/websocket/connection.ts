@@ -95,7 +95,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
 
   /**
    * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
-   * @param handlers called as methods of this object
+   * @param handlers called with `this` set to this object
    */
   constructor(socket: Socket, services: WebSocketServices<C>, handlers: WebSocketHandlers<C>) {
     this.#socket = socket
