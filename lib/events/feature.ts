@@ -11,9 +11,18 @@ import { hold, type HeldWork, type HoldOptions } from './hold.ts'
 import { longPoll, type LongPollOptions } from './long-poll.ts'
 import type { Queue } from './queue.ts'
 import { sse, type SseOptions } from './sse.ts'
+import type { SourceOptions } from './source.ts'
 
 /** The members that events add to the context. */
-export interface EventMembers extends Pick<Events, 'channel' | 'queue'> {
+export interface EventMembers {
+  /**
+   * Returns the channel with a name; the first use creates it. Each of its events goes to everybody.
+   * @throws TypeError for a name that is not a string or is empty, and for wrong options
+   * @throws Error when it exists with other options
+   */
+  readonly channel: (name: string, options?: SourceOptions) => Channel
+  /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
+  readonly queue: (name: string, options?: SourceOptions) => Queue
   /**
    * Replies when there is an event, or with an empty answer after the time-out.
    * @throws TypeError when the source is not a channel or queue, and for wrong options
