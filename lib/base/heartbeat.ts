@@ -52,11 +52,6 @@ export class Heartbeat<One extends Beating = Beating> {
     this.#timer = undefined
   }
 
-  /** Calls `tell` with each member. */
-  forEach(tell: (one: One) => void): void {
-    for (const one of this.#all) tell(one)
-  }
-
   /** One beat, as the interval makes it. */
   beat(): void {
     this.#now += 1

@@ -1,60 +1,59 @@
 /**
- * The contract of an event broker: where the events of channels and queues lie between those who make them and those
- * who wait. A channel gives each event to everybody, a queue gives each event to one taker.
+ * The contract of an event broker, which holds the events of channels and queues between publishers and clients. A
+ * channel gives each event to everybody, a queue gives each event to one client.
  *
- * An event's content is a text on one line (`channel.ts` and `queue.ts` write JSON), which the broker does not look
- * into. Every function may answer at once or with a promise. Channels and queues are made by their first use, and the
- * two have names of their own: a channel and a queue may have the same.
+ * The content of an event is a text on one line (`channel.ts` and `queue.ts` write JSON), which the broker does not
+ * read. Every function may return its result at once or as a promise. A channel or queue exists from its first use. The
+ * names are separate: a channel and a queue may have the same name.
  *
- * What holds for every broker, however many processes use it at the same time:
+ * Every broker keeps these promises, however many processes use it at the same time:
  *
- * 1. The ids of a channel are integers from 1 to below 2^53 that grow from event to event, whichever process published.
- *    None is given twice, also not after a restart of a process or of the broker, as long as the clock is not set back.
- * 2. `publish` and `push` answer when the event is kept: who reads or takes afterwards finds it, in every process. A
- *    process that dies keeps what its broker can keep; the one in memory keeps nothing.
- * 3. `read` gives the events after `since` without a hole, the oldest first, or says that there is one: `gap`. It is
- *    true where an event after `since` may have been dropped, and where `since` is ahead of the newest id.
- * 4. A listener of a channel hears each event that was published after `subscribe` answered, once, in the order of ids.
- *    A broker that was cut off from its other processes reads what it missed before it goes on; where that is no longer
- *    all there, the next event has `gap`.
- * 5. `take` gives an event to one taker alone, in the order of `push`. What was taken is either put back, and is the
- *    next to be taken then, or `handedOut`. What a process had taken when it died is lost: it may have been sent.
- * 6. A listener of a queue hears of every `push` and `putBack`, of whichever process, some time after it. It may hear
- *    of several at once, and in vain: another may have taken the event.
- * 7. Not more than `maxEvents` events of a source are kept, and none for longer than `maxAgeMs`; the oldest go first.
- *    Those that fall out of a queue are counted, since nobody has had them.
- * 8. Listeners are not called before the function that caused it has answered, or are called within it; they do not
- *    throw. Once `unsubscribe` was called nothing more is heard.
- * 9. What fails rejects or throws, and leaves what was there before. Nothing is done twice: where nobody knows whether
- *    a `publish` or `push` was done, it has failed and was done or not. A `take` that failed has taken nothing in the
- *    end.
- * 10. A broker that cannot reach its other processes says so (`onCutOff`), and again when it can. In between its calls
- *    fail and nothing is heard; subscriptions stay.
+ * 1. The ids of a channel are integers from 1 to below 2^53 and grow from event to event, whichever process publishes.
+ *    No id is used twice, even after a restart of a process or of the broker, unless the clock is set back.
+ * 2. When `publish` or `push` has returned, the event is stored: every process can read or take it. When a process
+ *    dies, the events that its broker can keep stay; the broker in memory keeps none.
+ * 3. `read` returns the events after `since` without a hole, the oldest first, or sets `gap`. `gap` is true when an
+ *    event after `since` may have been dropped, and when `since` is ahead of the newest id.
+ * 4. A listener of a channel gets each event that is published after `subscribe` returned, once, in the order of ids.
+ *    A broker that was cut off from the other processes first reads the events it missed; when some of them are gone,
+ *    the next event has `gap`.
+ * 5. `take` gives an event to one taker only, in the order of `push`. The taker then calls `putBack`, which makes it
+ *    the next event to be taken, or `handedOut`. Events that a process had taken when it died are lost: they may have
+ *    been sent.
+ * 6. A listener of a queue is called after every `push` and `putBack` of any process, some time later. One call may
+ *    stand for several events, and the queue may be empty again: another process may have taken the event.
+ * 7. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest go first. Events that a
+ *    queue drops are counted, since no client got them.
+ * 8. Listeners are called within the function that causes it or after it has returned. They do not throw. They are not
+ *    called any more once `unsubscribe` was called.
+ * 9. A function that fails rejects or throws, and changes nothing. Nothing is done twice: a `publish` or `push` whose
+ *    outcome is unknown fails, and was done or not. A `take` that failed has taken nothing in the end.
+ * 10. A broker that loses its connection to the other processes calls `onCutOff`, and again when it is back. In between
+ *    its functions fail and listeners are not called; subscriptions stay.
  */
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
 /** An event of a channel. */
 export interface ChannelEvent {
   readonly id: number
-  /** Its content, on one line. */
+  /** The content, on one line. */
   readonly text: string
-  /** As it is heard: events before it may have been missed. */
+  /** Set for a listener when events before this one may be missing. */
   readonly gap?: true
 }
 
-/** An event of a queue, as the broker made it: what is put back must be what was taken. */
+/** An event of a queue. `putBack` needs the same object that `take` returned. */
 export interface QueueEvent {
-  /** Its content, on one line. */
   readonly text: string
-  /** How many events there were behind it when it was taken. */
+  /** The number of events that were left in the queue when this one was taken. */
   readonly left: number
 }
 
-/** What a channel has after an id. */
+/** The events of a channel after an id. */
 export interface ChannelRead {
-  /** The events, the oldest first. Where there is a gap, all that there are. */
+  /** The events, the oldest first. With a gap: all that the channel keeps. */
   readonly events: readonly ChannelEvent[]
-  /** The id of the newest event that there was; with none yet, the one before the first. */
+  /** The id of the newest event; before the first event, the id before it. */
   readonly lastId: number
   /** Whether events may be missing before these. */
   readonly gap: boolean
@@ -73,34 +72,34 @@ export type Unsubscribe = () => void
 
 /** A broker. */
 export interface Broker {
-  /** Publishes in a channel. Returns the event's id. The limits of the last call hold. */
+  /** Publishes an event in a channel. Returns its id. The limits of the last call apply. */
   publish(channel: string, text: string, limits: SourceLimits): MaybePromise<number>
-  /** The events after an id, any number from 0; undefined: none, only `lastId`. */
+  /** Returns the events after an id, which is any number from 0; undefined: no events, only `lastId`. */
   read(channel: string, since: number | undefined): MaybePromise<ChannelRead>
   /** Calls the listener with every event from now on. */
   subscribe(channel: string, listener: (event: ChannelEvent) => void): MaybePromise<Unsubscribe>
 
-  /** Appends to a queue. The limits of the last call hold. */
+  /** Appends an event to a queue. The limits of the last call apply. */
   push(queue: string, text: string, limits: SourceLimits): MaybePromise<void>
-  /** Takes the oldest event; undefined: there is none. */
+  /** Takes the oldest event; undefined when the queue is empty. */
   take(queue: string): MaybePromise<QueueEvent | undefined>
-  /** Gives back what was taken and could not be handed out. Its age is still that from its `push`. */
+  /** Returns an event that could not be handed out. Its age still counts from its `push`. */
   putBack(queue: string, event: QueueEvent): MaybePromise<void>
-  /** What was taken will not be put back. */
+  /** Confirms that a client got the event: it is not put back. */
   handedOut(queue: string, event: QueueEvent): void
-  /** Calls the listener when there may be something to take. */
+  /** Calls the listener when the queue may have an event. */
   onAvailable(queue: string, listener: () => void): MaybePromise<Unsubscribe>
 
   /**
-   * Calls the listener with the reason when the broker is cut off, with undefined when it no longer is. The reason is
-   * what a request that needs it is to be answered with.
+   * Calls the listener with an error when the broker is cut off, and with undefined when it is back. Requests that need
+   * the broker in between are answered with that error.
    */
   onCutOff(listener: (reason: Error | undefined) => void): void
 
-  /** Events that fell out of queues before anybody took them, as far as this process knows. */
+  /** The number of events that queues dropped before a client took them, as far as this process knows. */
   readonly dropped: number
-  /** Called about once a minute: lets go of events that are too old, and of sources that nobody uses. Does not fail. */
+  /** Forgets events that are too old and sources that are not used. Called about once a minute; does not fail. */
   sweep(): MaybePromise<void>
-  /** Lets go of everything. */
+  /** Frees everything. */
   close(): MaybePromise<void>
 }

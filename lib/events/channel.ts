@@ -1,92 +1,84 @@
 /**
  * A channel: each event goes to everybody who listens, polls and streams of clients as well as functions of the server.
  *
- * Surprise: those who wait are served together, once a turn of the event loop, with all that was published in it. They
- * are woken by the broker's call and never read it, but for those who come late (`#admit`).
+ * All waits are served together, once a turn of the event loop, with the events that were published in that turn. The
+ * broker's listener brings these events; only a wait that comes late reads them from the broker (`#admit`).
  */
-import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from './broker.ts'
-import { EventForms } from './event-forms.ts'
-import { Listeners, type HeardEvent } from './listeners.ts'
-import { retryMs, textOf, type SourceParts } from './source.ts'
+import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
+import { EventEncoder } from './event-encoder.ts'
+import { Source, textOf } from './source.ts'
 import { WaitList } from './wait-list.ts'
 
-/** What waits for events of a channel. */
+/** A poll or stream that waits for events of a channel. */
 export abstract class ChannelWaiter extends ParkedReply {
-  /** The id of the last event that its client has. */
+  /** The id of the last event that the client has. */
   abstract readonly cursor: number
-  /** Gives it events, the oldest first; the first ones may be known to it, unless there is a gap before them. */
+  /** Delivers events, the oldest first. Without a gap, the first of them may be at or before the cursor. */
   abstract wake(read: ChannelRead): void
-  /** The broker failed. */
+  /** Ends the wait, since the broker failed. */
   abstract broken(error: unknown): void
-  /** The broker is cut off: its wait ends, as at the end of its time. */
+  /** Ends the wait as a time-out does, since the broker is cut off. */
   abstract cutOff(): void
 }
 
-/** A stream of a client. */
-export interface ChannelStream extends ChannelWaiter {
-  /** Sends a comment. */
-  beat(): void
+/** An event as a function of the server gets it. */
+interface ReceivedEvent {
+  readonly id: number
+  /** The published value, parsed from JSON. All listeners share it: do not change it. */
+  readonly data: unknown
 }
 
-export class Channel {
-  readonly name: string
-  /** How what is sent is made; for polls and streams. */
-  readonly forms = new EventForms()
-  readonly parts: SourceParts
-  readonly limits: SourceLimits
-  readonly #polls = new WaitList<ChannelWaiter>()
-  readonly #streams = new WaitList<ChannelStream>()
-  readonly #listeners: Listeners
-  #heard: ChannelEvent[] = []
-  /** Whether the broker's subscription stands, or the promise of it. */
-  #listening: boolean | Promise<void> = false
-  #unsubscribe: Unsubscribe | undefined = undefined
-  #tip = 0
-  /** Polls that are about to wait. */
-  #arriving = 0
-  /** Set while listeners wait for another attempt to subscribe. */
-  #retry: NodeJS.Timeout | undefined = undefined
+interface Listener {
+  readonly receive: (event: ReceivedEvent) => unknown
+  /** Only events with a higher id are received. */
+  readonly sinceId: number
+}
 
-  /** Made by `events.ts`. */
-  constructor(name: string, limits: SourceLimits, parts: SourceParts) {
-    this.name = name
-    this.limits = limits
-    this.parts = parts
-    this.#listeners = new Listeners((error) => parts.report(`channel "${name}": a listener failed`, error))
-  }
+/** A channel. Opened with `ctx.channel(name)`. */
+export class Channel extends Source {
+  /** Encodes events for polls and streams. */
+  readonly encoder = new EventEncoder()
+  readonly #waiting = new WaitList<ChannelWaiter>()
+  readonly #listeners = new Set<Listener>()
+  /** Events that came in this turn of the event loop. */
+  #received: ChannelEvent[] = []
+  #newestId = 0
+  /** The number of waits in `#admit`. */
+  #arriving = 0
 
   /**
    * Publishes a JSON value to everybody.
-   * @returns the event's id: a number with the local broker, a promise of it with one elsewhere. That it rejects is
-   *   logged, so nobody has to wait for it
-   * @throws TypeError for what JSON cannot hold
+   * @returns the id of the event: a number with the local broker, a promise of it with others. A rejection is logged,
+   *   so the caller need not wait for it
+   * @throws TypeError for values that JSON cannot hold
    */
   publish(value: unknown): MaybePromise<number> {
+    const { broker, counts, logRejection } = this.services
     const text = textOf(`channel "${this.name}"`, value)
-    const published = after(this.parts.broker.publish(this.name, text, this.limits), (id) => {
-      this.parts.counts.published += 1
+    const published = after(broker.publish(this.name, text, this.limits), (id) => {
+      counts.published += 1
       return id
     })
-    return this.parts.noting(`channel "${this.name}": an event was not published`, published)
+    return logRejection(`channel "${this.name}": an event was not published`, published)
   }
 
   /**
-   * Calls a function with each event from now on, in order, at the end of the turn in which it was published. What it
-   * throws is logged. With a broker elsewhere it hears of events a moment after this call.
-   * @returns what ends it
-   * @throws TypeError when the listener is no function
+   * Calls a function with each event from now on, in order, at the end of the turn in which it was published. Errors of
+   * the function are logged. With a broker in another process, events arrive only a moment after this call.
+   * @returns a function that ends the subscription
+   * @throws TypeError when the listener is not a function
    */
-  subscribe(listener: (event: HeardEvent) => unknown): Unsubscribe {
+  subscribe(listener: (event: ReceivedEvent) => unknown): Unsubscribe {
     if (typeof listener !== 'function') {
       const what = `the listener must be a function: it is of type ${typeof listener}`
       throw new TypeError(`Cannot subscribe to channel "${this.name}": ${what}`)
     }
-    const unsubscribe = this.#listeners.add(listener, this.#tip)
-    this.#listenOn()
-    return unsubscribe
+    const added = { receive: listener, sinceId: this.#newestId }
+    this.#listeners.add(added)
+    this.listenInBackground()
+    return () => void this.#listeners.delete(added)
   }
 
   /** The id of the newest event; before the first one, the id before it. */
@@ -96,156 +88,128 @@ export class Channel {
 
   // ---- for polls and streams ----
 
-  /** The newest id that was heard of, once `listen` has resolved. */
-  get tip(): number {
-    return this.#tip
+  /** The newest id that the broker has announced; valid once `listen` has resolved. */
+  get newestId(): number {
+    return this.#newestId
   }
 
-  /** Throws why the broker is cut off, where it is. */
-  checkReach(): void {
-    if (this.parts.cutOff !== undefined) throw this.parts.cutOff
-  }
-
-  /** The events after an id. */
+  /** Returns the events after an id. */
   read(since: number | undefined): MaybePromise<ChannelRead> {
-    return this.parts.broker.read(this.name, since)
+    return this.services.broker.read(this.name, since)
   }
 
-  /** The answer to a poll with these events. */
-  answerWith(read: ChannelRead): StreamReply {
-    this.parts.counts.delivered += read.events.length
-    return this.forms.poll(read)
+  /** Adds a wait; `wake` is called with the events after its cursor, also with those that are older than the wait. */
+  join(waiter: ChannelWaiter): void {
+    if (this.services.cutOff !== undefined) waiter.cutOff()
+    else if (this.isListening && this.#newestId <= waiter.cursor) this.#waiting.add(waiter)
+    else void this.#admit(waiter)
   }
 
-  /** Lets a poll wait. */
-  join(poll: ChannelWaiter): void {
-    if (this.parts.cutOff !== undefined) poll.cutOff()
-    else if (this.#listening === true && this.#tip <= poll.cursor) this.#polls.add(poll)
-    else void this.#admit(poll)
+  /** Adds a stream at once; `wake` is called with all events from now on. The stream reads older events itself. */
+  joinNow(waiter: ChannelWaiter): void {
+    this.#waiting.add(waiter)
   }
 
-  /** A poll waits no longer. */
-  leave(poll: ChannelWaiter): void {
-    this.#polls.remove(poll)
+  /** Removes a wait. */
+  leave(waiter: ChannelWaiter): void {
+    this.#waiting.remove(waiter)
   }
 
-  /** Wakes a stream from now on. It reads what is older itself. */
-  joinStream(stream: ChannelStream): void {
-    if (this.#streams.isEmpty) this.parts.heartbeat.add(this)
-    this.#streams.add(stream)
-  }
-
-  /** A stream has ended. */
-  leaveStream(stream: ChannelStream): void {
-    this.#streams.remove(stream)
-    if (this.#streams.isEmpty) this.parts.heartbeat.remove(this)
-  }
-
-  /** Sends each stream a comment. */
-  beat(): void {
-    for (const stream of this.#streams.all()) stream.beat()
-  }
-
-  /** Resolves when the broker's events are heard; rejects when it cannot be. */
-  async listen(): Promise<void> {
-    if (this.#listening === true) return
-    this.#listening ||= this.#subscribe()
-    await this.#listening
-  }
-
-  /** The broker is cut off: all waits end. Functions of the server go on listening. */
+  /** Ends the waits of clients; functions of the server keep listening. */
   cutOff(): void {
-    for (const waiter of [...this.#polls.all(), ...this.#streams.all()]) waiter.cutOff()
+    for (const waiter of this.#waiting.all()) waiter.cutOff()
   }
 
-  /** Whether nobody waits or listens. */
   get isIdle(): boolean {
-    return this.#polls.isEmpty && this.#streams.isEmpty && this.#listeners.isEmpty && this.#arriving === 0
+    return this.#waiting.isEmpty && this.#listeners.size === 0 && this.#arriving === 0
   }
 
-  /** Ends the broker's subscription; the next who waits begins it anew. */
-  rest(): void {
-    clearTimeout(this.#retry)
-    this.#retry = undefined
-    this.#unsubscribe?.()
-    this.#unsubscribe = undefined
-    this.#listening = false
-    this.#tip = 0
-    this.forms.clear()
+  override rest(): void {
+    super.rest()
+    this.#newestId = 0
+    this.encoder.clear()
   }
 
-  /** Lets go of everything. */
-  close(): void {
+  override close(): void {
     this.#listeners.clear()
     this.rest()
   }
 
-  /** Sees to it that the listeners hear, now or when the broker can be reached. */
-  #listenOn(): void {
-    this.listen().catch((error: unknown) => {
-      this.parts.report(`channel "${this.name}" could not be subscribed to`, error)
-      this.#retry ??= setTimeout(() => {
-        this.#retry = undefined
-        if (!this.#listeners.isEmpty) this.#listenOn()
-      }, retryMs).unref()
-    })
+  protected subscribeToBroker(): MaybePromise<Unsubscribe> {
+    return this.services.broker.subscribe(this.name, (event) => this.#receive(event))
   }
 
-  async #subscribe(): Promise<void> {
-    try {
-      const subscribed = this.parts.broker.subscribe(this.name, (event) => this.#hear(event))
-      this.#unsubscribe = subscribed instanceof Promise ? await subscribed : subscribed
-      const { lastId } = await this.read(undefined)
-      this.#tip = Math.max(this.#tip, lastId)
-      this.#listening = true
-    } catch (error) {
-      this.rest()
-      throw error
-    }
+  protected async onSubscribed(): Promise<void> {
+    const { lastId } = await this.read(undefined)
+    this.#newestId = Math.max(this.#newestId, lastId)
   }
 
-  /** Lets a poll wait that came while the subscription was made, or before an event that it did not read. */
-  async #admit(poll: ChannelWaiter): Promise<void> {
+  protected get failureMessage(): string {
+    return `channel "${this.name}" could not be subscribed to`
+  }
+
+  /** Adds a wait that came before the subscription was active, or that missed an event since it read. */
+  async #admit(waiter: ChannelWaiter): Promise<void> {
     this.#arriving += 1
     try {
       await this.listen()
-      while (!poll.isOver && this.#tip > poll.cursor) {
-        const read = await this.read(poll.cursor)
-        if (poll.isOver) return
-        if (read.gap || read.events.length > 0) return poll.wake(read)
+      while (!waiter.isOver && this.#newestId > waiter.cursor) {
+        const read = await this.read(waiter.cursor)
+        if (waiter.isOver) return
+        if (read.gap || read.events.length > 0) return waiter.wake(read)
       }
-      if (!poll.isOver) this.join(poll)
+      if (!waiter.isOver) this.join(waiter)
     } catch (error) {
-      poll.broken(error)
+      waiter.broken(error)
     } finally {
       this.#arriving -= 1
     }
   }
 
-  #hear(event: ChannelEvent): void {
-    this.#tip = event.id
+  #receive(event: ChannelEvent): void {
+    this.#newestId = event.id
     if (this.isIdle) return
-    this.#heard.push(event)
-    if (this.#heard.length === 1) setImmediate(() => this.#wakeAll())
+    this.#received.push(event)
+    if (this.#received.length === 1) setImmediate(() => this.#deliver())
   }
 
-  #wakeAll(): void {
-    const heard = this.#heard
-    this.#heard = []
-    const gapAt = heard.findLastIndex((event) => event.gap)
-    const events = heard.slice(Math.max(0, gapAt)) // Who has a gap needs nothing from before it.
+  #deliver(): void {
+    const received = this.#received
+    this.#received = []
+    const gapAt = received.findLastIndex((event) => event.gap)
+    const events = received.slice(Math.max(0, gapAt)) // A waiter with a gap needs nothing from before it.
     const firstId = (events[0] as ChannelEvent).id // There is one.
     const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
-    const plain = { events, lastId, gap: false }
-    const holed = { events, lastId, gap: true }
-    for (const waiter of [...this.#polls.all(), ...this.#streams.all()]) {
+    const withoutGap = { events, lastId, gap: false }
+    const withGap = { events, lastId, gap: true }
+    for (const waiter of this.#waiting.all()) {
       try {
-        // Who has read beyond the gap has been told of it, or had no need to be.
-        waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? holed : plain)
+        // A waiter whose cursor is beyond the gap has read these events itself.
+        waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? withGap : withoutGap)
       } catch (error) {
-        this.parts.report(`channel "${this.name}": an event could not be handed to one that waited`, error)
+        this.services.logError(`channel "${this.name}": an event could not be delivered to a client`, error)
       }
     }
-    this.#listeners.tell(heard)
+    this.#callListeners(received)
+  }
+
+  /** Calls the listeners with each event, which is parsed once. An error of one does not affect the others. */
+  #callListeners(events: readonly ChannelEvent[]): void {
+    if (this.#listeners.size === 0) return
+    for (const { id, text } of events) {
+      const event = { id, data: JSON.parse(text) as unknown }
+      for (const { receive, sinceId } of this.#listeners) if (id > sinceId) this.#callListener(receive, event)
+    }
+  }
+
+  #callListener(receive: Listener['receive'], event: ReceivedEvent): void {
+    const onError = (error: unknown): void =>
+      this.services.logError(`channel "${this.name}": a listener failed`, error)
+    try {
+      const outcome = receive(event)
+      if (outcome instanceof Promise) outcome.catch(onError)
+    } catch (error) {
+      onError(error)
+    }
   }
 }

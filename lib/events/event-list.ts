@@ -1,39 +1,33 @@
 /**
- * Events in the order in which they came, bounded by number and by age.
+ * A list of events in order of arrival, bounded by number and age.
  *
- * Surprise: what left at the front stays as a hole in the array for a while, since moving the rest at each time would
- * cost more; the holes are cut off when they are half of it.
+ * Removed events leave holes at the front of the array, since moving the rest each time would cost more. The holes are
+ * cut off when they are half of the array.
  */
 import type { SourceLimits } from './broker.ts'
 
-/** What a list holds. */
-export interface Aged {
-  /** When the event came, in milliseconds of the broker's clock. */
-  readonly at: number
-}
+/** Fewer holes than this are never cut off. */
+const minHoles = 32
 
-/** Below this many holes the array stays as it is. */
-const fewHoles = 32
-
-/** A list; empty when it is made. */
-export class EventList<E extends Aged> {
+/** A list of events; `at` is the time of arrival in milliseconds of the broker's clock. */
+export class EventList<E extends { readonly at: number }> {
   #items: (E | undefined)[] = []
-  /** Where the oldest event is; before it are holes. */
+  /** The index of the oldest event; there are holes before it. */
   #head = 0
 
-  /** How many events there are. */
+  /** The number of events. */
   get length(): number {
     return this.#items.length - this.#head
   }
 
-  /** The event at a place, from 0 for the oldest to below `length`. */
-  at(place: number): E {
-    return this.#items[this.#head + place] as E // Holes are before the head alone.
+  /** Returns the event at an index, from 0 for the oldest to below `length`. */
+  at(index: number): E {
+    return this.#items[this.#head + index] as E // Holes are only before the head.
   }
 
-  /** The events from a place on. */
-  from(place: number): E[] {
-    return this.#items.slice(this.#head + place) as E[] // As above.
+  /** Returns the events from an index on. */
+  from(index: number): E[] {
+    return this.#items.slice(this.#head + index) as E[] // As above.
   }
 
   /** Appends an event. */
@@ -41,25 +35,25 @@ export class EventList<E extends Aged> {
     this.#items.push(event)
   }
 
-  /** Puts an event before the others. */
+  /** Inserts an event before the others. */
   unshift(event: E): void {
     if (this.#head === 0) this.#items.unshift(event)
     else this.#items[--this.#head] = event
   }
 
-  /** Takes the oldest event; undefined when there is none. */
+  /** Removes and returns the oldest event; undefined when the list is empty. */
   shift(): E | undefined {
     if (this.length === 0) return undefined
     const event = this.#items[this.#head]
     this.#items[this.#head++] = undefined
-    if (this.#head > fewHoles && this.#head * 2 > this.#items.length) {
+    if (this.#head > minHoles && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
     }
     return event
   }
 
-  /** Drops what is over the limits, the oldest first. Returns how many events went. */
+  /** Removes the oldest events that are over the limits. Returns their number. */
   trim(limits: SourceLimits, now: number): number {
     let dropped = 0
     while (this.length > 0 && (this.length > limits.maxEvents || now - this.at(0).at >= limits.maxAgeMs)) {

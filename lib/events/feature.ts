@@ -1,6 +1,6 @@
 /**
- * What events add to the context: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for them,
- * and `hold` for waits of the application's own.
+ * The context members of events: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for their
+ * events, and `hold`, which waits for work of the application.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -16,30 +16,30 @@ import type { SourceOptions } from './source.ts'
 /** The members that events add to the context. */
 export interface EventMembers {
   /**
-   * The channel with a name: each of its events goes to everybody.
-   * @throws TypeError for a name that is no string or empty, and for wrong options
-   * @throws Error when it is there with other options
+   * Returns the channel with a name; the first use creates it. Each of its events goes to everybody.
+   * @throws TypeError for a name that is not a string or is empty, and for wrong options
+   * @throws Error when it exists with other options
    */
   readonly channel: (name: string, options?: SourceOptions) => Channel
-  /** The queue with a name: each of its events goes to one client. Throws as `channel` does. */
+  /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
   readonly queue: (name: string, options?: SourceOptions) => Queue
   /**
-   * Replies when there is an event, or empty when the time is over.
-   * @throws TypeError for what is no source and for wrong options
-   * @throws HttpError 400 `bad_cursor` when the query's `since` is no whole number from 0
+   * Replies when there is an event, or with an empty answer after the time-out.
+   * @throws TypeError when the source is not a channel or queue, and for wrong options
+   * @throws HttpError 400 `bad_cursor` when the query's `since` is not a whole number from 0
    */
   readonly longPoll: (source: Channel | Queue, options?: LongPollOptions) => ParkedReply
   /**
    * Replies with a stream of a channel's events (`text/event-stream`).
-   * @throws TypeError for what is no channel and for wrong options
-   * @throws HttpError 400 `bad_cursor` when the query's `since` counts and is no whole number from 0
+   * @throws TypeError when the source is not a channel, and for wrong options
+   * @throws HttpError 400 `bad_cursor` when the query's `since` is used and is not a whole number from 0
    */
   readonly sse: (channel: Channel, options?: SseOptions) => ParkedReply
   /**
-   * Replies with what work of the application's own comes back with. When the time is over or the server stops, the
-   * signal aborts; what the work comes back with by the next turn of the event loop is the answer, else it is an
-   * empty 204. When the client leaves, the signal aborts and nothing is answered.
-   * @throws TypeError when the work is no function, or `timeout_s` no number from 0
+   * Replies with the result of work of the application. At the time-out, or when the server stops, the signal aborts;
+   * the work can still return until the next turn of the event loop, then the answer is an empty 204. When the client
+   * disconnects, the signal aborts and nothing is answered.
+   * @throws TypeError when the work is not a function, or `timeout_s` is not a number from 0
    */
   readonly hold: (work: HeldWork, options?: HoldOptions) => ParkedReply
 }

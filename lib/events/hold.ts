@@ -1,10 +1,10 @@
 /**
- * `ctx.hold(work)`: a wait of the application's own. It takes a worker for long polls, and the value of the promise is
- * the reply, as if the action had returned it.
+ * `ctx.hold(work)`: waits for work of the application. It takes a worker of the long polls, and the value of the
+ * promise is the reply, as if the action had returned it.
  *
- * Surprise: the work begins when it has its worker, which is after the action has returned and middleware is done: what
- * it does to the session is no longer saved. Its worker is given back when the wait is over, even where the work does
- * not heed the signal and goes on.
+ * Surprise: the work starts when it has its worker, after the action and the middleware have returned. Changes that it
+ * makes to the session are not saved. The worker is free when the wait is over, even if the work ignores the signal and
+ * goes on.
  */
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext as Context } from '../http/context.ts'
@@ -12,41 +12,33 @@ import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { checkTimeout } from './source.ts'
 
-/**
- * What is waited for: a promise of the reply. The signal aborts when the client leaves, the time is over or the server
- * stops.
- */
+/** Returns a promise of the reply. The signal aborts at a disconnect, at the time-out and when the server stops. */
 export type HeldWork = (signal: AbortSignal) => unknown
 
 export interface HoldOptions {
-  /** Seconds from the return of the action, 0 and up. `pool_rest.stream_timeout_s` unless given, and never longer. */
+  /** Seconds from 0 after the action has returned. By default and at most `pool_rest.stream_timeout_s`. */
   readonly timeout_s?: number
 }
 
 /**
- * Makes the reply that waits for work of the application's own.
- * @throws TypeError when the work is no function, or `timeout_s` no number from 0
+ * Makes the reply that waits for work of the application.
+ * @throws TypeError when the work is not a function, or `timeout_s` is not a number from 0
  */
-export function hold(ctx: Context, work: HeldWork, options: HoldOptions = {}): ParkedReply {
-  return new HeldReply(ctx, work, options)
-}
-
-/** What takes the answer that work gives at the last moment. */
-interface LastWord {
-  readonly resolve: (reply: ReadyReply) => void
-  readonly reject: (error: unknown) => void
+export function hold(ctx: Context, work: HeldWork, { timeout_s = Infinity }: HoldOptions = {}): ParkedReply {
+  if (typeof work !== 'function') {
+    throw new TypeError(`Cannot hold: the work must be a function: it is a ${typeof work}`)
+  }
+  return new HeldReply(ctx, checkTimeout('hold', timeout_s), work)
 }
 
 class HeldReply extends ParkedReply {
   readonly #work: HeldWork
-  #begun = false
-  #lastWord: LastWord | undefined = undefined
+  #started = false
+  /** Settles the promise of `ended`, while the work may still return. */
+  #ending: { resolve: (reply: ReadyReply) => void; reject: (error: unknown) => void } | undefined = undefined
 
-  constructor(ctx: Context, work: HeldWork, { timeout_s = Infinity }: HoldOptions) {
-    if (typeof work !== 'function') {
-      throw new TypeError(`Cannot hold: the work must be a function: it is a ${typeof work}`)
-    }
-    super(ctx, checkTimeout('hold', timeout_s))
+  constructor(ctx: Context, timeoutMs: number, work: HeldWork) {
+    super(ctx, timeoutMs)
     this.#work = work
   }
 
@@ -60,25 +52,21 @@ class HeldReply extends ParkedReply {
 
   started(): undefined {
     const { ctx } = this
-    this.#begun = true
+    this.#started = true
     ctx.reply = undefined
-    // Called within the promise, so that what it throws is a rejection too.
+    // Called within the promise, so that an error that it throws is a rejection too.
     new Promise((resolve) => resolve(this.#work(ctx.signal))).then(
       (value) => this.#finish(value),
-      (error: unknown) => this.#giveUp(error),
+      (error: unknown) => this.#failed(error),
     )
   }
 
   ended(reason: EndReason): ReadyReply | Promise<ReadyReply> | undefined {
     if (reason === 'left') return undefined
-    if (!this.#begun) return this.#empty()
+    if (!this.#started) return this.#noContent()
     return new Promise((resolve, reject) => {
-      this.#lastWord = { resolve, reject }
-      setImmediate(() => {
-        if (this.#lastWord === undefined) return
-        this.#lastWord = undefined
-        resolve(this.#empty())
-      })
+      this.#ending = { resolve, reject }
+      setImmediate(() => this.#takeEnding()?.resolve(this.#noContent()))
     })
   }
 
@@ -86,29 +74,30 @@ class HeldReply extends ParkedReply {
     try {
       const reply = this.ctx.replyOf(value)
       if (reply instanceof ParkedReply || reply instanceof UpgradeReply) {
-        throw new TypeError('Cannot hold: the work came back with a reply that waits itself')
+        throw new TypeError('Cannot hold: the work returned a reply that waits itself')
       }
-      if (!this.#say((word) => word.resolve(reply))) this.answer(reply)
+      const ending = this.#takeEnding()
+      if (ending === undefined) this.answer(reply)
+      else ending.resolve(reply)
     } catch (error) {
-      this.#giveUp(error)
+      this.#failed(error)
     }
   }
 
-  #giveUp(error: unknown): void {
-    const said = this.#say((word) => (isAbortError(error) ? word.resolve(this.#empty()) : word.reject(error)))
-    if (!said) this.fail(error)
+  #failed(error: unknown): void {
+    const ending = this.#takeEnding()
+    if (ending === undefined) this.fail(error)
+    else if (isAbortError(error)) ending.resolve(this.#noContent())
+    else ending.reject(error)
   }
 
-  /** Whether the last word was still to be said. */
-  #say(what: (word: LastWord) => void): boolean {
-    const word = this.#lastWord
-    if (word === undefined) return false
-    this.#lastWord = undefined
-    what(word)
-    return true
+  #takeEnding() {
+    const ending = this.#ending
+    this.#ending = undefined
+    return ending
   }
 
-  #empty(): ReadyReply {
+  #noContent(): ReadyReply {
     this.ctx.status = 204
     return emptyReply
   }

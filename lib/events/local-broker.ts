@@ -1,86 +1,76 @@
 /**
- * The broker of one process: channels and queues in its memory, every answer at once.
+ * The broker of one process: holds channels and queues in memory and returns every result at once.
  *
- * Surprise: nothing survives a restart, but ids go on growing. A channel's first id is the time of its making in
- * microseconds since 1970, so that it is beyond whatever was published before, and a client that comes with an older
- * cursor is told of the gap.
+ * Nothing survives a restart, but ids keep growing: the first id of a channel is the time of its creation in
+ * microseconds since 1970, which is higher than every id before the restart. So a client with an older cursor is told
+ * of the gap.
  */
 import { performance } from 'node:perf_hooks'
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 import { EventList } from './event-list.ts'
 
-export interface LocalBrokerOptions {
-  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
-  readonly now?: () => number
-  /** The calendar's, in milliseconds since 1970; `Date.now` unless given. */
-  readonly wallNow?: () => number
-}
+type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
 
-/** A broker that answers at once. */
-export interface SynchronousBroker extends Broker {
-  publish(channel: string, text: string, limits: SourceLimits): number
-  read(channel: string, since: number | undefined): ChannelRead
-  subscribe(channel: string, listener: (event: ChannelEvent) => void): Unsubscribe
-  push(queue: string, text: string, limits: SourceLimits): void
-  take(queue: string): QueueEvent | undefined
-  putBack(queue: string, event: QueueEvent): void
-  onAvailable(queue: string, listener: () => void): Unsubscribe
-  sweep(): void
-  close(): void
-}
+/** A broker that returns every result at once, never a promise. */
+export type SynchronousBroker = { readonly [Member in keyof Broker]: Synchronous<Broker[Member]> }
 
-interface KeptChannelEvent extends ChannelEvent {
+interface StoredChannelEvent extends ChannelEvent {
   readonly at: number
 }
 
-interface KeptQueueEvent extends QueueEvent {
+interface StoredQueueEvent extends QueueEvent {
   readonly at: number
   left: number
 }
 
-/** What channels and queues have in common. */
-class Source<E extends { readonly at: number }, L> {
+/** The stored events and the listeners of a channel or queue. */
+class Store<E extends { readonly at: number }, Given extends unknown[]> {
   readonly events = new EventList<E>()
-  readonly listeners = new Set<L>()
-  limits: SourceLimits = noLimits
-  /** When it was last asked for, by the clock that does not jump. */
+  readonly listeners = new Set<(...given: Given) => void>()
+  limits: SourceLimits = initialLimits
+  /** Of a channel: the newest id; before the first event, the id before it. */
+  lastId = 0
+  /** The time of the last use, by the monotonic clock. */
   usedAt = 0
-}
 
-class ChannelSource extends Source<KeptChannelEvent, (event: ChannelEvent) => void> {
-  lastId: number
+  /** Each call makes a subscription of its own, even with a listener that is subscribed already. */
+  addListener(listener: (...given: Given) => void): Unsubscribe {
+    const added = (...given: Given): void => listener(...given)
+    this.listeners.add(added)
+    return () => void this.listeners.delete(added)
+  }
 
-  /** @param lastId the one before the first */
-  constructor(lastId: number) {
-    super()
-    this.lastId = lastId
+  isIdle(now: number): boolean {
+    if (this.events.length > 0 || this.listeners.size > 0) return false
+    return now - this.usedAt >= Math.max(this.limits.maxAgeMs, minIdleMs)
   }
 }
 
-class QueueSource extends Source<KeptQueueEvent, () => void> {}
+type ChannelStore = Store<StoredChannelEvent, [event: ChannelEvent]>
+type QueueStore = Store<StoredQueueEvent, []>
 
-/** Of a source in which nothing was published yet. */
-const noLimits: SourceLimits = { maxEvents: 1, maxAgeMs: 0 }
-/** How long a source without events and listeners is kept when it was made by reading alone, in milliseconds. */
-const leastIdleMs = 3_600_000
+/** The limits until the first event is published. */
+const initialLimits: SourceLimits = { maxEvents: 1, maxAgeMs: 0 }
+/** A store without events and listeners is kept at least this long, so that cursors stay valid. */
+const minIdleMs = 3_600_000
 
-/** Makes an empty broker. */
-export function createLocalBroker(options: LocalBrokerOptions = {}): SynchronousBroker {
-  return new LocalBroker(options)
-}
-
-class LocalBroker implements SynchronousBroker {
+/** A broker in memory; empty at first. */
+export class LocalBroker implements SynchronousBroker {
   readonly #now: () => number
   readonly #wallNow: () => number
-  readonly #channels = new Map<string, ChannelSource>()
-  readonly #queues = new Map<string, QueueSource>()
-  /** The newest id of the channels that were let go of. */
+  readonly #channels = new Map<string, ChannelStore>()
+  readonly #queues = new Map<string, QueueStore>()
+  /** The highest id of the channels that were forgotten. */
   #highestForgotten = 0
   #dropped = 0
 
-  constructor({ now = () => performance.now(), wallNow = Date.now }: LocalBrokerOptions) {
-    this.#now = now
-    this.#wallNow = wallNow
+  /**
+   * @param clocks `now`, a monotonic clock in milliseconds (`performance.now` by default), and `wallNow`, milliseconds
+   *   since 1970 (`Date.now` by default)
+   */
+  constructor(clocks: { readonly now?: () => number; readonly wallNow?: () => number } = {}) {
+    this.#now = clocks.now ?? (() => performance.now())
+    this.#wallNow = clocks.wallNow ?? Date.now
   }
 
   get dropped(): number {
@@ -110,7 +100,7 @@ class LocalBroker implements SynchronousBroker {
   }
 
   subscribe(name: string, listener: (event: ChannelEvent) => void): Unsubscribe {
-    return subscription(this.#channel(name).listeners, listener)
+    return this.#channel(name).addListener(listener)
   }
 
   push(name: string, text: string, limits: SourceLimits): void {
@@ -131,32 +121,32 @@ class LocalBroker implements SynchronousBroker {
 
   putBack(name: string, event: QueueEvent): void {
     const queue = this.#queue(name)
-    queue.events.unshift(event as KeptQueueEvent) // What was taken here was made here.
+    queue.events.unshift(event as StoredQueueEvent) // `take` returned it.
     this.#trim(queue)
     for (const listener of queue.listeners) listener()
   }
 
-  /** Nothing is kept of what was taken. */
+  /** Does nothing: events that were taken are not stored. */
   handedOut(): void {}
 
   onAvailable(name: string, listener: () => void): Unsubscribe {
-    return subscription(this.#queue(name).listeners, listener)
+    return this.#queue(name).addListener(listener)
   }
 
-  /** Nothing comes between it and its process. */
+  /** Does nothing: a broker in the same process cannot be cut off. */
   onCutOff(): void {}
 
   sweep(): void {
     const now = this.#now()
     for (const [name, channel] of this.#channels) {
       channel.events.trim(channel.limits, now)
-      if (!isIdle(channel, now)) continue
+      if (!channel.isIdle(now)) continue
       this.#channels.delete(name)
       this.#highestForgotten = Math.max(this.#highestForgotten, channel.lastId)
     }
     for (const [name, queue] of this.#queues) {
       this.#dropped += queue.events.trim(queue.limits, now)
-      if (isIdle(queue, now)) this.#queues.delete(name)
+      if (queue.isIdle(now)) this.#queues.delete(name)
     }
   }
 
@@ -165,43 +155,28 @@ class LocalBroker implements SynchronousBroker {
     this.#queues.clear()
   }
 
-  #trim(queue: QueueSource): void {
+  #trim(queue: QueueStore): void {
     this.#dropped += queue.events.trim(queue.limits, queue.usedAt)
   }
 
-  #channel(name: string): ChannelSource {
+  #channel(name: string): ChannelStore {
     let channel = this.#channels.get(name)
     if (channel === undefined) {
-      channel = new ChannelSource(Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten))
+      channel = new Store()
+      channel.lastId = Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten)
       this.#channels.set(name, channel)
     }
     channel.usedAt = this.#now()
     return channel
   }
 
-  #queue(name: string): QueueSource {
+  #queue(name: string): QueueStore {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
-      queue = new QueueSource()
+      queue = new Store()
       this.#queues.set(name, queue)
     }
     queue.usedAt = this.#now()
     return queue
   }
-}
-
-/** Each call is a subscription of its own, also of a listener that is there already. */
-function subscription<A extends unknown[]>(
-  listeners: Set<(...given: A) => void>,
-  listener: (...given: A) => void,
-): Unsubscribe {
-  const own = (...given: A): void => listener(...given)
-  listeners.add(own)
-  return () => void listeners.delete(own)
-}
-
-/** A client that was away for less than the events are kept finds the channel, and its cursor is good. */
-function isIdle(source: Source<{ readonly at: number }, unknown>, now: number): boolean {
-  const { events, listeners, limits, usedAt } = source
-  return events.length === 0 && listeners.size === 0 && now - usedAt >= Math.max(limits.maxAgeMs, leastIdleMs)
 }

@@ -1,8 +1,8 @@
 /**
- * Long polls: a GET that is answered when there is an event, or empty when its time is over.
+ * Long polls: a GET that is answered when there is an event, or with an empty answer after its time-out.
  *
- * Surprise: the answer goes out as it is, never compressed: one body serves all that wait, and to compress it for each
- * would cost more than it saves.
+ * The answers are never compressed: one body serves all waiting clients, and compressing it for each costs more than it
+ * saves.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
@@ -11,17 +11,16 @@ import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelRead, QueueEvent } from './broker.ts'
 import { Channel, ChannelWaiter } from './channel.ts'
 import { readSince } from './cursor.ts'
-import { eventsAfter, jsonAnswer } from './event-forms.ts'
+import { eventsAfter, jsonReply } from './event-encoder.ts'
 import { Queue, QueueWaiter } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
-/** How a poll is answered. */
 export interface LongPollOptions {
-  /** Seconds from 0 after which it is answered empty; 30 unless given. */
+  /** Seconds from 0 until the empty answer; 30 by default. */
   readonly timeout_s?: number
   /**
-   * Of a queue `simple`, `{ok: true, event}`, unless given; or `typed`, `{type: 'event', data}` and `{type: 'idle'}`.
-   * Of a channel `cursor`, `{events: [{id, data}], last_id}`.
+   * The form of the answer. For a queue `simple`, the default: `{ok: true, event}`; or `typed`: `{type: 'event', data}`
+   * and `{type: 'idle'}`. For a channel `cursor`: `{events: [{id, data}], last_id}`.
    */
   readonly form?: 'simple' | 'typed' | 'cursor'
 }
@@ -31,14 +30,14 @@ const queueForms = ['simple', 'typed'] as const
 const channelForms = ['cursor'] as const
 const optionNames = ['timeout_s', 'form']
 
-/** What an empty answer to a poll of a queue is. */
-const noEvent = { simple: jsonAnswer('{"ok":true,"event":null}'), typed: jsonAnswer('{"type":"idle"}') }
+/** The empty answers to polls of a queue. */
+const emptyReplies = { simple: jsonReply('{"ok":true,"event":null}'), typed: jsonReply('{"type":"idle"}') }
 
 /**
  * Makes the reply that waits for events.
- * @param source a channel, read from the query's `since`, or a queue
+ * @param source a queue, or a channel, which is read from the query's `since` on
  * @throws TypeError for another source and for wrong options
- * @throws HttpError 400 `bad_cursor` when `since` is no whole number from 0
+ * @throws HttpError 400 `bad_cursor` when `since` is not a whole number from 0
  */
 export function longPoll(ctx: Context, source: Channel | Queue, options: LongPollOptions = {}): ParkedReply {
   const what = 'a long poll'
@@ -55,15 +54,15 @@ export function longPoll(ctx: Context, source: Channel | Queue, options: LongPol
 }
 
 function checkForm<F extends string>(forms: readonly F[], form: string | undefined): F | undefined {
-  const found = forms.find((one) => one === form)
+  const found = forms.find((known) => known === form)
   if (found !== undefined || form === undefined) return found
-  const known = `for this source the form must be ${forms.join(' or ')}`
-  throw new TypeError(`Cannot open a long poll: ${known}: it is ${String(form)}`)
+  const problem = `for this source the form must be ${forms.join(' or ')}`
+  throw new TypeError(`Cannot open a long poll: ${problem}: it is ${String(form)}`)
 }
 
 class ChannelPoll extends ChannelWaiter {
   readonly #channel: Channel
-  /** What the client said, then what it is sure to have; undefined: neither yet. */
+  /** From the query; without one, the newest id when the channel was read. Undefined before that. */
   #cursor: number | undefined
 
   constructor(ctx: Context, timeoutMs: number, channel: Channel) {
@@ -84,7 +83,7 @@ class ChannelPoll extends ChannelWaiter {
     this.#channel.checkReach()
     return after(this.#channel.read(this.#cursor), (read) => {
       this.#cursor ??= read.lastId
-      return read.gap || read.events.length > 0 ? this.#channel.answerWith(read) : undefined
+      return read.gap || read.events.length > 0 ? this.#reply(read) : undefined
     })
   }
 
@@ -98,7 +97,7 @@ class ChannelPoll extends ChannelWaiter {
     const newer = gap ? events : eventsAfter(events, this.cursor)
     if (newer.length === 0 && !gap) return
     this.#channel.leave(this)
-    if (!this.isOver) this.answer(this.#channel.answerWith({ events: newer, lastId, gap }))
+    if (!this.isOver) this.answer(this.#reply({ events: newer, lastId, gap }))
   }
 
   broken(error: unknown): void {
@@ -107,14 +106,22 @@ class ChannelPoll extends ChannelWaiter {
 
   cutOff(): void {
     this.#channel.leave(this)
-    this.answer(this.#channel.answerWith({ events: [], lastId: this.cursor, gap: false }))
+    this.answer(this.#emptyReply(this.cursor))
   }
 
   ended(reason: EndReason): MaybePromise<StreamReply | undefined> {
     this.#channel.leave(this)
     if (reason === 'left') return undefined
-    const cursor = this.#cursor ?? this.#channel.last_id
-    return after(cursor, (lastId) => this.#channel.answerWith({ events: [], lastId, gap: false }))
+    return after(this.#cursor ?? this.#channel.last_id, (lastId) => this.#emptyReply(lastId))
+  }
+
+  #emptyReply(lastId: number): StreamReply {
+    return this.#reply({ events: [], lastId, gap: false })
+  }
+
+  #reply(read: ChannelRead): StreamReply {
+    this.#channel.services.counts.delivered += read.events.length
+    return this.#channel.encoder.pollReply(read)
   }
 }
 
@@ -143,7 +150,7 @@ class QueuePoll extends QueueWaiter {
   started(): undefined {}
 
   answerWith({ text }: QueueEvent): StreamReply {
-    return jsonAnswer(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
+    return jsonReply(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
   }
 
   deliver(event: QueueEvent): boolean {
@@ -152,11 +159,11 @@ class QueuePoll extends QueueWaiter {
 
   cutOff(): void {
     this.#queue.leave(this)
-    this.answer(noEvent[this.#form])
+    this.answer(emptyReplies[this.#form])
   }
 
   ended(reason: EndReason): StreamReply | undefined {
     this.#queue.leave(this)
-    return reason === 'left' ? undefined : noEvent[this.#form]
+    return reason === 'left' ? undefined : emptyReplies[this.#form]
   }
 }

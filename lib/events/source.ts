@@ -1,63 +1,151 @@
 /**
- * What channels and queues have in common: their options, what they share with the others of a server, and how a value
- * becomes the text of an event.
+ * The common part of channels and queues: their options, the subscription to the broker, and the text of an event.
  */
 import type { Heartbeat } from '../base/heartbeat.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import type { Broker, SourceLimits } from './broker.ts'
+import type { Broker, SourceLimits, Unsubscribe } from './broker.ts'
 
-/** How much a source keeps. Given at its first use; a later use gives the same or none. */
+/** How much a source keeps. Given at its first use; later uses give the same options or none. */
 export interface SourceOptions {
-  /** The most events, from 1 to 1,000,000; 1000 unless given. */
+  /** The most events, from 1 to 1,000,000; 1000 by default. */
   readonly events?: number
-  /** How long an event is kept, in seconds above 0; 3600 unless given. */
+  /** How long an event is kept, in seconds above 0; 3600 by default. */
   readonly age_s?: number
 }
 
-/** What was counted since the start. */
+/** Counters since the start. */
 export interface EventCounts {
-  /** Events published in channels and pushed to queues, by this process. */
+  /** Events published in channels and pushed to queues by this process. */
   published: number
-  /** Events handed out, once for each client that got one. */
+  /** Events delivered, counted once for each client that got one. */
   delivered: number
-  /** Streams that were cut since their clients did not read. */
+  /** Streams that were cut because their clients did not read. */
   slow: number
 }
 
-/** What the sources of one server share. */
-export interface SourceParts {
+/** Services that all sources of one server share. */
+export interface SourceServices {
   readonly broker: Broker
   readonly counts: EventCounts
   readonly heartbeat: Heartbeat
-  /** Why the broker is cut off; undefined: it is not. Whoever would wait is answered with it. */
+  /** Set while the broker is cut off: requests that would wait are answered with this error. */
   readonly cutOff: Error | undefined
-  /** Told of what failed while nobody waited for an answer. That the broker is away is told elsewhere. */
-  readonly report: (message: string, error: unknown) => void
-  /** Gives back what it is given, and logs a rejection: the application may wait for it or not. */
-  readonly noting: <T>(message: string, outcome: MaybePromise<T>) => MaybePromise<T>
-  /** Told of a stream that was cut. */
-  readonly onSlow: (message: string) => void
-  /** How many bytes may lie unread for one stream before it is cut. */
+  /** Logs an error that no caller gets. Skips "the broker is away", which the broker logs itself. */
+  readonly logError: (message: string, error: unknown) => void
+  /** Returns the outcome, and logs its rejection, so that the application need not wait for it. */
+  readonly logRejection: <T>(message: string, outcome: MaybePromise<T>) => MaybePromise<T>
+  /** Logs that a stream was cut. */
+  readonly logSlow: (message: string) => void
+  /** A stream with more unread bytes than this is cut. */
   readonly maxUnreadBytes: number
 }
 
 export const defaultLimits: SourceLimits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
-/** Milliseconds until what failed while somebody waits is tried again. */
-export const retryMs = 1000
-
-const mostEvents = 1_000_000
+const retryMs = 1000
+const maxEventsLimit = 1_000_000
 
 /**
- * The limits that options ask for; undefined without options.
+ * A channel or queue with its subscription to the broker. The subscription is made for the first wait and ends when the
+ * source has long been idle.
+ */
+export abstract class Source {
+  readonly name: string
+  readonly limits: SourceLimits
+  readonly services: SourceServices
+  /** The time of the last use, set by `events.ts`. */
+  usedAt = 0
+  #subscription: 'none' | 'active' | Promise<void> = 'none'
+  #unsubscribe: Unsubscribe | undefined = undefined
+  #retryTimer: NodeJS.Timeout | undefined = undefined
+
+  /** Called by `events.ts`. */
+  constructor(name: string, limits: SourceLimits, services: SourceServices) {
+    this.name = name
+    this.limits = limits
+    this.services = services
+  }
+
+  /** Whether nobody waits or listens. */
+  abstract get isIdle(): boolean
+  /** Called when the broker is cut off: ends all waits. */
+  abstract cutOff(): void
+
+  /** Starts the subscription at the broker. */
+  protected abstract subscribeToBroker(): MaybePromise<Unsubscribe>
+  /** Called before the subscription counts as active; may reject. */
+  protected abstract onSubscribed(): MaybePromise<void>
+  /** The log message for a failure. */
+  protected abstract get failureMessage(): string
+
+  /** Throws the error of the broker while it is cut off. */
+  checkReach(): void {
+    if (this.services.cutOff !== undefined) throw this.services.cutOff
+  }
+
+  /** Resolves when the subscription is active; rejects when the broker refuses it. */
+  async listen(): Promise<void> {
+    if (this.#subscription === 'active') return
+    if (this.#subscription === 'none') {
+      this.#subscription = this.#subscribe().catch((error: unknown) => {
+        this.rest()
+        throw error
+      })
+    }
+    await this.#subscription
+  }
+
+  /** Ends the subscription; the next wait starts a new one. */
+  rest(): void {
+    clearTimeout(this.#retryTimer)
+    this.#retryTimer = undefined
+    this.#unsubscribe?.()
+    this.#unsubscribe = undefined
+    this.#subscription = 'none'
+  }
+
+  /** Frees everything. */
+  close(): void {
+    this.rest()
+  }
+
+  protected get isListening(): boolean {
+    return this.#subscription === 'active'
+  }
+
+  /** Subscribes now, or later when the broker fails. */
+  protected listenInBackground(): void {
+    this.listen().catch((error: unknown) => this.retryLater(error))
+  }
+
+  /** Logs a failure of the broker; after a second subscribes again, unless the source is idle then. */
+  protected retryLater(error: unknown): void {
+    this.services.logError(this.failureMessage, error)
+    this.#retryTimer ??= setTimeout(() => {
+      this.#retryTimer = undefined
+      if (!this.isIdle) this.listenInBackground()
+    }, retryMs).unref()
+  }
+
+  async #subscribe(): Promise<void> {
+    const subscribed = this.subscribeToBroker()
+    this.#unsubscribe = subscribed instanceof Promise ? await subscribed : subscribed
+    await this.onSubscribed()
+    this.#subscription = 'active'
+  }
+}
+
+/**
+ * Reads the limits from the options of a source; undefined without options.
+ * @param what the source, for messages: `channel "a"`
  * @throws TypeError for a wrong option
  */
 export function limitsOf(what: string, options: SourceOptions | undefined): SourceLimits | undefined {
   if (options === undefined) return undefined
   checkOptions(what, options, ['events', 'age_s'])
   const { events = defaultLimits.maxEvents, age_s = defaultLimits.maxAgeMs / 1000 } = options
-  if (!Number.isInteger(events) || events < 1 || events > mostEvents) {
-    const range = `an integer from 1 to ${mostEvents}`
+  if (!Number.isInteger(events) || events < 1 || events > maxEventsLimit) {
+    const range = `an integer from 1 to ${maxEventsLimit}`
     throw new TypeError(`Cannot open ${what}: events must be ${range}: it is ${String(events)}`)
   }
   if (typeof age_s !== 'number' || !(age_s > 0)) {
@@ -67,8 +155,8 @@ export function limitsOf(what: string, options: SourceOptions | undefined): Sour
 }
 
 /**
- * Holds an object of options against the names that there are.
- * @throws TypeError when it is no object, or has another name
+ * Checks that options are an object with known names only.
+ * @throws TypeError when they are not
  */
 export function checkOptions(what: string, options: unknown, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
@@ -81,9 +169,9 @@ export function checkOptions(what: string, options: unknown, names: readonly str
 }
 
 /**
- * The milliseconds of the option `timeout_s`.
- * @param doing what it is for: `open a stream`, say
- * @throws TypeError when it is no number from 0
+ * Returns the option `timeout_s` in milliseconds.
+ * @param doing the purpose, for the message: `open a stream`
+ * @throws TypeError when it is not a number from 0
  */
 export function checkTimeout(doing: string, seconds: unknown): number {
   if (typeof seconds === 'number' && seconds >= 0) return seconds * 1000
@@ -91,11 +179,11 @@ export function checkTimeout(doing: string, seconds: unknown): number {
 }
 
 /**
- * The text of an event.
- * @throws TypeError for what JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * Returns the text of an event.
+ * @throws TypeError for values that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
  */
 export function textOf(what: string, value: unknown): string {
-  const text = JSON.stringify(value) as string | undefined // Undefined for what is left out of JSON.
+  const text = JSON.stringify(value) as string | undefined // Undefined for a value that JSON leaves out.
   if (text !== undefined) return text
   throw new TypeError(`Cannot publish in ${what}: an event is a JSON value: it is of type ${typeof value}`)
 }

@@ -1,46 +1,46 @@
 /**
- * Server-sent events (HTML Standard, section 9.2): a stream that hands out the events of a channel as they come.
+ * Server-sent events (HTML Standard, section 9.2): a stream that sends the events of a channel as they are published.
  *
- * Surprise: a stream begins with its cursor (`id:` without data), so that a client which loses its connection before
- * the first event comes back with it, and has what was published meanwhile. What is older than the stream is read from
- * the channel piece by piece, as the client reads it; then the stream is written to when the channel wakes it.
+ * A stream begins with its cursor (`id:` without data). A client that loses its connection before the first event sends
+ * the cursor when it connects again, and so misses nothing. A stream first catches up: it reads older events from the
+ * channel, piece by piece, as fast as the client reads. After that the channel wakes it for each new event.
  */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { CoreContext as Context } from '../http/context.ts'
 import { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
+import type { Beating } from '../base/heartbeat.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
-import { Channel, ChannelWaiter, type ChannelStream } from './channel.ts'
+import { Channel, ChannelWaiter } from './channel.ts'
 import { readStreamStart } from './cursor.ts'
-import { eventsAfter } from './event-forms.ts'
+import { eventsAfter } from './event-encoder.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
-/** How a stream is sent. */
 export interface SseOptions {
-  /** How long a browser waits before it connects again, in milliseconds, an integer from 0; 2000 unless given. */
+  /** Milliseconds until a browser connects again, an integer from 0; 2000 by default. */
   readonly retry_ms?: number
-  /** Seconds from 0 after which it ends, in the queue as well; as long as the pool allows unless given. */
+  /** Seconds from 0 until the stream ends, with the time in the queue of the pool; the limit of the pool by default. */
   readonly timeout_s?: number
 }
 
 const defaultRetryMs = 2000
 const optionNames = ['retry_ms', 'timeout_s']
-/** nginx buffers answers unless `X-Accel-Buffering` forbids it. */
+/** `X-Accel-Buffering: no` stops nginx from buffering the stream. */
 const headers = [
   ...['Content-Type', 'text/event-stream; charset=utf-8'],
   ...['Cache-Control', 'no-store'],
   ...['X-Accel-Buffering', 'no'],
 ]
 const comment = new TextEncoder().encode(':\n')
-/** About how many characters of older events are written at once. */
+/** While catching up, events of about so many characters are written at once. */
 const pieceLength = 65_536
 
 /**
- * Makes the reply that streams a channel: from `Last-Event-ID`, else from the query's `since`, else new events alone.
- * @throws TypeError for what is no channel and for wrong options
- * @throws HttpError 400 `bad_cursor` when the cursor is no whole number from 0
+ * Makes the reply that streams a channel: from `Last-Event-ID`, else from the query's `since`, else only new events.
+ * @throws TypeError when the source is not a channel, and for wrong options
+ * @throws HttpError 400 `bad_cursor` when the query's `since` is used and is not a whole number from 0
  */
 export function sse(ctx: Context, channel: Channel, options: SseOptions = {}): ParkedReply {
   const what = 'a stream'
@@ -59,18 +59,18 @@ function gapFrame(cursor: number, lastId: number): string {
   return `id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`
 }
 
-class SseStream extends ChannelWaiter implements ChannelStream {
+class SseStream extends ChannelWaiter implements Beating {
   readonly #channel: Channel
   readonly #retryMs: number
-  /** The last event that was written; undefined before `ready`. */
+  /** The id of the last event that was written; undefined before `ready`. */
   #cursor: number | undefined
-  /** Whether the client must be told of a gap first, since nobody knows what it has. */
+  /** Whether the first frame is a gap, since the client's cursor is not known. */
   readonly #isLost: boolean
-  #begun = false
-  /** Whether older events are being read: what comes meanwhile is read as well. */
-  #behind = true
-  /** How many bytes came while it was behind. */
-  #owedBytes = 0
+  #started = false
+  /** Set while older events are read; these include the events that are published in the meantime. */
+  #isCatchingUp = true
+  /** Bytes of the events that were published while catching up. */
+  #pendingBytes = 0
 
   constructor(ctx: Context, timeoutMs: number, channel: Channel, retryMs: number) {
     super(ctx, timeoutMs)
@@ -98,7 +98,7 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     })
   }
 
-  /** In the queue its cursor is all it needs. */
+  /** Does nothing: the cursor marks where the stream starts when it has its worker. */
   waiting(): void {}
 
   started(): StreamReply {
@@ -109,46 +109,53 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   wake(read: ChannelRead): void {
     if (this.isOver) return
     const { events, gap } = read
-    if (gap && !this.#behind) this.#tellGap(read) // One that is behind reads, and is told then.
+    if (gap && !this.#isCatchingUp) this.#writeGap(read) // While catching up, its own read finds the gap.
     const newer = eventsAfter(events, this.cursor)
     if (newer.length === 0) return
-    const frames = this.#channel.forms.frames(newer)
-    if (this.#behind) {
-      this.#owedBytes += frames.length
-      if (this.#owedBytes > this.#channel.parts.maxUnreadBytes) this.#cut()
+    const frames = this.#channel.encoder.frames(newer)
+    if (this.#isCatchingUp) {
+      this.#pendingBytes += frames.length
+      if (this.#pendingBytes > this.#channel.services.maxUnreadBytes) this.#cut()
     } else if (this.#keepsUp()) this.#writeEvents(newer, frames)
   }
 
+  /** Called by the heartbeat: sends a comment, so that proxies keep the connection open. */
   beat(): void {
-    if (!this.isOver && !this.#behind && this.#keepsUp()) this.#write(comment)
+    if (!this.isOver && !this.#isCatchingUp && this.#keepsUp()) this.#write(comment)
   }
 
   broken(error: unknown): void {
     if (this.isOver) return
-    const { name, parts } = this.#channel
-    parts.report(`a stream of channel "${name}" was ended: its events could not be read`, error)
+    const { name, services } = this.#channel
+    services.logError(`a stream of channel "${name}" was ended: its events could not be read`, error)
     this.cutOff()
   }
 
   cutOff(): void {
-    this.#channel.leaveStream(this)
+    this.#leave()
     this.#response.end()
     this.answer(undefined)
   }
 
   ended(reason: EndReason): StreamReply | undefined {
-    this.#channel.leaveStream(this)
+    this.#leave()
     if (reason === 'left') return undefined
-    if (this.#begun) return void this.#response.end()
+    if (this.#started) return void this.#response.end()
     return new StreamReply(200, headers, 0, (response) => response.end(this.#intro()))
   }
 
   #begin(): void {
-    this.#begun = true
+    this.#started = true
     this.#write(this.#intro())
     if (this.#isLost) this.#write(gapFrame(this.cursor, this.cursor))
-    this.#channel.joinStream(this)
+    this.#channel.joinNow(this)
+    this.#channel.services.heartbeat.add(this)
     void this.#catchUp()
+  }
+
+  #leave(): void {
+    this.#channel.leave(this)
+    this.#channel.services.heartbeat.remove(this)
   }
 
   #intro(): string {
@@ -159,27 +166,27 @@ class SseStream extends ChannelWaiter implements ChannelStream {
   async #catchUp(): Promise<void> {
     try {
       await this.#channel.listen()
-      while (!this.isOver && this.#behind) {
+      while (!this.isOver && this.#isCatchingUp) {
         const read = await this.#channel.read(this.cursor)
         if (this.isOver) return
-        if (read.gap) this.#tellGap(read)
+        if (read.gap) this.#writeGap(read)
         await this.#writePiece(read.events)
-        if (this.cursor < this.#channel.tip) continue
-        this.#behind = false
-        this.#owedBytes = 0
+        if (this.cursor < this.#channel.newestId) continue
+        this.#isCatchingUp = false
+        this.#pendingBytes = 0
       }
     } catch (error) {
       this.broken(error)
     }
   }
 
-  /** What follows begins after the events that are gone. */
-  #tellGap({ events, lastId }: ChannelRead): void {
+  /** Writes a gap and moves the cursor behind the events that are gone. */
+  #writeGap({ events, lastId }: ChannelRead): void {
     this.#cursor = events[0] === undefined ? lastId : events[0].id - 1
     this.#write(gapFrame(this.#cursor, lastId))
   }
 
-  /** Writes the first of the events, and waits until the client has read what it can hold. */
+  /** Writes the first of the events and waits until the client has read enough. */
   async #writePiece(events: readonly ChannelEvent[]): Promise<void> {
     let count = 0
     for (let length = 0; count < events.length && length < pieceLength; count++) {
@@ -187,29 +194,29 @@ class SseStream extends ChannelWaiter implements ChannelStream {
     }
     if (count === 0) return
     const piece = events.slice(0, count)
-    const room = this.#writeEvents(piece, this.#channel.forms.frames(piece))
-    // Nobody waits in vain: when the response is closed, it and this promise go together.
+    const room = this.#writeEvents(piece, this.#channel.encoder.frames(piece))
+    // If the response closes, `drain` never comes: the promise is freed with the response.
     if (!room) await once(this.#response, 'drain')
   }
 
   #writeEvents(events: readonly ChannelEvent[], frames: Buffer): boolean {
-    this.#cursor = (events[events.length - 1] as ChannelEvent).id // There is one.
-    this.#channel.parts.counts.delivered += events.length
+    this.#cursor = (events[events.length - 1] as ChannelEvent).id // The caller gives at least one.
+    this.#channel.services.counts.delivered += events.length
     return this.#write(frames)
   }
 
-  /** Whether the client reads. One that does not is cut. */
+  /** Whether the client reads fast enough. Cuts the stream when it does not. */
   #keepsUp(): boolean {
-    if (this.#response.writableLength <= this.#channel.parts.maxUnreadBytes) return true
+    if (this.#response.writableLength <= this.#channel.services.maxUnreadBytes) return true
     this.#cut()
     return false
   }
 
   #cut(): void {
-    const { name, parts } = this.#channel
-    parts.counts.slow += 1
-    parts.onSlow(`cut a stream of channel "${name}": its client has not read ${parts.maxUnreadBytes} bytes`)
-    this.#channel.leaveStream(this)
+    const { name, services } = this.#channel
+    services.counts.slow += 1
+    services.logSlow(`cut a stream of channel "${name}": its client has not read ${services.maxUnreadBytes} bytes`)
+    this.#leave()
     this.#response.destroy()
   }
 

@@ -1,8 +1,8 @@
 /**
- * Parked replies that wait for one source, in order of arrival.
+ * The parked replies that wait for one source, in order of arrival: a linked list.
  *
- * Surprise: the links are in the replies themselves (`previous`, `next`), so one reply waits in one list at a time, and
- * to wait takes no memory beside it.
+ * The links are in the replies themselves (`previous`, `next`), so waiting takes no more memory, and a reply can be in
+ * one list only.
  */
 import type { ParkedReply } from '../http/parked.ts'
 
@@ -10,12 +10,11 @@ export class WaitList<W extends ParkedReply> {
   #first: W | undefined = undefined
   #last: W | undefined = undefined
 
-  /** Whether nobody waits. */
   get isEmpty(): boolean {
     return this.#first === undefined
   }
 
-  /** Appends a reply that waits nowhere. */
+  /** Appends a reply that is in no list. */
   add(reply: W): void {
     if (this.#last === undefined) this.#first = reply
     else {
@@ -25,7 +24,7 @@ export class WaitList<W extends ParkedReply> {
     this.#last = reply
   }
 
-  /** Takes a reply out; one that is not in the list stays as it is. */
+  /** Removes a reply; does nothing when it is not in the list. */
   remove(reply: W): void {
     const { previous, next } = reply as { previous: W | undefined; next: W | undefined } // Only `add` links replies.
     if (previous === undefined && this.#first !== reply) return
@@ -37,14 +36,14 @@ export class WaitList<W extends ParkedReply> {
     reply.next = undefined
   }
 
-  /** The first that the test holds for; undefined when there is none. */
+  /** Returns the first reply that passes the test; undefined when none does. */
   find(test: (reply: W) => boolean): W | undefined {
     let reply = this.#first
     while (reply !== undefined && !test(reply)) reply = reply.next as W | undefined // As above.
     return reply
   }
 
-  /** All that wait now: what is done with one may change the list. */
+  /** Returns a copy of the list, so that the list may change while the caller goes through it. */
   all(): W[] {
     const replies: W[] = []
     for (let reply = this.#first; reply !== undefined; reply = reply.next as W | undefined) replies.push(reply)

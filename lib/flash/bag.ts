@@ -1,68 +1,62 @@
 /**
- * A flash bag: values of one form id that are kept in the session until somebody reads them, once.
+ * A flash bag: values of one form id, kept in the session until they are read once.
  *
- * Surprise: a bag holds nothing itself. Every function looks into the session and puts what it changed back at once, so
- * that a session that is destroyed takes its flash along, and two bags of one id are the same bag. What is in the
- * session is stored at the end of the request, before the headers leave.
+ * A bag object has no state of its own. Every function reads the session and writes changes back at once, so destroying
+ * the session destroys its flash values, and two objects with one id are the same bag. The session is stored at the end
+ * of the request, before the headers are sent.
  */
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 
-/** Where bags lie: a session, or the request alone. */
+/** Holds the bags: a session, or the request only. */
 export interface FlashHolder {
-  /** A copy of what was set; undefined when there is no such bag. */
+  /** Returns a copy of the bag; undefined when there is none. */
   flashBag(formId: string): Record<string, unknown> | undefined
-  /** Takes a bag, as JSON has it now; undefined removes it. */
+  /** Stores a copy of the bag; undefined removes it. */
   setFlashBag(formId: string, bag: Record<string, unknown> | undefined): void
 }
 
-/** Where a bag lies and how it is read. */
-export interface FlashBagOptions {
-  readonly holder: FlashHolder
-  /** Whether `get` leaves what it reads: nobody may see the answer to a HEAD or a prefetch. */
-  readonly keepsWhatIsRead: boolean
-}
-
-/** The bag of one form id in one request. Keys are any strings, values what JSON can hold. */
+/** The bag of one form id in one request. Keys are any strings, values any JSON. */
 export class FlashBag {
   readonly #id: string
   readonly #holder: FlashHolder
-  readonly #keepsWhatIsRead: boolean
+  readonly #keepOnGet: boolean
 
-  constructor(id: string, { holder, keepsWhatIsRead }: FlashBagOptions) {
+  /** @param options `keepOnGet`: `get` does not remove the value, as for a HEAD or a prefetch, which nobody may see */
+  constructor(id: string, options: { readonly holder: FlashHolder; readonly keepOnGet: boolean }) {
     this.#id = id
-    this.#holder = holder
-    this.#keepsWhatIsRead = keepsWhatIsRead
+    this.#holder = options.holder
+    this.#keepOnGet = options.keepOnGet
   }
 
   /**
    * Sets a value, or each member of an object. Other keys of the bag stay.
-   * @throws TypeError for a key that is no string and for a value that JSON cannot hold; nothing is set then
+   * @throws TypeError for a key that is not a string and for a value that JSON cannot hold; nothing is set then
    */
   set(key: string, value: unknown): void
   set(hash: Readonly<Record<string, unknown>>): void
   set(keyOrHash: unknown, value?: unknown): void {
     const bag = this.#read() ?? emptyBag()
-    for (const [key, one] of this.#entriesOf(keyOrHash, value)) {
-      this.#check(key, one)
-      bag[key] = one
+    for (const [key, entry] of this.#entriesOf(keyOrHash, value)) {
+      this.#check(key, entry)
+      bag[key] = entry
     }
     this.#write(bag)
   }
 
-  /** Returns a value and removes it; the fallback when it is not there. A HEAD and a prefetch leave it. */
+  /** Returns a value and removes it; without one, the fallback. A HEAD or a prefetch does not remove it. */
   get(key: string, fallback?: unknown): unknown {
     const bag = this.#read()
     if (bag === undefined || !(key in bag)) return fallback
     const value = bag[key]
-    if (!this.#keepsWhatIsRead) {
+    if (!this.#keepOnGet) {
       delete bag[key]
       this.#write(bag)
     }
     return value
   }
 
-  /** Whether there is a value. It stays. */
+  /** Returns whether there is a value, and keeps it. */
   has(key: string): boolean {
     const bag = this.#read()
     return bag !== undefined && key in bag
@@ -81,7 +75,7 @@ export class FlashBag {
     if (this.#holder.flashBag(this.#id) !== undefined) this.#holder.setFlashBag(this.#id, undefined)
   }
 
-  /** Puts the bag into the session. It is there after every change already: this is for code that says so. */
+  /** Writes the bag into the session. Every change does that already; this is for code that says so. */
   save(): void {
     const bag = this.#read()
     if (bag !== undefined) this.#write(bag)
@@ -92,7 +86,7 @@ export class FlashBag {
     return this.#id
   }
 
-  /** Without prototype, so that `__proto__` is a key like any other. */
+  /** Returns a copy without a prototype, so that `__proto__` is a key like any other. */
   #read(): Record<string, unknown> | undefined {
     const bag = this.#holder.flashBag(this.#id)
     return bag === undefined ? undefined : Object.assign(emptyBag(), bag)
@@ -104,8 +98,7 @@ export class FlashBag {
 
   #entriesOf(keyOrHash: unknown, value: unknown): (readonly [key: string, value: unknown])[] {
     if (typeof keyOrHash === 'string') return [[keyOrHash, value]]
-    const isHash = isObject(keyOrHash)
-    if (isHash) return Object.entries(keyOrHash)
+    if (isObject(keyOrHash)) return Object.entries(keyOrHash)
     throw new TypeError(`Cannot set flash "${this.#id}": give a string and a value, or an object of keys and values`)
   }
 
@@ -121,13 +114,13 @@ export class FlashBag {
   }
 }
 
-/** Holds bags for one request, where there is no session. */
+/** Holds the bags of one request that has no session. */
 export class RequestFlash implements FlashHolder {
   readonly #bags = new Map<string, string>()
 
   flashBag(formId: string): Record<string, unknown> | undefined {
     const text = this.#bags.get(formId)
-    return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // as it was set
+    return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // `setFlashBag` wrote it.
   }
 
   setFlashBag(formId: string, bag: Record<string, unknown> | undefined): void {
@@ -137,5 +130,5 @@ export class RequestFlash implements FlashHolder {
 }
 
 function emptyBag(): Record<string, unknown> {
-  return Object.create(null) as Record<string, unknown> // typed here, since Object.create gives any
+  return Object.create(null) as Record<string, unknown> // Object.create returns any.
 }

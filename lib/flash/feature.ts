@@ -1,8 +1,8 @@
 /**
- * What flash messages add to the context: `flash(id)`, in views `UFlash(id)`.
+ * The context member of flash messages: `flash(id)`, in views `UFlash(id)`.
  *
- * Surprise: without a session a bag works for this request alone. A page that shows a message and sets one then looks
- * right until the redirect, so the log says once a route what is missing.
+ * Surprise: without a session, a bag only lasts for the request. Messages are then lost at the first redirect, so a
+ * WARN, once a route, names the missing middleware.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -15,8 +15,8 @@ import { FlashBag, RequestFlash } from './bag.ts'
 /** The members that flash messages add to the context. */
 export interface FlashMembers {
   /**
-   * The flash bag of a form id.
-   * @throws TypeError when the id is no string or is empty
+   * Returns the flash bag of a form id.
+   * @throws TypeError when the id is not a string or is empty
    */
   readonly flash: (id: string) => FlashBag
   /** The same, by the specification's name. */
@@ -27,34 +27,34 @@ type Context = CoreContext & SessionMembers
 
 /**
  * Makes the feature for one server.
- * @param log is told, once a route, that there is no session
+ * @param log returns the log of a module
  */
 export function flashFeature(log: (module: string) => ModuleLogger): Feature {
-  const toldRoutes = new Set<string>()
+  const warnedRoutes = new Set<string>()
 
-  function tell(ctx: Context, route: string): void {
-    if (toldRoutes.has(route)) return
-    toldRoutes.add(route)
-    log('error').warn(
-      withRequestId(`flash on route "${route}" has no session: add SVC_MwSession to its middleware`, ctx),
-    )
+  function warnOnce(ctx: Context): void {
+    const route = ctx.routeName
+    if (warnedRoutes.has(route)) return
+    warnedRoutes.add(route)
+    const message = `flash on route "${route}" has no session: add SVC_MwSession to its middleware`
+    log('error').warn(withRequestId(message, ctx))
   }
 
   const make = (ctx: Context) => {
-    const keepsWhatIsRead = ctx.method === 'HEAD' || isPrefetch(ctx)
-    let ofRequest: RequestFlash | undefined
+    const keepOnGet = ctx.method === 'HEAD' || isPrefetch(ctx)
+    let requestFlash: RequestFlash | undefined
     return (id: string): FlashBag => {
       if (typeof id !== 'string' || id === '') {
-        throw new TypeError(`Cannot give a flash bag: its id must be a string that is not empty: it is ${shown(id)}`)
+        throw new TypeError(`Cannot give a flash bag: its id must be a string that is not empty: it is ${describe(id)}`)
       }
-      if (ctx.session.isOpen) return new FlashBag(id, { holder: ctx.session, keepsWhatIsRead })
-      tell(ctx, ctx.routeName)
-      return new FlashBag(id, { holder: (ofRequest ??= new RequestFlash()), keepsWhatIsRead })
+      if (ctx.session.isOpen) return new FlashBag(id, { holder: ctx.session, keepOnGet })
+      warnOnce(ctx)
+      return new FlashBag(id, { holder: (requestFlash ??= new RequestFlash()), keepOnGet })
     }
   }
   return { name: 'flash', members: [{ name: 'flash', aliases: ['UFlash'], inViews: 'aliases', make }] }
 }
 
-function shown(id: unknown): string {
+function describe(id: unknown): string {
   return id === '' ? 'empty' : id === undefined || id === null ? String(id) : `a ${typeof id}`
 }

@@ -9,7 +9,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Command, MachineCommandType } from '../application/commands.ts'
 import { LocalStateStore } from '../application/state-store.ts'
 import { TraceSwitches } from '../application/trace-switches.ts'
-import { createLocalBroker } from '../events/local-broker.ts'
+import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { Logs } from '../log/logs.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
@@ -92,7 +92,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     onDiverged: (member) => supervisor.replace(member.number),
   })
   const limits = hostLimits(config['server.max_connections_per_ip'])
-  const events = hostBroker(createLocalBroker())
+  const events = hostBroker(new LocalBroker())
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
   const own = createPrimaryProcess(

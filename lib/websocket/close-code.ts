@@ -1,35 +1,26 @@
 /** Close codes, the payload of a Close frame (RFC 6455, sections 5.5.1, 7.4), and the error that fails a connection. */
 import { isUtf8 } from 'node:buffer'
 
-/** Why and how a connection was closed. */
-export interface CloseStatus {
-  readonly code: number
-  readonly reason: string
-}
-
-/** The codes that the server itself sends or tells (RFC 6455, section 7.4.1). */
+/** The codes that the server itself sends or reports (RFC 6455, section 7.4.1). */
 export const closeCodes = {
   normal: 1000,
   goingAway: 1001,
   protocolError: 1002,
-  /** Never on the wire: the Close frame had no code. */
+  /** Never sent: the Close frame had no code. */
   none: 1005,
-  /** Never on the wire: the connection ended without a Close frame. */
+  /** Never sent: the connection ended without a Close frame. */
   abnormal: 1006,
   invalidData: 1007,
   tooLarge: 1009,
   internalError: 1011,
 } as const
 
-/** The most bytes that a reason may have: a control frame has 125, the code takes 2. */
+/** The most bytes of a reason: a control frame has 125, the code takes 2. */
 const maxReasonBytes = 123
 
-const noStatus: CloseStatus = { code: closeCodes.none, reason: '' }
-
-/** What the peer sent is against the protocol, and with which code the connection fails for it. */
+/** The peer broke the protocol; the connection is closed with `code`: 1002, 1007 or 1009. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
-  /** 1002, 1007 or 1009. */
   readonly code: number
 
   /** @param message at most 123 bytes: it is the reason of the Close frame */
@@ -40,8 +31,8 @@ export class ProtocolError extends Error {
 }
 
 /**
- * Whether a Close frame may have this code: 1000 to 1003 and 1007 to 1014 (what RFC 6455 and the IANA registry define
- * for the wire), 3000 to 4999 (libraries and applications).
+ * Whether a Close frame may have this code: 1000 to 1003 and 1007 to 1014 (RFC 6455 and the IANA registry), 3000 to
+ * 4999 (libraries and applications).
  */
 export function isWireCode(code: number): boolean {
   if (!Number.isInteger(code)) return false
@@ -49,8 +40,8 @@ export function isWireCode(code: number): boolean {
 }
 
 /**
- * The payload of a Close frame.
- * @throws RangeError for a code that may not be sent and for a reason of more than 123 bytes
+ * Returns the payload of a Close frame.
+ * @throws RangeError for a code that must not be sent and for a reason of more than 123 bytes
  */
 export function closePayload(code: number, reason: string): Buffer {
   if (!isWireCode(code)) {
@@ -67,11 +58,11 @@ export function closePayload(code: number, reason: string): Buffer {
 }
 
 /**
- * Reads the payload of a Close frame, unmasked. One without a code is 1005.
- * @throws ProtocolError 1002 for a single byte or a code that may not be sent, 1007 for a reason that is not UTF-8
+ * Parses the unmasked payload of a Close frame. Without a code, the code is 1005.
+ * @throws ProtocolError 1002 for a single byte or a code that must not be sent, 1007 for a reason that is not UTF-8
  */
-export function readClosePayload(payload: Buffer): CloseStatus {
-  if (payload.length === 0) return noStatus
+export function readClosePayload(payload: Buffer): { readonly code: number; readonly reason: string } {
+  if (payload.length === 0) return { code: closeCodes.none, reason: '' }
   if (payload.length === 1) throw new ProtocolError(closeCodes.protocolError, 'A close code has two bytes')
   const code = payload.readUInt16BE()
   if (!isWireCode(code)) throw new ProtocolError(closeCodes.protocolError, `${code} is no close code to send`)

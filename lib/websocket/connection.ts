@@ -1,74 +1,101 @@
 /**
- * One WebSocket connection, the server's side (RFC 6455): messages in and out, ping and pong, the closing handshake.
+ * One WebSocket connection, the server's side (RFC 6455): messages, ping and pong, the closing handshake, heartbeat.
  *
- * Messages are handed to the application as they come; it is not waited for where its handler returns a promise. Only
- * `open` is: nothing is read before it is done. Nor is a peer read that does not read: what is sent to it may wait up
- * to a bound, from half of that on it is not heard, and when it stays so the heartbeat cuts it.
+ * The `message` handler is called as messages arrive, even while a promise of an earlier call is pending. Only `open`
+ * is waited for: nothing is read before it is done. Data for a peer that does not read is buffered up to a limit. From
+ * half of it on the server stops reading from the peer, and the heartbeat cuts the peer when it stays silent.
  *
- * Surprise: the `close` handler runs when the connection has ended, not when closing begins; with the code that the
- * peer sent, or with the one that this side failed it with (1002, 1007, 1009), else 1006.
+ * The `close` handler runs when the connection has ended, not when closing begins. Its code is the one that the peer
+ * sent, or the one that the server failed the connection with (1002, 1007, 1009), else 1006.
  */
 import type { Socket } from 'node:net'
+import { Heartbeat, type Beating } from '../base/heartbeat.ts'
 import { closeCodes, closePayload, ProtocolError, readClosePayload } from './close-code.ts'
 import { opcodes } from './frame.ts'
 import { ControlFrame, MessageReader } from './message-reader.ts'
 import { Outbox } from './outbox.ts'
-import type { Peer, PeerHeartbeat } from './peer-heartbeat.ts'
 
-/** What an application exports as `websocket`. Any of them may be missing, and may return a promise. */
+/** The handlers that a route module exports as `websocket`. Each may be missing, and may return a promise. */
 export interface WebSocketHandlers<C> {
-  /** The connection is there. Nothing is read before this is done. */
+  /** Called first. No message is read before it is done. */
   open?(ws: WebSocketConnection<C>, context: C): unknown
-  /** A text message, as a string, or a binary one, as a Buffer that the application may keep and change. */
+  /** Called with a text message as a string, or a binary one as a Buffer that the application may keep and change. */
   message?(ws: WebSocketConnection<C>, data: string | Buffer): unknown
-  /** The connection has ended: 1005 when the peer gave no code, 1006 when it ended without the closing handshake. */
+  /** Called at the end. 1005: the peer gave no code; 1006: the connection ended without the closing handshake. */
   close?(ws: WebSocketConnection<C>, code: number, reason: string): unknown
 }
 
-/** What all connections of one server share. */
+/** Limits and callbacks that all connections of one server share. */
 export interface WebSocketServices<C> {
   readonly heartbeat: PeerHeartbeat
-  /** The most bytes of a message that is taken, over all its fragments; a larger one closes the connection (1009). */
+  /** The most bytes of a message, over all its fragments; a larger one closes the connection with 1009. */
   readonly maxMessageBytes: number
-  /** Bytes that may wait for a peer that does not read; once there are more, the next message cuts the connection. */
+  /** When more bytes than this wait for a peer that does not read, the next message cuts the connection. */
   readonly maxBufferedBytes: number
-  /** Told what a handler threw, or what its promise was rejected with; the connection is closed with 1011. */
+  /** Called with the error of a handler, or the rejection of its promise; the connection is closed with 1011. */
   readonly onError: (error: unknown, ws: WebSocketConnection<C>) => void
-  /** Told which rule of the protocol the peer broke. */
+  /** Called when the peer breaks the protocol. */
   readonly onProtocolError: (error: ProtocolError, ws: WebSocketConnection<C>) => void
-  /** Told when a peer is cut because it does not read. */
+  /** Called when a peer is cut because it does not read. */
   readonly onSlow: (ws: WebSocketConnection<C>) => void
-  /** Told once, after the `close` handler was called, that the connection has ended. */
+  /** Called once at the end, after the `close` handler was called. */
   readonly onClosed: (ws: WebSocketConnection<C>, code: number) => void
 }
 
-/** `closing`: a Close frame was sent, and with it the last of ours. */
+/** `closing`: the Close frame was sent, or the peer is gone; nothing more is sent. */
 type Phase = 'new' | 'open' | 'closing' | 'closed'
 
-export class WebSocketConnection<C = unknown> implements Peer {
+/** The heartbeats in the time that closing may take. A time-out ends up to one beat early, never late. */
+const closeBeats = 4
+
+/** The heartbeat of all connections: pings silent peers and cuts those that do not answer or do not finish closing. */
+export class PeerHeartbeat extends Heartbeat {
+  /** Beats after which a silent peer is pinged, and as many again after which it is cut. */
+  readonly silentBeats: number
+  /** Beats after which a connection that is closing is cut. */
+  readonly closeBeats = closeBeats
+
+  /**
+   * @param options milliseconds: `silenceMs` without data until a ping, and again until the cut, 30,000 by default;
+   *   `closeTimeoutMs`, the most that closing takes, 2000 by default
+   * @throws RangeError when a time is not above 0
+   */
+  constructor(options: { readonly silenceMs?: number; readonly closeTimeoutMs?: number } = {}) {
+    const { silenceMs = 30_000, closeTimeoutMs = 2000 } = options
+    if (!(silenceMs > 0 && closeTimeoutMs > 0)) {
+      throw new RangeError(`A heartbeat needs times above 0: silenceMs ${silenceMs}, closeTimeoutMs ${closeTimeoutMs}`)
+    }
+    const beatMs = closeTimeoutMs / closeBeats
+    super(beatMs)
+    this.silentBeats = Math.ceil(silenceMs / beatMs)
+  }
+}
+
+/** A connection. The handlers get it as `ws`. */
+export class WebSocketConnection<C = unknown> implements Beating {
   readonly #socket: Socket
   readonly #services: WebSocketServices<C>
   readonly #handlers: WebSocketHandlers<C>
   readonly #outbox: Outbox
   readonly #reader: MessageReader
   #phase: Phase = 'new'
-  /** Whether what arrives is still looked at: until the peer's Close frame, or its error. */
+  /** Until the peer's Close frame or error; data that arrives later is ignored. */
   #reading = true
   #code: number = closeCodes.abnormal
   #reason = ''
-  /** The beat of the last sign of life, or of the ping since. */
+  /** The beat of the last data from the peer, or of the ping that was sent since. */
   #seenAt = 0
   #pinged = false
   #closingSince = 0
-  /** Whether nothing is read, since the peer does not read either: what it sends would only be answered into memory. */
-  #holdsBack = false
-  /** What the last ping had that could not be answered yet. */
-  #owedPong: Buffer | undefined = undefined
+  /** Set while reading is paused because the peer does not read: answers to its messages would only fill the memory. */
+  #isPaused = false
+  /** The payload of the last ping, while the pong cannot be sent. */
+  #pendingPong: Buffer | undefined = undefined
   #values: Record<string, unknown> | undefined = undefined
 
   /**
-   * Takes over a socket on which the 101 answer was written. Nothing happens before `start()`.
-   * @param handlers called as they are, with `this` being this object
+   * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
+   * @param handlers called with `this` set to this object
    */
   constructor(socket: Socket, services: WebSocketServices<C>, handlers: WebSocketHandlers<C>) {
     this.#socket = socket
@@ -79,9 +106,9 @@ export class WebSocketConnection<C = unknown> implements Peer {
   }
 
   /**
-   * Opens the connection: the `open` handler, and when it is done, reading. A socket that has closed in the meantime
-   * calls `onClosed` alone.
-   * @param head what arrived behind the handshake; may be changed in here
+   * Opens the connection: calls the `open` handler and then starts reading. When the socket has closed in the meantime,
+   * only `onClosed` is called.
+   * @param head the bytes that arrived behind the handshake; the connection may change them
    */
   start(head: Buffer, context: C): void {
     const { heartbeat } = this.#services
@@ -90,9 +117,9 @@ export class WebSocketConnection<C = unknown> implements Peer {
     this.#seenAt = heartbeat.now
     heartbeat.add(this)
     this.#socket.setTimeout(0).setNoDelay(true)
-    this.#socket.on('error', () => this.#socket.destroy()) // The code 1006 tells the application.
+    this.#socket.on('error', () => this.#socket.destroy()) // The application gets the code 1006.
     this.#socket.on('close', () => this.#ended())
-    this.#attempt(
+    this.#call(
       () => this.#handlers.open?.(this, context),
       () => this.#begin(head),
     )
@@ -103,20 +130,20 @@ export class WebSocketConnection<C = unknown> implements Peer {
     return this.#phase === 'open'
   }
 
-  /** Bytes that were sent and that the operating system has not taken: the peer does not read as fast. */
+  /** Sent bytes that the operating system has not accepted yet, since the peer does not read fast enough. */
   get bufferedAmount(): number {
     return this.#outbox.bytes
   }
 
-  /** A place for what the handlers keep for this connection; an object without prototype. */
+  /** Holds any values of the handlers for this connection; an object without prototype. */
   get state(): Record<string, unknown> {
     return (this.#values ??= Object.create(null) as Record<string, unknown>)
   }
 
   /**
-   * Sends a message: a string as text, bytes as binary. Bytes of more than 4 KiB are not copied: they must not be
-   * changed before `bufferedAmount` is 0.
-   * @returns false when the connection is not open, or is cut because more than the allowed bytes wait already
+   * Sends a message: a string as text, bytes as binary. More than 4 KiB of bytes are not copied: do not change them
+   * before `bufferedAmount` is 0.
+   * @returns false when the connection is not open, or is cut because too many bytes are waiting already
    * @throws TypeError for anything else
    */
   send(data: string | NodeJS.ArrayBufferView): boolean {
@@ -132,22 +159,22 @@ export class WebSocketConnection<C = unknown> implements Peer {
   }
 
   /**
-   * Begins the closing handshake; no message is given to the application any more. Does nothing once closing has begun.
-   * @throws RangeError for a code that may not be sent (see `isWireCode`) and for a reason of more than 123 bytes
+   * Starts the closing handshake; the `message` handler is not called any more. Does nothing once closing has begun.
+   * @throws RangeError for a code that must not be sent (see `isWireCode`) and for a reason of more than 123 bytes
    */
   close(code: number = closeCodes.normal, reason = ''): void {
     const payload = closePayload(code, reason)
     if (this.#phase === 'open') this.#sendClose(payload)
   }
 
-  /** Cuts the connection at once. The application gets 1006, unless the peer has told a code before. */
+  /** Cuts the connection at once. The `close` handler gets 1006, unless the peer sent a code before. */
   terminate(): void {
     this.#stopReading()
     if (this.#phase === 'open') this.#beginClosing()
     this.#socket.destroy()
   }
 
-  /** For the heartbeat: one beat of the shared timer. */
+  /** Called by the heartbeat. */
   beat(now: number): void {
     const { silentBeats, closeBeats } = this.#services.heartbeat
     if (this.#phase === 'closing') {
@@ -166,55 +193,55 @@ export class WebSocketConnection<C = unknown> implements Peer {
     if (head.length > 0) this.#receive(head)
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('end', () => this.#peerEnded())
-    if (this.#socket.readableEnded) this.#peerEnded() // It left during `open`.
+    if (this.#socket.readableEnded) this.#peerEnded() // The peer disconnected during `open`.
     this.#socket.resume()
   }
 
   #receive(chunk: Buffer): void {
     this.#seenAt = this.#services.heartbeat.now
     this.#pinged = false
-    if (!this.#reading) return // What a peer still sends is thrown away, or a reset could overtake our Close frame.
+    if (!this.#reading) return // Read on all the same: a reset for unread data could overtake our Close frame.
     try {
       this.#reader.push(chunk)
       while (this.#reading) {
         const received = this.#reader.next()
-        if (received === undefined) return this.#holdBackIfFull()
+        if (received === undefined) return this.#pauseIfFull()
         if (received instanceof ControlFrame) this.#control(received)
-        else if (this.#phase === 'open') this.#attempt(() => this.#handlers.message?.(this, received))
+        else if (this.#phase === 'open') this.#call(() => this.#handlers.message?.(this, received))
       }
     } catch (error) {
-      this.#broken(error)
+      this.#fail(error)
     }
   }
 
-  #holdBackIfFull(): void {
-    if (this.#holdsBack || this.#phase !== 'open' || this.#outbox.bytes <= this.#fullBytes) return
-    this.#holdsBack = true
+  #pauseIfFull(): void {
+    if (this.#isPaused || this.#phase !== 'open' || this.#outbox.bytes <= this.#pauseAtBytes) return
+    this.#isPaused = true
     this.#socket.pause()
   }
 
-  /** The bytes that wait for the peer from which on nothing is read of it. */
-  get #fullBytes(): number {
+  /** Reading pauses when more bytes than this wait for the peer. */
+  get #pauseAtBytes(): number {
     return this.#services.maxBufferedBytes / 2
   }
 
   #control({ opcode, payload }: ControlFrame): void {
     if (opcode === opcodes.close) return this.#peerCloses(payload)
     if (opcode !== opcodes.ping || this.#phase !== 'open') return
-    // To a peer that does not read only the last one is answered (RFC 6455, section 5.5.3).
-    if (this.#outbox.blocked) this.#owedPong = Buffer.from(payload)
+    // A peer that does not read gets only the pong for its last ping (RFC 6455, section 5.5.3).
+    if (this.#outbox.blocked) this.#pendingPong = Buffer.from(payload)
     else this.#outbox.add(opcodes.pong, payload)
   }
 
   #written(): void {
-    if (this.#holdsBack && this.#outbox.bytes <= this.#fullBytes) {
-      this.#holdsBack = false
+    if (this.#isPaused && this.#outbox.bytes <= this.#pauseAtBytes) {
+      this.#isPaused = false
       this.#socket.resume()
     }
-    const owed = this.#owedPong
-    if (owed === undefined || this.#outbox.blocked) return
-    this.#owedPong = undefined
-    if (this.#phase === 'open') this.#outbox.add(opcodes.pong, owed)
+    const payload = this.#pendingPong
+    if (payload === undefined || this.#outbox.blocked) return
+    this.#pendingPong = undefined
+    if (this.#phase === 'open') this.#outbox.add(opcodes.pong, payload)
   }
 
   #peerCloses(payload: Buffer): void {
@@ -226,7 +253,7 @@ export class WebSocketConnection<C = unknown> implements Peer {
     this.#outbox.end()
   }
 
-  /** The peer sends nothing more, and has not said why. */
+  /** The peer has ended the connection without a Close frame. */
   #peerEnded(): void {
     this.#stopReading()
     if (this.#phase === 'open') this.#beginClosing()
@@ -234,7 +261,7 @@ export class WebSocketConnection<C = unknown> implements Peer {
   }
 
   /** Fails the connection (RFC 6455, section 7.1.7). */
-  #broken(error: unknown): void {
+  #fail(error: unknown): void {
     const { onError, onProtocolError } = this.#services
     const isViolation = error instanceof ProtocolError
     this.#stopReading()
@@ -267,25 +294,25 @@ export class WebSocketConnection<C = unknown> implements Peer {
     this.#stopReading()
     this.#phase = 'closed'
     this.#services.heartbeat.remove(this)
-    this.#attempt(() => this.#handlers.close?.(this, this.#code, this.#reason))
+    this.#call(() => this.#handlers.close?.(this, this.#code, this.#reason))
     this.#services.onClosed(this, this.#code)
   }
 
-  /** Runs a handler and then, once it is done or has failed, what follows it. */
-  #attempt(handler: () => unknown, after?: () => void): void {
+  /** Calls a handler and then, once it is done or has failed, `after`. */
+  #call(handler: () => unknown, after?: () => void): void {
     try {
       const outcome = handler()
       if (outcome instanceof Promise) {
-        outcome.catch((error: unknown) => this.#failed(error)).then(after)
+        outcome.catch((error: unknown) => this.#handlerFailed(error)).then(after)
         return
       }
     } catch (error) {
-      this.#failed(error)
+      this.#handlerFailed(error)
     }
     after?.()
   }
 
-  #failed(error: unknown): void {
+  #handlerFailed(error: unknown): void {
     this.#services.onError(error, this)
     this.close(closeCodes.internalError)
   }

@@ -1,43 +1,36 @@
 /**
- * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). No extension and no subprotocol is
- * ever chosen. Where the request comes from (`Origin`) is for the caller to judge.
+ * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). It accepts no extension and no
+ * subprotocol. The caller checks `Origin`.
  *
- * Surprise: a handshake that announces a body is refused. The bytes behind its header section are frames, and a proxy
- * that took them for a body would read the connection in another way than this server does.
+ * A handshake that announces a body is refused. The bytes after its header section are frames; a proxy that took them
+ * for a body would read the connection differently from this server, which is a way to smuggle requests.
  */
 import { createHash } from 'node:crypto'
 import { announcesBody } from '../http/framing.ts'
 import { HttpError } from '../http/errors.ts'
 import { hasToken } from '../base/token.ts'
 
-/** What is read of a request; a Context has it all. */
+/** The members of a request that the check reads. A Context has them. */
 export interface HandshakeRequest {
   readonly method: string
   /** `1.0` or `1.1`. */
   readonly httpVersion: string
-  /** A header field by its lower-case name; one that was sent more than once with its values joined by commas. */
+  /** Returns a header field by its lower-case name, repeated ones joined by commas. */
   header(name: string): string | undefined
 }
 
-/** A handshake that was accepted. */
-export interface Handshake {
-  /** The value of Sec-WebSocket-Accept. */
-  readonly accept: string
-}
-
-/** The only version there is (RFC 6455, section 4.1). */
+/** The only version (RFC 6455, section 4.1). */
 const version = '13'
-/** What is joined to the key (RFC 6455, section 1.3). */
+/** Appended to the key before hashing (RFC 6455, section 1.3). */
 const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** 16 bytes in base64. */
 const keyPattern = /^[A-Za-z0-9+/]{22}==$/
 
 /**
- * Checks a handshake (RFC 6455, section 4.2.1).
- * @throws HttpError 400 `bad_handshake`; 426 `upgrade_required`, with the header fields that go with it, for another
- *   version of the protocol than 13
+ * Checks a handshake (RFC 6455, section 4.2.1). Returns the value of Sec-WebSocket-Accept.
+ * @throws HttpError 400 `bad_handshake`; 426 `upgrade_required`, with its header fields, for a version other than 13
  */
-export function checkHandshake(request: HandshakeRequest): Handshake {
+export function checkHandshake(request: HandshakeRequest): string {
   if (request.method !== 'GET') throw bad(`The method must be GET: it is ${request.method}`)
   if (request.httpVersion !== '1.1') throw bad(`The HTTP version must be 1.1: it is ${request.httpVersion}`)
   if (!request.header('host')) throw bad('There is no Host')
@@ -54,10 +47,10 @@ export function checkHandshake(request: HandshakeRequest): Handshake {
   }
   const key = request.header('sec-websocket-key')
   if (key === undefined || !keyPattern.test(key)) throw bad('Sec-WebSocket-Key must be 16 bytes in base64')
-  return { accept: acceptKey(key) }
+  return acceptKey(key)
 }
 
-/** The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, section 4.2.2). */
+/** Returns Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, section 4.2.2). */
 export function acceptKey(key: string): string {
   return createHash('sha1').update(key + guid).digest('base64')
 }

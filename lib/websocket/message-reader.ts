@@ -1,22 +1,20 @@
 /**
- * Takes what a client sends apart into messages and control frames, whatever pieces it arrives in.
+ * Splits the bytes of a client into messages and control frames, whatever chunks they arrive in.
  *
- * A message that lies whole in one piece is unmasked where it lies. Any other is collected in a buffer that grows with
- * what has arrived, not with what was announced, and never past the limit.
+ * A message that is complete in one chunk is unmasked in place. Any other is collected in a buffer that grows with the
+ * bytes that have arrived, not with the announced length, and never beyond the limit.
  *
- * Surprise: the caller pulls. `next()` gives one message or control frame at a time, so that a connection that is
- * closed by what it just got needs no flag in here: nobody asks any more.
+ * The caller pulls one message or control frame at a time with `next()`. When a message makes it close the connection,
+ * it stops calling `next()`; the reader needs no flag for that.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { closeCodes, ProtocolError } from './close-code.ts'
-import { firstControlOpcode, FrameHeader, opcodes, readHeader } from './frame.ts'
-import { applyMask, rotateMask } from './mask.ts'
-import { checkUtf8 } from './utf8.ts'
+import { applyMask, firstControlOpcode, FrameHeader, opcodes, readHeader, rotateMask } from './frame.ts'
 
 /** A Close, Ping or Pong frame. */
 export class ControlFrame {
   readonly opcode: number
-  /** Unmasked, at most 125 bytes; a part of what arrived. */
+  /** Unmasked, at most 125 bytes; a part of the chunk that arrived. */
   readonly payload: Buffer
 
   constructor(opcode: number, payload: Buffer) {
@@ -27,21 +25,21 @@ export class ControlFrame {
 
 const empty: Buffer = Buffer.alloc(0)
 
-/** Reads one connection. */
+/** The reader of one connection. */
 export class MessageReader {
   readonly #maxMessageBytes: number
   readonly #header = new FrameHeader()
-  /** What has arrived and is read from `#at` on. */
+  /** The bytes that have arrived; the next one to read is at `#at`. */
   #chunk = empty
   #at = 0
-  /** The opcode of the message that is being read; 0 between messages. */
+  /** The opcode of the current message; 0 between messages. */
   #opcode = 0
-  /** Whether a data frame's payload is being read, and how many bytes of it are still to come. */
+  /** Whether the payload of a data frame is being read, and the number of its bytes that are still missing. */
   #inPayload = false
   #remaining = 0
   /** The mask for the next byte of the payload. */
   #key = 0
-  /** The message so far, its length, and up to where it was checked to be UTF-8. */
+  /** The collected part of the message, its length, and the end of the part that was checked to be UTF-8. */
   #message = empty
   #length = 0
   #checked = 0
@@ -51,26 +49,25 @@ export class MessageReader {
     this.#maxMessageBytes = maxMessageBytes
   }
 
-  /** Bytes of memory held for what is not complete. */
+  /** Bytes of memory held for an incomplete message or frame. */
   get heldBytes(): number {
     return this.#chunk.length + this.#message.length
   }
 
-  /** Takes the next piece, which may be changed in here. To be called when `next()` has nothing more to give. */
+  /** Adds a chunk, which the reader may change. Call it after `next()` has returned undefined. */
   push(chunk: Buffer): void {
     this.#chunk = this.#chunk.length === 0 ? chunk : Buffer.concat([this.#chunk, chunk])
   }
 
   /**
-   * The next text message as a string, the next binary one as a Buffer that is the caller's, or the next control frame;
-   * undefined when the rest of it has not arrived.
-   * @throws ProtocolError; there is nothing more to read then
+   * Returns the next text message as a string, binary message as a Buffer that the caller may keep, or control frame;
+   * undefined when it has not arrived completely.
+   * @throws ProtocolError; do not call the reader again then
    */
   next(): string | Buffer | ControlFrame | undefined {
     for (;;) {
       if (this.#inPayload) {
-        const taken = this.#collect()
-        if (!taken) return this.#wait()
+        if (!this.#collect()) return this.#wait()
         if (this.#header.final) return this.#takeMessage()
       }
       if (!readHeader(this.#chunk, this.#at, this.#header)) return this.#wait()
@@ -80,7 +77,7 @@ export class MessageReader {
     }
   }
 
-  /** Forgets what was read so far. */
+  /** Frees the memory of an incomplete message. */
   clear(): void {
     this.#chunk = empty
     this.#at = 0
@@ -88,14 +85,14 @@ export class MessageReader {
     this.#length = 0
   }
 
-  /** Keeps what was not read, without the piece that it arrived in. */
+  /** Copies the bytes that are not read yet, so that their chunk can be freed. */
   #wait(): undefined {
     if (this.#at === 0) return
     this.#chunk = this.#at === this.#chunk.length ? empty : Buffer.from(this.#chunk.subarray(this.#at))
     this.#at = 0
   }
 
-  /** A control frame is at most 131 bytes long and is waited for. */
+  /** Returns undefined while the frame is not complete; it has at most 131 bytes. */
   #takeControl(): ControlFrame | undefined {
     const { opcode, length, key, size } = this.#header
     const start = this.#at + size
@@ -106,7 +103,7 @@ export class MessageReader {
     return new ControlFrame(opcode, this.#chunk.subarray(start, end))
   }
 
-  /** Begins a data frame's payload: continuation and size are decided here (RFC 6455, sections 5.4 and 7.4.1). */
+  /** Starts the payload of a data frame: checks continuation and size (RFC 6455, sections 5.4 and 7.4.1). */
   #begin(): void {
     const { opcode, length, key, size } = this.#header
     if (opcode === opcodes.continuation) {
@@ -124,7 +121,7 @@ export class MessageReader {
     this.#at += size
   }
 
-  /** Whether the message is one frame that has arrived whole. */
+  /** Whether the message is one frame that has arrived completely. */
   #isWhole(): boolean {
     const { final, opcode, length } = this.#header
     return final && opcode !== opcodes.continuation && length <= this.#chunk.length - this.#at
@@ -143,11 +140,11 @@ export class MessageReader {
       if (!isUtf8(payload)) throw notUtf8()
       return payload.toString()
     }
-    // A short message that is kept would keep all that arrived with it.
+    // A short message would keep the whole chunk in memory as long as the application keeps the message.
     return payload.length * 2 < this.#chunk.length ? Buffer.from(payload) : payload
   }
 
-  /** Adds what has arrived of the payload to the message. Returns whether the frame is complete. */
+  /** Appends the part of the payload that has arrived to the message. Returns whether the frame is complete. */
   #collect(): boolean {
     const count = Math.min(this.#remaining, this.#chunk.length - this.#at)
     const start = this.#length
@@ -166,7 +163,7 @@ export class MessageReader {
     return !this.#inPayload
   }
 
-  /** Twice what is needed, so that a message in many pieces is copied a few times only, but no more than may come. */
+  /** Grows the buffer to twice the needed size, so that it is rarely copied, but not beyond the possible length. */
   #reserve(needed: number): void {
     if (needed <= this.#message.length) return
     const most = this.#header.final ? this.#length + this.#remaining : this.#maxMessageBytes
@@ -189,4 +186,42 @@ export class MessageReader {
 
 function notUtf8(): ProtocolError {
   return new ProtocolError(closeCodes.invalidData, 'The text is not UTF-8')
+}
+
+/**
+ * Checks UTF-8 that arrives in chunks (RFC 6455, section 8.1; RFC 3629): `bytes` from `from`, where a character begins,
+ * up to `to`. It fails at the first wrong byte, not at the end of the message.
+ * @returns the index to continue at when more bytes are there: the start of an incomplete last character, or `to`; -1
+ *   when the bytes are not UTF-8, whatever follows
+ */
+export function checkUtf8(bytes: Buffer, from: number, to: number): number {
+  const end = startOfIncomplete(bytes, from, to)
+  return isUtf8(bytes.subarray(from, end)) && isPrefix(bytes, end, to) ? end : -1
+}
+
+/** Returns the start of an incomplete last character; `to` when the last one is complete. */
+function startOfIncomplete(bytes: Buffer, from: number, to: number): number {
+  for (let at = to - 1; at >= from && at >= to - 3; at -= 1) {
+    const byte = bytes[at] as number
+    if (byte < 0x80) return to
+    if (byte >= 0xc0) return at + lengthBy(byte) > to ? at : to
+  }
+  return to
+}
+
+/** Returns the length of a character by its first byte; 1 for bytes that cannot be first, which `isUtf8` refuses. */
+function lengthBy(lead: number): number {
+  if (lead < 0xe0) return lead < 0xc2 ? 1 : 2
+  if (lead < 0xf0) return 3
+  return lead < 0xf5 ? 4 : 1
+}
+
+/** Whether up to three bytes can begin a character. The second byte decides; `startOfIncomplete` saw the first. */
+function isPrefix(bytes: Buffer, at: number, to: number): boolean {
+  if (to - at < 2) return true
+  const lead = bytes[at] as number
+  const second = bytes[at + 1] as number
+  const least = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+  const most = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+  return second >= least && second <= most
 }

@@ -1,16 +1,16 @@
 /**
- * What a connection still has to send. The short frames of one turn of the event loop leave in one write; a long
- * payload leaves at once and without a copy.
+ * The frames that a connection still has to send. The short frames of one turn of the event loop are sent with one
+ * write; a long payload is sent at once and without a copy.
  *
- * Surprise: while the operating system takes nothing, frames are not handed to the socket one by one but gathered in
- * buffers of 16 KiB. A socket keeps some 250 bytes of memory for each write that waits: a peer that sends pings and
- * never reads would otherwise cost a hundred times what its pongs have bytes.
+ * While the operating system accepts nothing, frames are gathered in buffers of 16 KiB instead of being written to the
+ * socket one by one. A socket needs some 250 bytes of memory for each pending write: a peer that sends pings and never
+ * reads would otherwise cost a hundred times the bytes of its pongs.
  */
 import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { headerSize, maxHeaderBytes, writeHeader } from './frame.ts'
 
-/** Payloads up to here are copied behind their header; the copy costs less than a second write. */
+/** A payload up to this size is copied behind its header; the copy costs less than a second write. */
 const maxShortBytes = 4096
 const firstGatheredBytes = 256
 const maxGatheredBytes = 16_384
@@ -26,27 +26,27 @@ export class Outbox {
   }
   #gathered: Buffer | undefined = undefined
   #length = 0
-  /** Writes of this outbox that the operating system has not taken yet. */
+  /** Writes of this outbox that the operating system has not accepted yet. */
   #pending = 0
   #scheduled = false
 
-  /** @param onWritten called whenever the operating system has taken something */
+  /** @param onWritten called when the operating system has accepted a write */
   constructor(socket: Socket, onWritten: () => void) {
     this.#socket = socket
     this.#onWritten = onWritten
   }
 
-  /** Bytes that the operating system has not taken. */
+  /** Bytes that the operating system has not accepted yet. */
   get bytes(): number {
     return this.#socket.writableLength + this.#length
   }
 
-  /** Whether the operating system takes nothing at the moment. */
+  /** Whether writes are pending, since the peer does not read fast enough. */
   get blocked(): boolean {
     return this.#socket.writableLength > 0
   }
 
-  /** Sends a frame. A long payload that is no string must not be changed before it has left. */
+  /** Sends a frame. A Buffer of more than 4 KiB must not be changed before it is sent. */
   add(opcode: number, payload: string | Buffer): void {
     const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length
     if (length > maxShortBytes) return this.#addLong(opcode, payload, length)
@@ -60,24 +60,24 @@ export class Outbox {
     process.nextTick(endTurn, this)
   }
 
-  /** Hands everything to the socket and says that nothing more follows. */
+  /** Writes everything and ends the socket. */
   end(): void {
-    this.#handOver()
+    this.#write()
     this.#socket.end()
   }
 
-  /** Sends what was gathered in this turn, unless an earlier write waits: what comes after that one follows it. */
+  /** Sends the frames of this turn, unless an earlier write of the outbox is pending: they follow when it is done. */
   endTurn(): void {
     this.#scheduled = false
     this.#flush()
   }
 
-  /** Behind a write of others, the 101, nothing would come back for what is gathered: it follows it at once. */
+  /** When only the 101 answer is pending, no callback of the outbox will come: the frames are written behind it. */
   #flush(): void {
-    if (!this.blocked || this.#pending === 0) this.#handOver()
+    if (!this.blocked || this.#pending === 0) this.#write()
   }
 
-  #handOver(): void {
+  #write(): void {
     if (this.#gathered === undefined) return
     const gathered = this.#gathered.subarray(0, this.#length)
     this.#gathered = undefined
@@ -87,7 +87,7 @@ export class Outbox {
   }
 
   #addLong(opcode: number, payload: string | Buffer, length: number): void {
-    this.#handOver()
+    this.#write()
     this.#pending += 1
     if (typeof payload === 'string') {
       const frame = Buffer.allocUnsafe(maxHeaderBytes + length)
@@ -103,9 +103,9 @@ export class Outbox {
     this.#socket.uncork()
   }
 
-  /** Makes room for `count` more bytes behind what is gathered. */
+  /** Returns the buffer of gathered frames with room for `count` more bytes. */
   #reserve(count: number): Buffer {
-    if (this.#length + count > maxGatheredBytes) this.#handOver()
+    if (this.#length + count > maxGatheredBytes) this.#write()
     const needed = this.#length + count
     if (this.#gathered !== undefined && needed <= this.#gathered.length) return this.#gathered
     const doubled = this.#gathered === undefined ? firstGatheredBytes : this.#gathered.length * 2

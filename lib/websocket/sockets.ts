@@ -1,8 +1,8 @@
 /**
- * The WebSockets of one server: which handshakes are taken, how many connections there are at once, and their end.
+ * The WebSockets of one server: accepts handshakes, limits the number of connections and closes them at a stop.
  *
- * A handshake is a request like any other until its chain has unwound: middleware has run, the session is saved. Then
- * the answer 101 leaves with the context's header fields, and the connection is the application's.
+ * A handshake is handled like any other request until its chain has unwound: middleware has run, the session is saved.
+ * Then the 101 answer is sent with the header fields of the context, and the handlers get the connection.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
@@ -14,55 +14,53 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { emitClose, releaseSocket } from '../core/node-internals.ts'
 import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
-import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
-import { checkHandshake, type Handshake } from './handshake.ts'
-import { PeerHeartbeat } from './peer-heartbeat.ts'
+import { PeerHeartbeat, WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
+import { checkHandshake } from './handshake.ts'
 
-export interface WebSocketsOptions {
-  /** The most connections at once, 1 and up. */
+/** The WebSockets of one server. */
+export interface WebSockets {
+  /**
+   * Accepts a handshake for a module that exports `websocket`.
+   * @throws HttpError 400 or 426 for a wrong handshake, 403 for one from a page of another site
+   */
+  accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
+  /**
+   * Closes every connection with 1001 and cuts it half a second later. Later handshakes are accepted and closed in the
+   * same way: a client that connects again after 1001 may give up for good when it is refused.
+   */
+  stop(): void
+  /** Resolves when no connection is left. */
+  gone(): Promise<void>
+  readonly pool: PoolCounts
+  /** The number of connections that were cut because their peers did not read, since the start. */
+  readonly slow: number
+}
+
+/** Bytes that may wait for a peer that does not read, in addition to one message of the largest size. */
+const bufferedBytes = 2 ** 20
+/** Milliseconds that peers have at a stop to answer the Close frame. */
+const stopMs = 500
+const stopReason = 'The server is being stopped'
+
+/** Makes the WebSockets of a server. */
+export function createWebSockets(options: {
+  /** The most connections at once, from 1. */
   readonly workers: number
   /** The most bytes of one message. */
   readonly maxMessageBytes: number
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
-  /** The log of a module. */
+  /** Returns the log of a module. */
   readonly log: (module: string) => ModuleLogger
-}
-
-/** The WebSockets of one server. */
-export interface WebSockets {
-  /**
-   * Takes a handshake for a module that exports `websocket`.
-   * @throws HttpError 400 or 426 for a wrong handshake, 403 for one from another site
-   */
-  accept(ctx: Context, handlers: WebSocketHandlers<Context>): UpgradeReply
-  /**
-   * Closes every connection with 1001, and cuts it half a second later. So it does with one whose handshake is still
-   * under way or yet to come: a client that connects anew on 1001 may take a refusal for good.
-   */
-  stop(): void
-  /** Resolves when no connection is there. */
-  gone(): Promise<void>
-  readonly pool: PoolCounts
-  /** Connections cut because their peers did not read, since the start. */
-  readonly slow: number
-}
-
-/** What may wait for a peer that does not read besides one of the largest messages. */
-const bufferedBytes = 2 ** 20
-/** How long peers have at a stop to answer the Close frame, in milliseconds. */
-const stopMs = 500
-const stopReason = 'The server is being stopped'
-
-/** Makes the WebSockets of a server. */
-export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log }: WebSocketsOptions): WebSockets {
+}): WebSockets {
+  const { workers, maxMessageBytes, trustedOrigins, log } = options
   const isFrom = createOriginCheck(trustedOrigins)
   const socketLog = log('worker_ws')
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
   const heartbeat = new PeerHeartbeat()
   const open = new Set<WebSocketConnection<Context>>()
-  /** Also of those that have ended: their handlers may still be at work. */
+  /** Includes connections that have ended: their handlers may still run. */
   const contexts = new WeakMap<WebSocketConnection<Context>, Context>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
@@ -84,7 +82,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
       const ctx = contextOf(ws)
       ctx.abort()
-      if (!ctx.closed) emitClose(ctx.response) // The 101 could not be written, of which nobody else tells.
+      if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
       open.delete(ws)
       pool.leave()
       if (open.size === 0) for (const resolve of whenGone.splice(0)) resolve()
@@ -92,7 +90,7 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
   }
 
   function contextOf(ws: WebSocketConnection<Context>): Context {
-    return contexts.get(ws) as Context // It is noted before the connection is started.
+    return contexts.get(ws) as Context // Set before the connection starts.
   }
 
   function nameOf(ws: WebSocketConnection<Context>): string {
@@ -100,15 +98,15 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
     return `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
   }
 
-  function takeOver(ctx: Context, { accept }: Handshake, handlers: WebSocketHandlers<Context>): void {
+  function takeOver(ctx: Context, accept: string, handlers: WebSocketHandlers<Context>): void {
     const { upgrading } = ctx
-    if (upgrading === undefined) throw new Error('This request is no handshake')
+    if (upgrading === undefined) throw new Error('This request is not a WebSocket handshake')
     if (ctx.gone) return
     if (pool.enter(ctx) === 'refused') {
       refusals.say(
         withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
       )
-      throw new HttpError(503, 'overloaded', 'As many WebSockets are open as may be', {
+      throw new HttpError(503, 'overloaded', 'All WebSocket connections are in use', {
         headers: { 'Retry-After': '1' },
       })
     }
@@ -134,17 +132,17 @@ export function createWebSockets({ workers, maxMessageBytes, trustedOrigins, log
 
   return {
     accept(ctx, handlers) {
-      const handshake = checkHandshake(ctx)
+      const accept = checkHandshake(ctx)
       const scheme = ctx.secure ? 'https' : 'http'
       const from = isFrom({ header: (name) => ctx.header(name), scheme, host: ctx.host })
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
-        throw new HttpError(403, 'forbidden', 'This WebSocket is asked for by another site')
+        throw new HttpError(403, 'forbidden', 'A page of another site asks for this WebSocket')
       }
-      return new UpgradeReply(() => takeOver(ctx, handshake, handlers))
+      return new UpgradeReply(() => takeOver(ctx, accept, handlers))
     },
     stop() {
       stopping = true
-      heartbeat.closeAll(closeCodes.goingAway, stopReason)
+      for (const ws of open) ws.close(closeCodes.goingAway, stopReason)
       cutLate([...open])
     },
     gone: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => whenGone.push(resolve))),

@@ -18,7 +18,7 @@ import { createPeer, portOf, workerPort, type Peer } from '../../lib/group/peer.
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import type { Broker } from '../../lib/events/broker.ts'
 import { createEvents } from '../../lib/events/events.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
@@ -148,7 +148,7 @@ async function eventsHere(): Promise<Figures> {
 
 /** This process is the primary of one that publishes and one that listens. */
 async function eventsOverPrimary(): Promise<Figures> {
-  const host = hostBroker(createLocalBroker())
+  const host = hostBroker(new LocalBroker())
   const workers = [startChild('json'), startChild('json')] as const
   for (const { peer } of workers) host.attach(peer)
   const [publisher, listener] = workers.map(({ peer }) => userAt(peer)) as [EventUser, EventUser]

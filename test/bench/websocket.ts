@@ -13,9 +13,8 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { WebSocketConnection, type WebSocketServices } from '../../lib/websocket/connection.ts'
+import { PeerHeartbeat, WebSocketConnection, type WebSocketServices } from '../../lib/websocket/connection.ts'
 import { checkHandshake } from '../../lib/websocket/handshake.ts'
-import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { installPeers, requirePeer, versionOf } from './support/peers.ts'
 import { median, medianRatio } from './support/statistics.ts'
 
@@ -187,7 +186,7 @@ function serveSvc(server: ReturnType<typeof createServer>): void {
   const handlers = { message: (ws: WebSocketConnection<undefined>, data: string | Buffer) => ws.send(data) }
   server.on('upgrade', ({ method = '', httpVersion, headers }, socket, head) => {
     const request = { method, httpVersion, header: (field: string) => headers[field] as string | undefined }
-    const { accept } = checkHandshake(request)
+    const accept = checkHandshake(request)
     const fields = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}`
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n\r\n`)
     new WebSocketConnection(socket as Socket, services, handlers).start(head, undefined) // It listens: it is a Socket.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { get as httpGet } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import type { ChannelEvent, QueueEvent } from '../../lib/events/broker.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { request } from '../support/request.ts'
 import { until } from '../support/until.ts'
@@ -35,7 +35,7 @@ class WatchedBroker extends DelayedBroker {
 }
 
 async function begin(t: TestContext, options: EventServerOptions = {}) {
-  const broker = new WatchedBroker(createLocalBroker())
+  const broker = new WatchedBroker(new LocalBroker())
   const server = await eventServer(
     t,
     {

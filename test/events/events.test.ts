@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createEvents } from '../../lib/events/events.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { SourceOptions } from '../../lib/events/source.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { request } from '../support/request.ts'
@@ -181,7 +181,7 @@ describe('a function of the server that listens to a channel', () => {
 
 describe('a broker elsewhere', () => {
   it('gives promises of ids', async (t) => {
-    const events = createEvents({ log: () => silentLogger, broker: new DelayedBroker(createLocalBroker()) })
+    const events = createEvents({ log: () => silentLogger, broker: new DelayedBroker(new LocalBroker()) })
     t.after(() => events.close())
     const [channel, queue] = [events.channel('a'), events.queue('a')]
     const before = await channel.last_id
@@ -193,7 +193,7 @@ describe('a broker elsewhere', () => {
   })
 
   it('that fails does not count what it did not take', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const events = createEvents({ log: () => silentLogger, broker })
     t.after(() => events.close())
     broker.broken = true
@@ -223,6 +223,6 @@ describe('one that cannot be woken', () => {
     await until(() => requests.restPool.longpoll.busy === 2)
     events.channel('a').publish(1)
     assert.equal((await waiting).status, 200)
-    assert.deepEqual(logged, ['error: channel "a": an event could not be handed to one that waited: odd'])
+    assert.deepEqual(logged, ['error: channel "a": an event could not be delivered to a client: odd'])
   })
 })

@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { EventList } from '../../lib/events/event-list.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { Seeded } from '../support/seeded.ts'
 import { describeBroker } from './broker-conformance.ts'
 import { DelayedBroker } from './delayed-broker.ts'
 
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
-describeBroker('the local broker', createLocalBroker)
-describeBroker('a broker elsewhere', (clocks) => new DelayedBroker(createLocalBroker(clocks)))
+describeBroker('the local broker', (clocks) => new LocalBroker(clocks))
+describeBroker('a broker elsewhere', (clocks) => new DelayedBroker(new LocalBroker(clocks)))
 
 describe('the local broker', () => {
   it('answers at once, and begins a channel with the time in microseconds', () => {
-    const broker = createLocalBroker({ wallNow: () => 1_700_000_000_123 })
+    const broker = new LocalBroker({ wallNow: () => 1_700_000_000_123 })
     assert.equal(broker.read('c', undefined).lastId, 1_700_000_000_123_000 - 1)
     assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_000)
     assert.equal(broker.publish('c', '1', limits), 1_700_000_000_123_001)
   })
 
   it('gives no id again after a restart, and tells old clients of the gap', () => {
-    const first = createLocalBroker({ wallNow: () => 1_700_000_000_000 })
+    const first = new LocalBroker({ wallNow: () => 1_700_000_000_000 })
     let last = 0
     for (let count = 0; count < 900; count++) last = first.publish('c', '1', limits)
-    const second = createLocalBroker({ wallNow: () => 1_700_000_000_001 })
+    const second = new LocalBroker({ wallNow: () => 1_700_000_000_001 })
     assert.deepEqual(second.read('c', last), { events: [], lastId: 1_700_000_000_001_000 - 1, gap: true })
     assert.ok(second.publish('c', '2', limits) > last)
   })
 
   it('gives no id again when a channel was let go of, though the calendar stands still', () => {
     let time = 0
-    const broker = createLocalBroker({ now: () => time, wallNow: () => 1_700_000_000_000 })
+    const broker = new LocalBroker({ now: () => time, wallNow: () => 1_700_000_000_000 })
     let last = 0
     for (let count = 0; count < 5000; count++) last = broker.publish('c', '1', limits)
     time += 3_600_000
@@ -40,13 +40,13 @@ describe('the local broker', () => {
   })
 
   it('gives ids that double precision holds until the year 2255', () => {
-    const broker = createLocalBroker({ wallNow: () => Date.UTC(2255, 0, 1) })
+    const broker = new LocalBroker({ wallNow: () => Date.UTC(2255, 0, 1) })
     assert.ok(Number.isSafeInteger(broker.publish('c', '1', limits)))
   })
 
   it('keeps no more than the limits allow, whatever is published', () => {
     let time = 0
-    const broker = createLocalBroker({ now: () => time })
+    const broker = new LocalBroker({ now: () => time })
     const bounds = { maxEvents: 10, maxAgeMs: 5 }
     for (let count = 0; count < 1000; count++) {
       time += 1
@@ -59,7 +59,7 @@ describe('the local broker', () => {
   })
 
   it('forgets everything when it is closed', () => {
-    const broker = createLocalBroker()
+    const broker = new LocalBroker()
     broker.push('q', '1', limits)
     broker.close()
     assert.equal(broker.take('q'), undefined)

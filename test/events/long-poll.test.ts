@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { LongPollOptions } from '../../lib/events/long-poll.ts'
 import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
@@ -32,7 +32,7 @@ async function begin(t: TestContext, options: EventServerOptions = {}) {
 /** The same with both brokers. */
 function withEachBroker(what: string, test: (t: TestContext, options: EventServerOptions) => Promise<void>): void {
   it(what, (t) => test(t, {}))
-  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(createLocalBroker()) }))
+  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
 }
 
 describe('a long poll of a channel', () => {
@@ -236,7 +236,7 @@ describe('a long poll of a channel', () => {
   })
 
   it('fails with its broker, and serves again when it is back', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const { get, held, channel, logged } = await begin(t, { broker })
     broker.broken = true
     assert.equal((await get('/poll')).status, 500)
@@ -251,7 +251,7 @@ describe('a long poll of a channel', () => {
   })
 
   it('fails when its broker fails while it begins to wait', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const { get } = await begin(t, { broker })
     const gate = broker.hold('subscribe')
     const waiting = get('/poll')
@@ -263,7 +263,7 @@ describe('a long poll of a channel', () => {
 
   it('is not woken when its client leaves while it begins to wait', async (t) => {
     for (const moment of ['subscribe', 'read'] as const) {
-      const broker = new DelayedBroker(createLocalBroker())
+      const broker = new DelayedBroker(new LocalBroker())
       const { port, held, requests, channel, events } = await begin(t, { broker })
       const leaving = new Connection(t, port)
       const first = broker.hold('subscribe')
@@ -352,7 +352,7 @@ describe('a long poll of a queue', () => {
   })
 
   it('puts an event back whose client left while it was taken', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const { port, queue, get, requests, held, events } = await begin(t, { broker })
     await queue.push(1)
     const early = new Connection(t, port)
@@ -380,7 +380,7 @@ describe('a long poll of a queue', () => {
 
   it('waits on when its broker fails, and is answered when it is back', async (t) => {
     for (const failing of ['take', 'onAvailable'] as const) {
-      const broker = new DelayedBroker(createLocalBroker())
+      const broker = new DelayedBroker(new LocalBroker())
       const { get, held, logged, queue } = await begin(t, { broker })
       const gate = broker.hold(failing)
       const waiting = [get('/queue')]

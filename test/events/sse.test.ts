@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { get as httpGet, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import type { SseOptions } from '../../lib/events/sse.ts'
 import type { FullContext } from '../support/context.ts'
 import { Connection, requestText } from '../support/connection.ts'
@@ -57,7 +57,7 @@ async function begin(t: TestContext, options: EventServerOptions = {}) {
 /** The same with both brokers. */
 function withEachBroker(what: string, test: (t: TestContext, options: EventServerOptions) => Promise<void>): void {
   it(what, (t) => test(t, {}))
-  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(createLocalBroker()) }))
+  it(`${what}, with a broker elsewhere`, (t) => test(t, { broker: new DelayedBroker(new LocalBroker()) }))
 }
 
 describe('a stream', () => {
@@ -215,14 +215,14 @@ describe('a stream', () => {
     const { open, channel, requests } = await begin(t)
     const clients = [await open('/sse'), await open('/sse')]
     for (const client of clients) await client.has('id: ')
-    assert.equal(channel.parts.heartbeat.running, true)
+    assert.equal(channel.services.heartbeat.running, true)
     for (const client of clients) client.response.destroy()
     await until(() => requests.restPool.sse.busy === 0)
-    assert.deepEqual([channel.isIdle, channel.parts.heartbeat.running], [true, false])
+    assert.deepEqual([channel.isIdle, channel.services.heartbeat.running], [true, false])
   })
 
   it('ends when its broker fails, and the log says so', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const { open, logged, requests } = await begin(t, { broker })
     const gate = broker.hold('subscribe')
     const client = await open('/sse')
@@ -238,7 +238,7 @@ describe('a stream', () => {
   })
 
   it('is not written to when its client leaves while its events are read', async (t) => {
-    const broker = new DelayedBroker(createLocalBroker())
+    const broker = new DelayedBroker(new LocalBroker())
     const { open, channel, requests, events } = await begin(t, { broker })
     const since = (await channel.publish(1)) - 1
     const gate = broker.hold('read')

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { FlashBag, RequestFlash } from '../../lib/flash/bag.ts'
 
 function newBag(): FlashBag {
-  return new FlashBag('f', { holder: new RequestFlash(), keepsWhatIsRead: false })
+  return new FlashBag('f', { holder: new RequestFlash(), keepOnGet: false })
 }
 
 describe('a flash bag', () => {
@@ -56,7 +56,7 @@ describe('a flash bag', () => {
   it('takes names of every object as keys and form ids', () => {
     const holder = new RequestFlash()
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', '0']) {
-      const bag = new FlashBag(name, { holder, keepsWhatIsRead: false })
+      const bag = new FlashBag(name, { holder, keepOnGet: false })
       assert.deepEqual([bag.has(name), bag.get(name, 'none')], [false, 'none'], name)
       bag.set(name, { [name]: 1 })
       bag.set(JSON.parse(`{${JSON.stringify(name)}: 2, "other": 3}`) as Record<string, unknown>)
@@ -67,7 +67,7 @@ describe('a flash bag', () => {
 
   it('is one bag an id, removed when it is empty', () => {
     const holder = new RequestFlash()
-    const [a, again, b] = ['a', 'a', 'b'].map((id) => new FlashBag(id, { holder, keepsWhatIsRead: false }))
+    const [a, again, b] = ['a', 'a', 'b'].map((id) => new FlashBag(id, { holder, keepOnGet: false }))
     a?.set('k', 1)
     b?.set('k', 2)
     assert.deepEqual([again?.getId(), again?.get('k'), a?.has('k'), b?.get('k')], ['a', 1, false, 2])
@@ -81,7 +81,7 @@ describe('a flash bag', () => {
   })
 
   it('leaves what is read where nobody may see the answer', () => {
-    const bag = new FlashBag('f', { holder: new RequestFlash(), keepsWhatIsRead: true })
+    const bag = new FlashBag('f', { holder: new RequestFlash(), keepOnGet: true })
     bag.set('k', 1)
     assert.deepEqual([bag.get('k'), bag.get('k'), bag.get('none', 0)], [1, 1, 0])
     bag.delete('k')

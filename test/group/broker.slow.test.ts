@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import { hostBroker } from '../../lib/group/events.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
 import { until } from '../support/until.ts'
 import { asOne } from './broker-workers.ts'
@@ -13,7 +13,7 @@ const processes = [startWorkerProcess(), startWorkerProcess()]
 after(() => Promise.all(processes.map((process) => process.kill())))
 
 describeBroker('the broker of two workers, by processes', (clocks) => {
-  const host = hostBroker(createLocalBroker(clocks))
+  const host = hostBroker(new LocalBroker(clocks))
   const workers = processes.map((process) => process.begin())
   for (const { peer } of workers) host.attach(peer)
   return asOne(workers.map(({ broker }) => broker), host)
@@ -21,7 +21,7 @@ describeBroker('the broker of two workers, by processes', (clocks) => {
 
 describe('a worker that dies', () => {
   it('takes its subscriptions along, and what it took; nothing else', async (t) => {
-    const { broker, listening } = watched(createLocalBroker())
+    const { broker, listening } = watched(new LocalBroker())
     const host = hostBroker(broker)
     const { dying, worker } = startTwo(t)
     for (const { peer } of [dying.worker, worker]) host.attach(peer)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { type BrokerHost, createClusterBroker, hostBroker } from '../../lib/group/events.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
 import { turns } from '../events/delayed-broker.ts'
 import { Seeded } from '../support/seeded.ts'
@@ -25,13 +25,13 @@ function connect(host: BrokerHost) {
 
 /** A host with two workers. */
 function begin() {
-  const { broker, listening } = watched(createLocalBroker())
+  const { broker, listening } = watched(new LocalBroker())
   const host = hostBroker(broker)
   return { host, listening, a: connect(host), b: connect(host) }
 }
 
 describeBroker('the broker of two workers, by channels in memory', (clocks) => {
-  const host = hostBroker(createLocalBroker(clocks))
+  const host = hostBroker(new LocalBroker(clocks))
   return asOne([connect(host).broker, connect(host).broker], host)
 })
 

@@ -2,10 +2,10 @@
 import { hostBroker } from '../../lib/group/events.ts'
 import { createPeer, workerPort } from '../../lib/group/peer.ts'
 import { hostSessions } from '../../lib/group/sessions.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { splitPort } from './split-port.ts'
 
-const events = hostBroker(createLocalBroker())
+const events = hostBroker(new LocalBroker())
 const sessions = hostSessions({ onProblem: console.error })
 
 splitPort(workerPort(), (_name, port) => {

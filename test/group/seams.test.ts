@@ -5,7 +5,7 @@ import { createClusterBroker, hostBroker } from '../../lib/group/events.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import { parseConfig } from '../../lib/config/load.ts'
-import { createLocalBroker } from '../../lib/events/local-broker.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { TestAction } from '../support/context.ts'
 import { visit, type Visitor } from '../session/session-server.ts'
@@ -15,7 +15,7 @@ import { memoryPorts } from './memory-ports.ts'
 /** Two applications, as two workers build them, of one primary; what they warned of. */
 function twoApplications(t: Pick<TestContext, 'after'>) {
   const folder = temporaryFolder()
-  const events = hostBroker(createLocalBroker())
+  const events = hostBroker(new LocalBroker())
   const sessions = hostSessions({ onProblem: assert.fail })
   const warnings: string[] = []
   const log = () => Object.assign(() => {}, silentLogger, { warn: (message: string) => void warnings.push(message) })

@@ -205,8 +205,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/queue.ts',
-    find: '!this.#handToFirst(event)).reverse() as QueueEvent[]',
-    replace: '!this.#handToFirst(event)) as QueueEvent[]',
+    find: '!this.#deliver(event)).reverse() as QueueEvent[]',
+    replace: '!this.#deliver(event)) as QueueEvent[]',
     breaks: 'events that nobody took go back in their order',
   },
   {
@@ -217,7 +217,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/sse.ts',
-    find: 'StreamReply | undefined {\n    this.#channel.leaveStream(this)',
+    find: 'StreamReply | undefined {\n    this.#leave()',
     replace: 'StreamReply | undefined {',
     breaks: 'a stream that has ended hears no more events',
   },
@@ -331,7 +331,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'websocket/outbox.ts',
-    find: 'length: number): void {\n    this.#handOver()\n    this.#pending += 1',
+    find: 'length: number): void {\n    this.#write()\n    this.#pending += 1',
     replace: 'length: number): void {\n    this.#pending += 1',
     breaks: 'messages arrive in the order in which they were sent',
   },

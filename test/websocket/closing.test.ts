@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import type { WebSocketConnection } from '../../lib/websocket/connection.ts'
-import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
+import { PeerHeartbeat, type WebSocketConnection } from '../../lib/websocket/connection.ts'
 import { until } from '../support/until.ts'
 import { clientFrame, closing } from './frames.ts'
 import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
@@ -177,7 +176,7 @@ test('closes 100 connections with 1001 when the server stops', async (t) => {
   const server = await startWebSocketServer(t, {})
   const clients = await Promise.all(Array.from({ length: 100 }, () => server.connect()))
   assert.equal(server.heartbeat.size, 100)
-  server.heartbeat.closeAll(1001, 'The server stops')
+  for (const ws of server.connections) ws.close(1001, 'The server stops')
   for (const client of clients) {
     assert.deepEqual((await client.next())?.payload, closing(1001, 'The server stops'))
     client.send({ opcode: 8, payload: closing(1001) })

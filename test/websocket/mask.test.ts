@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyMask, rotateMask } from '../../lib/websocket/mask.ts'
+import { applyMask, rotateMask } from '../../lib/websocket/frame.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const lengths = [0, 1, 2, 3, 4, 5, 7, 8, 31, 95, 96, 97, 98, 99, 100, 101, 102, 103, 111, 112, 255, 1000]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
+import { PeerHeartbeat } from '../../lib/websocket/connection.ts'
 import { Echo, startWebSocketServer } from './peer.ts'
 
 function beat(heartbeat: PeerHeartbeat, times: number): void {

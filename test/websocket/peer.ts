@@ -4,9 +4,13 @@ import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { ProtocolError } from '../../lib/websocket/close-code.ts'
-import { WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from '../../lib/websocket/connection.ts'
+import {
+  PeerHeartbeat,
+  WebSocketConnection,
+  type WebSocketHandlers,
+  type WebSocketServices,
+} from '../../lib/websocket/connection.ts'
 import { checkHandshake } from '../../lib/websocket/handshake.ts'
-import { PeerHeartbeat } from '../../lib/websocket/peer-heartbeat.ts'
 import { listen } from '../support/listen.ts'
 import { clientFrame, takeFrame, type FrameFields, type ReceivedFrame } from './frames.ts'
 
@@ -57,7 +61,7 @@ export async function startWebSocketServer(
     const asked = { method, httpVersion, header: (name: string) => headers[name] as string | undefined }
     const socket = stream as Socket // On a listening socket it is one.
     limits.prepare?.(socket)
-    const fields = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${checkHandshake(asked).accept}`
+    const fields = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${checkHandshake(asked)}`
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n\r\n`)
     const ws = new WebSocketConnection(socket, services, handlers)
     connections.push(ws)

@@ -1,7 +1,6 @@
 // What holds for seeded messages and texts and for large frames: for a sample, and for as many as find what is rare.
 import assert from 'node:assert/strict'
-import { MessageReader } from '../../lib/websocket/message-reader.ts'
-import { checkUtf8 } from '../../lib/websocket/utf8.ts'
+import { checkUtf8, MessageReader } from '../../lib/websocket/message-reader.ts'
 import { Seeded } from '../support/seeded.ts'
 import { clientFrame, closing } from './frames.ts'
 import { cut, read } from './reading.ts'
