@@ -189,8 +189,7 @@ export function createApp(options: AppOptions = {}): App {
   const ofProcesses = part === undefined ? embeddedWarnings(config) : []
   life.warns(configurationWarnings)
   life.warns(() => application.warnings)
-  for (const each of [shared, nodes]) if (each !== undefined) life.warns(() => each.warnings())
-  life.warns(() => logs.problems())
+  life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 
   async function start(): Promise<Address> {

@@ -6,7 +6,9 @@ import type { PoolCounts } from '../core/pool.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { UpgradeReply } from '../http/reply.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
-import type { WebSockets, WebSocketsOptions } from '../websocket/sockets.ts'
+import type { createWebSockets, WebSockets } from '../websocket/sockets.ts'
+
+type WebSocketsOptions = Parameters<typeof createWebSockets>[0]
 
 /** Serves WebSockets once they are loaded. Until then it has no connections. */
 export class WebSocketHost {
