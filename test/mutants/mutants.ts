@@ -241,9 +241,9 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a system route answers before one of the application with its pattern',
   },
   {
-    file: 'application/run-time-routes.ts',
-    find: '    if (persist) persistRoute(routesFolder, parsed.record)\n    registry.add(route)\n',
-    replace: '    registry.add(route)\n    if (persist) persistRoute(routesFolder, parsed.record)\n',
+    file: 'application/changes.ts',
+    find: '      await takeBack()\n',
+    replace: '',
     breaks: 'a route that could not be written to its file is not registered',
   },
   {
