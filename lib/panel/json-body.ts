@@ -10,9 +10,9 @@ import type { Reply } from '../http/reply.ts'
 import { explainJson } from '../json/explain.ts'
 
 /**
- * Reads a JSON object, whatever the content type says of type and charset: JSON is UTF-8 (RFC 8259, section 8.1).
- * @returns the object, or the reply that refuses it: 400 with what is wrong
- * @throws HttpError for what is no matter of the text: a body that is too large, a client that left
+ * Reads a JSON object. It ignores the content type and its charset: JSON is UTF-8 (RFC 8259, section 8.1).
+ * @returns the object, or a reply of 400 that says what is wrong
+ * @throws HttpError for a body that is too large, or a client that disconnected
  */
 export async function readObject(ctx: CoreContext): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
   const bytes = await ctx.readBytes()
@@ -26,7 +26,7 @@ export async function readObject(ctx: CoreContext): Promise<{ value: Record<stri
   return isObject(value) ? { value } : { refusal: refuse(ctx, 400, 'The body must be a JSON object') }
 }
 
-/** Replies with `{ok: false, error}` and what else there is to say. */
+/** Replies with `{ok: false, error}` and more fields. */
 export function refuse(
   ctx: CoreContext,
   status: number,

@@ -1,8 +1,8 @@
 /**
- * The listings: the index of all routes with a way to open them, and the tables of the routes.
+ * The listings: the index, from which routes can be opened, and the tables of the routes.
  *
- * Surprise: filter and pages are the server's work. A page holds at most 200 routes, whatever the number of routes, and
- * all of it works without a script; the page's script only asks for the same address while one types.
+ * The server filters and divides into pages of at most 200 routes, so everything works without a script. The script of
+ * the page only requests the same address while the user types.
  */
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
@@ -13,20 +13,20 @@ import type { RouteRecord } from '../routing/route.ts'
 import { page } from '../admin/page.ts'
 import type { AdminPort, ListedRoute } from './port.ts'
 
-/** What the listings need of the panel's port. */
+/** The part of the panel's port that the listings use. */
 export type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
 
 /** The most routes on one page. */
 const pageSize = 200
-/** The longest filter that is looked at, in characters. */
+/** A filter is cut to this many characters. */
 const maxFilterLength = 200
-/** What a value for the parameter `id` is called in the query of the index. */
+/** Stands before the name of a route's parameter in the query of the index: `in.id`. */
 const parameterPrefix = 'in.'
 
 /**
  * Makes the handlers.
- * @param port the panel's port
- * @param consequences what opening a route does, by its name, for those that do something: the index asks first
+ * @param consequences the effect of opening a route, by its name, for routes that change something: the index asks
+ *   first
  */
 export function createListings(port: ListingsPort, consequences: ReadonlyMap<string, string> = new Map()) {
   const table = (title: string, all: boolean): Action => (ctx) => {
@@ -41,7 +41,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
   return {
     /**
      * All routes, the application's first, with a button for those that take GET. With
-     * `?open=<name>&in.<parameter>=<value>` it goes there.
+     * `?open=<name>&in.<parameter>=<value>` it redirects to the route.
      */
     index(ctx: CoreContext): Reply {
       const routes = applicationFirst(port.routes())
@@ -65,7 +65,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
   }
 }
 
-/** The page, or with `?part=` in the query its results alone, for the script of the page. */
+/** The file of the page, or of its results alone, which the script of the page requests with `?part=`. */
 function fileFor(ctx: CoreContext, listing: 'index' | 'list'): string {
   return ctx.query.has('part') ? `listings/${listing}-results.html` : `${listing}.html`
 }
@@ -88,7 +88,7 @@ function search(routes: readonly ListedRoute[], filter: string): readonly Listed
   })
 }
 
-/** The part of the routes that the query's page shows, and the addresses of its neighbours; '' where there is none. */
+/** The routes on the page that the query asks for, and the addresses of the pages beside it; '' where there is none. */
 function cut(ctx: CoreContext, found: readonly ListedRoute[], total: number) {
   const filter = filterOf(ctx)
   const last = Math.max(1, Math.ceil(found.length / pageSize))
@@ -119,14 +119,14 @@ function takesGet({ method }: RouteRecord): boolean {
   return method === '*' || method.split(',').includes('GET')
 }
 
-/** The path of a route with parameters, from what was typed into the index. */
+/** The path of a route with the parameters that were typed into the index. */
 function pathTo(port: ListingsPort, routes: readonly ListedRoute[], name: string, query: URLSearchParams): string {
   const route = routes.find(({ record }) => record.name === name)
   if (route === undefined) refuse(name, ': there is none of that name')
   const pattern = parsePattern(route.record.url)
   const params = Object.create(null) as Record<string, string>
   for (const parameter of pattern.names) params[parameter] = query.get(parameterPrefix + parameter) ?? ''
-  // Else a link to the index could hide that it leads to /svc-stop, say.
+  // Otherwise a link to the index could hide that it leads to /svc-stop.
   if (pattern.names.length === 0) refuse(name, ' so: it has no parameters')
   const path = builtPath(pattern, params)
   const match = port.match('GET', path)

@@ -1,14 +1,14 @@
 /**
  * The monitor: a page that reads the status every `monitor.interval_s` seconds and draws it.
  *
- * The first document comes within the page, so that it is complete when it opens. Whatever a log line or a path holds,
- * it cannot end the element that carries it: `<` is written as `\u003c`, which to JSON is the same.
+ * The page contains the first document, so it is complete when it opens. In it `<` is written as `\u003c`, which means
+ * the same in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
 import { page } from '../admin/page.ts'
 import type { AdminPort } from './port.ts'
 
-/** What the monitor needs of the panel's port. */
+/** The part of the panel's port that the monitor uses. */
 export type MonitorPort = Pick<
   AdminPort,
   'config' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState' | 'monitorLog'
@@ -17,7 +17,7 @@ export type MonitorPort = Pick<
 /** The most routes in the page's table: the slowest by p99. */
 const maxRoutes = 20
 
-/** What the page draws: the status with its slowest routes alone, and under `monitor` what only the page needs. */
+/** The data of the page: the status with only its slowest routes, and under `monitor` the data that only it uses. */
 export async function monitorDocument(port: MonitorPort) {
   const [status, history, requests, lines] = await Promise.all([
     port.status(),
@@ -46,7 +46,7 @@ export function createMonitor(port: MonitorPort): Action {
   }
 }
 
-/** A value as JSON that may stand in a script element. */
+/** Returns a value as JSON that is safe in a script element. */
 function scriptSafe(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }

@@ -1,5 +1,5 @@
 /**
- * Health, metrics and the running of the server: ping, slow, ready, status, metrics, cache-clear, stop, bench.
+ * Health, metrics and operation: ping, slow, ready, status, metrics, cache-clear, stop, bench.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CoreContext } from '../http/context.ts'
@@ -18,7 +18,7 @@ export function createOperations(port: AdminPort) {
     ping: (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
 
     async slow(ctx: CoreContext): Promise<Reply> {
-      // Who left gets no answer, and holds nothing.
+      // The delay ends when the client disconnects.
       await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {})
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
@@ -28,7 +28,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status }, status === 'ready' ? 200 : 503)
     },
 
-    /** The status; with `?monitor=1` also what the monitor page draws. */
+    /** The status; with `?monitor=1` the data of the monitor page. */
     async status(ctx: CoreContext): Promise<Reply> {
       if (!ctx.query.has('monitor')) return ctx.json(await port.status())
       if (monitorLog.debugEnabled) monitorLog.debug(`read by ${ctx.ip}`)
@@ -50,7 +50,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'stopping' })
     },
 
-    /** This request is not counted: the window that it begins is empty. */
+    /** This request is not counted, so the window that it begins is empty. */
     async benchStart(ctx: CoreContext): Promise<Reply> {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })

@@ -1,5 +1,5 @@
 /**
- * The admin panel of one server, put together: its routes, and what they need of the server.
+ * Puts the admin panel of one server together.
  */
 import { fileURLToPath } from 'node:url'
 import type { CredentialStore } from '../admin/credential-store.ts'
@@ -23,14 +23,14 @@ export interface PanelOptions {
   readonly config: Config
   readonly credentials: CredentialStore
   readonly registry: Registry<Chain>
-  /** The figures of all processes. */
+  /** The readings of all processes. */
   readonly processes: Processes
   readonly logger: Logger
   readonly control: Control
   readonly readiness: AdminPort['readiness']
   /** The nodes, where servers share an engine. */
   readonly nodes: NodesView | undefined
-  /** What a setup from afar must show: 128 random bits of this server's own unless given. */
+  /** The token that a remote setup must present; 128 random bits unless given. */
   readonly setupToken: string | undefined
   /** Counts the failed logins; a throttle of this process unless given. */
   readonly loginThrottle: LoginThrottle | undefined
@@ -39,7 +39,7 @@ export interface PanelOptions {
 export interface Panel {
   /** Registers the system routes. Call it once, at the start. */
   open(): void
-  /** Logs what a first setup needs, where there was none. */
+  /** Logs the setup token while there are no credentials. */
   announceSetup(): void
 }
 
@@ -92,7 +92,7 @@ export function createPanel(options: PanelOptions): Panel {
   }
 }
 
-/** Finds as a request would. The parameters have no prototype, as those of a request. */
+/** Finds a route as a request would. The parameters have no prototype, like those of a request. */
 function dryMatch(registry: Registry<Chain>, method: string, path: string): DryMatch | readonly string[] {
   const found = registry.find(method, path)
   if (found === undefined) return registry.allowed(path)

@@ -1,5 +1,5 @@
 /**
- * All that the admin panel needs of the server it belongs to. `app.ts` gives it; the panel reaches for nothing else.
+ * Everything that the admin panel uses of its server. `app.ts` provides it.
  */
 import type { Config } from '../config/table.ts'
 import type { Control } from '../application/commands.ts'
@@ -26,13 +26,13 @@ export interface DryMatch {
 }
 
 export interface AdminPort {
-  /** The configuration as it was at the start; `credentials()` is what counts for `admin.user` and the like now. */
+  /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
   readonly config: Config
-  /** Whatever changes the running server goes through here. */
+  /** Changes the running server. */
   readonly control: Control
   /** The present name, password hash and secret. */
   credentials(): AdminCredentials
-  /** What a setup from afar must show. */
+  /** The token that a remote setup must present. */
   readonly setupToken: string
   /** Counts the failed logins. */
   readonly loginThrottle: LoginThrottle
@@ -51,12 +51,12 @@ export interface AdminPort {
   /** All routes in the order of registration. */
   routes(): readonly ListedRoute[]
   /**
-   * Which route would answer, or the methods that the path takes (none: no pattern matches). Throws HttpError 400 as a
-   * request would.
+   * Returns the route that would answer, or the methods that the path takes; none when no pattern matches. Throws
+   * HttpError 400 as a request would.
    */
   match(method: string, path: string): DryMatch | readonly string[]
   /**
-   * Whether the server takes requests: not from the moment a stop begins, nor while what it shares with others is away.
+   * `stopping` from the moment a stop begins; `not ready` while the shared engine or the latest state is out of reach.
    */
   readiness(): 'ready' | 'not ready' | 'stopping'
   /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */

@@ -11,7 +11,7 @@ import type { AdminPort } from './port.ts'
 
 /** Makes the handlers. */
 export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
-  /** As `match`, with the error that the request would get as a value. */
+  /** Like `match`, but returns the error that the request would get. */
   function dryMatch(method: string, path: string): ReturnType<typeof match> | HttpError {
     try {
       return match(method, path)

@@ -1,6 +1,6 @@
 /**
- * The document of `/svc-status`: the state of the server in one place, nested as `svc.json` is. Where a server has
- * several processes it shows their sum, and each of them below `processes`.
+ * The document of `/svc-status`: the state of the server, nested as `svc.json` is. With several processes it shows
+ * their sum, and each of them below `processes`.
  *
  * Counters and timings are those of the bench window, gauges are those of this moment. Numbers have three decimals at
  * most.
@@ -25,7 +25,7 @@ export type ProcessStatus = ReturnType<typeof processOf>
 /** The fields of a server of several processes. */
 interface StatusOfProcesses {
   readonly processes?: readonly ProcessStatus[]
-  /** The processes that ended, and their part of the sums. */
+  /** The processes that ended, with their part of the sums. */
   readonly processes_ended?: { readonly count: number; readonly requests: ReturnType<typeof countRequests> }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Every system route, one row each. To add an endpoint, add its row and its handler.
  *
- * System routes are ordinary entries of the registry. What they have of their own is the guard as their middleware, and
- * that they never wait for a worker of the HTTP pool.
+ * System routes are ordinary entries of the registry, with two differences: their middleware is the guard, and they
+ * never wait for a worker of the HTTP pool.
  */
 import { NotEverywhereError } from '../application/commands.ts'
 import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
@@ -30,11 +30,11 @@ export interface SystemRoute {
   readonly change: Change
   /** Whether the route is there even with `admin.enabled` false. */
   readonly always: boolean
-  /** One line of what it does. */
+  /** Its purpose in one line. */
   readonly meaning: string
 }
 
-/** The names of the handlers, which are those of the rows. */
+/** The handlers, by the names of the rows. */
 type Handlers = { readonly [Name in (typeof systemRoutes)[number]['name']]: Action }
 
 const open = { auth: false, change: 'never', always: false } as const
@@ -81,19 +81,19 @@ export const systemRoutes = [
     meaning: 'Saves the first credentials.' },
 ] as const satisfies readonly SystemRoute[]
 
-/** The system routes of a server, and what its start must call. */
+/** The system routes of a server. */
 export interface SystemRoutes {
   readonly routes: readonly Route<Chain>[]
   /** Writes the setup token to the log when a setup is required. */
   announceSetup(): void
 }
 
-/** What opening a route does, for those that do something: the index asks first. */
+/** The effect of opening a route, for routes that change something: the index asks first. */
 const consequences: ReadonlyMap<string, string> = new Map(
   systemRoutes.filter((row) => row.method !== 'POST' && row.change === 'always').map((row) => [row.name, row.meaning]),
 )
 
-/** The guard returns what `next()` gives: there is nothing to report. */
+/** The guard returns the outcome of `next()`, so there is nothing to report. */
 const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
 
 /** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
@@ -116,14 +116,14 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
         pattern: parsePattern(url),
         system: true,
         refusesHead: row.change === 'always',
-        target: compose(layers, row.change === 'never' ? handlers[name] : tellingWho(handlers[name]), noReports),
+        target: compose(layers, row.change === 'never' ? handlers[name] : namingProcesses(handlers[name]), noReports),
       }
     })
   return { routes, announceSetup: () => signIn.announceSetup() }
 }
 
-/** A change that some process has not taken up: the answer says which, where other failures are for the log alone. */
-function tellingWho(action: Action): Action {
+/** Answers 500 with the processes that have not applied a change; other failures are only logged. */
+function namingProcesses(action: Action): Action {
   return async (ctx) => {
     try {
       return await action(ctx)

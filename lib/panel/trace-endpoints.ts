@@ -1,12 +1,12 @@
 /**
- * The trace switches: reading them, and switching one or all for good or for a while.
+ * The trace switches: reads them, and sets one or all, for good or for a while.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 
-/** The longest time, in seconds, after which a switch goes back by itself: a day. */
+/** The longest `ttl`, in seconds: a day. */
 const maxTtlSeconds = 86_400
 
 /** Makes the handlers. */
@@ -21,7 +21,7 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     const from = stateOf(module)
     const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
     const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
-    // The log of the panel is that of module server: once its switch is off the line would not pass.
+    // The panel logs as module server: once its switch is off, the line would not be written.
     const silences = !enabled && (module === 'all' || module === 'server')
     if (silences) log.info(line)
     try {
