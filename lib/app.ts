@@ -46,7 +46,7 @@ import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
-/** What an app is made from. Without `loaded`, `config` counts. */
+/** The options of an app. Without `loaded`, `config` is used. */
 export interface AppOptions {
   /** The configuration by the keys of `svc.json`, nested or dotted; what is missing has its default. */
   readonly config?: Readonly<Record<string, unknown>>
@@ -56,7 +56,7 @@ export interface AppOptions {
   readonly openShared?: OpenShared
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
   readonly sharedPassword?: string
-  /** What relative paths are relative to; the working directory unless given. */
+  /** The base of relative paths; the working directory unless given. */
   readonly folder?: string
   /** The file that setup writes the admin's credentials to; that of `loaded` unless given. */
   readonly configFile?: string
@@ -79,8 +79,8 @@ export interface App extends SetupApp {
   /** Changes the running server. */
   readonly control: Control
   /**
-   * Loads the application and listens; once. Rejects when something is wrong that no request could mend, or when a stop
-   * came first; then call `stop`.
+   * Loads the application and listens; call it once. Rejects for a problem that would fail every request, or when a
+   * stop came first; then call `stop`.
    */
   start(): Promise<Address>
   /** Applies a state that another process of this server has made. Rejects when this one cannot. */
@@ -96,17 +96,17 @@ export interface App extends SetupApp {
   readonly stopping: boolean
   /** Resolves when a stop is done. */
   readonly stopped: Promise<void>
-  /** What the operator should know, as `/svc-status` shows it. */
+  /** The present warnings, as `/svc-status` shows them. */
   warnings(): readonly string[]
-  /** Writes out what the logs hold for the end of this turn of the event loop. */
+  /** Writes the log lines that wait for the end of this turn of the event loop. */
   flushLogs(): void
   /**
-   * Writes the logs out and closes them, at once: the last thing to do. `stop` leaves them open, for what follows it.
+   * Writes and closes the logs at once. Call it last: `stop` leaves them open for later lines.
    */
   closeLogs(): void
 }
 
-/** Loads what only some configurations ask for: a server without a shared engine does not have its code in memory. */
+/** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
 export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared'>> {
   return config['shared.url'] === '' ? {} : { openShared: (await import('./group/shared.ts')).openShared }
 }
@@ -285,7 +285,7 @@ interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' 
   readonly announces: boolean
 }
 
-/** What answers requests. Nothing listens yet. */
+/** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, { logs, announces, ...given }: HttpOptions) {
   const { config, folder } = loaded
   const metrics = new Metrics()
@@ -322,7 +322,7 @@ interface SourceParts {
   readonly part: ProcessPart | undefined
 }
 
-/** What the parts of a server count. */
+/** The sources of the server's metrics. */
 function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): MetricSources {
   const { webSockets, events, sessions, views } = built
   const { metrics, requests, listener, queueWaits, restQueueWaits } = http
@@ -357,7 +357,7 @@ interface StateOptions {
   readonly file: string | undefined
 }
 
-/** What holds the desired state, and what applies it here. */
+/** Builds the parts that hold the desired state and apply it. */
 function buildState(loaded: LoadedConfig, { part, node, application, logs, appKey, file = loaded.file }: StateOptions) {
   const { config, folder } = loaded
   const { trace } = logs.general
@@ -412,7 +412,7 @@ function seamsOf(shared: SharedEngine | undefined, log: (module: string) => Modu
   }
 }
 
-/** What an earlier process could not remove does no harm but to the disk. */
+/** Removes the uploads of earlier processes. A failure is only a warning: they take space and do no other harm. */
 async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<void> {
   try {
     const removed = await sweepUploads(folder)

@@ -18,7 +18,7 @@ export function setupRequired(credentials: AdminCredentials): boolean {
   return credentials.user === '' || credentials.password === ''
 }
 
-/** What to do with the credentials that a machine has of its own and those that are shared. */
+/** The relation of a machine's own credentials to the shared ones, and what follows from it. */
 export type Judgement =
   /** Nothing: they are the same, or there are none. */
   | 'same'
@@ -62,7 +62,7 @@ export function checkSetup({ user, password, password2 }: SetupInput): string | 
   return undefined
 }
 
-/** What a secret is made of. */
+/** The values that a secret is derived from. */
 interface SecretSource {
   readonly user: string
   /** The password; its hash where only that is known. */

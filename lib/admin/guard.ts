@@ -31,11 +31,11 @@ interface GuardedRow {
   readonly auth: boolean
   readonly change: Change
   readonly url: string
-  /** What a request does, for the page with the button. */
+  /** The effect of a request, for the page with the button. */
   readonly meaning: string
 }
 
-/** What the guard needs of the server. */
+/** The part of the server that the guard uses. */
 type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
 
 /**

@@ -16,7 +16,7 @@ interface PageData extends Readonly<Record<string, unknown>> {
   readonly signedIn: boolean
 }
 
-/** What a page needs of the server. */
+/** The part of the server that a page uses. */
 interface PagePort extends Pick<AccessPort, 'pages'> {
   readonly config: Pick<AccessPort['config'], 'app.env'>
 }

@@ -1,5 +1,5 @@
 /**
- * What sign-in, setup and guard need of the rest of the server. `panel/table.ts` puts it together.
+ * The parts of the server that sign-in, setup and guard use. `panel/table.ts` puts them together.
  */
 import type { LogPort } from '../base/ports.ts'
 import type { RouteRecord } from '../routing/route.ts'

@@ -19,7 +19,7 @@ import type { AccessPort } from './port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
-/** What signing in needs of the server. */
+/** The part of the server that signing in uses. */
 type SignInPort = Omit<AccessPort, 'routes'>
 
 /** The options; tests set `now` and `wait`. */

@@ -73,7 +73,7 @@ export class Application<SetupApp> {
     this.#options = options
   }
 
-  /** What was wrong with the application when it was last loaded, a line each. */
+  /** The problems of the last load, a line each. */
   get warnings(): readonly string[] {
     return this.#warnings
   }
@@ -121,9 +121,9 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Brings the table to the routes of the files as they were last read, with those of the desired state above them.
-   * @param entries each in the place of a route of its name in the files, or deleting it
-   * @returns what came of each route that was registered now, by name
+   * Sets the routes to those of the files, as they were last read, with those of the desired state on top.
+   * @param entries each replaces a route of its name in the files, or deletes it
+   * @returns the result of each route that was registered now, by name
    * @throws RouteRefusedError for the first that cannot be registered; nothing has changed then
    */
   apply(entries: readonly RouteEntry[]): Promise<ReadonlyMap<string, AddResult>> {
@@ -139,9 +139,9 @@ export class Application<SetupApp> {
   }
 
   /**
-   * Checks a record that is to be added.
+   * Checks a record before it is added.
    * @param lasts whether it is to be written to `admin.json`: then no route file may have its name
-   * @throws RouteRefusedError with all that is wrong
+   * @throws RouteRefusedError with every problem
    */
   check(value: unknown, lasts: boolean): GoodRecord['record'] {
     const { registry, middleware, routesFolder } = this.#options

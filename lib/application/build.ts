@@ -43,7 +43,7 @@ export interface ProcessPlace {
   readonly count: number
 }
 
-/** What a middleware module's `setup(app)` is given. */
+/** The argument of `setup(app)` in a middleware module. */
 export interface SetupApp {
   /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
   readonly config: GroupedConfig
@@ -60,13 +60,13 @@ export interface SetupApp {
   readonly queue: Events['queue']
 }
 
-/** What may lie elsewhere, when several processes are one server; in this process unless given. */
+/** Parts that may be outside of this process when several processes are one server; in this process unless given. */
 export interface Seams extends Partial<Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'>> {
-  /** Where the events of channels and queues lie. */
+  /** Holds the events of channels and queues. */
   readonly broker?: Broker
 }
 
-/** What a server serves, not yet loaded. */
+/** The parts of an application that is not loaded yet. */
 export interface ApplicationParts {
   readonly registry: Registry<Chain>
   readonly views: Views
@@ -74,7 +74,7 @@ export interface ApplicationParts {
   readonly sessions: SessionGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
-  /** What sessions, flash, tokens and events add to the context. */
+  /** The members of the context that sessions, flash, tokens and events add. */
   readonly features: readonly Feature[]
 }
 

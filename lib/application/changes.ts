@@ -1,11 +1,11 @@
 /**
  * Carries out the commands that change the running server (`commands.ts`).
  *
- * What the panel changes for good is part of the desired state. The process that is asked brings itself to the latest
- * state, applies the change here, which fails as a whole, and then writes the next state. If another process was
- * faster, it begins again from that one's state. The answer comes when every live process has applied the change, or
- * names those that have not. What is about this machine alone (its logs, its view cache, a bench window, a certificate,
- * a stop) is a call to its processes, and is stored nowhere.
+ * A lasting change is a change of the desired state. The process that gets the command first applies the latest state,
+ * then applies the change, which fails as a whole, and then writes the next state. If another process was faster, it
+ * starts again from the state of that process. The answer is sent when every live process has applied the change, or
+ * names those that have not. Commands about this machine only (its logs, its view cache, a bench window, a certificate,
+ * a stop) are calls to its processes and are stored nowhere.
  */
 import { judge } from '../admin/credentials.ts'
 import type { CredentialStore } from '../admin/credential-store.ts'
@@ -44,9 +44,9 @@ export interface ChangesOptions {
   readonly application: Application<unknown>
   readonly credentials: CredentialStore
   readonly trace: Trace
-  /** Carry out here what is about this machine. */
+  /** Carry out the commands about this machine in this process. */
   readonly handlers: MachineHandlers
-  /** The other processes of this machine; undefined: there are none. */
+  /** The other processes of this machine; undefined when there are none. */
   readonly machine: Machine | undefined
   /** The log of a module. */
   readonly log: (module: string) => ModuleLogger
@@ -54,15 +54,15 @@ export interface ChangesOptions {
 
 /** The processes of a machine, seen from one of them. */
 export interface Machine {
-  /** Lets every other process carry out a command. Resolves with a line for each that has not, with the reason. */
+  /** Carries out a command in every other process. Resolves with a line for each that failed, with the reason. */
   everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
-  /** Hands on a command that is about the processes as a whole. Resolves when it has begun. */
+  /** Passes on a command about all processes together. Resolves when it has begun. */
   asWhole(command: Command<MachineCommandType>): Promise<void>
 }
 
-/** What a command makes of a state. */
+/** The change that a command makes. */
 interface Change<Answer> {
-  /** Absent: there is nothing to change. */
+  /** Absent when there is nothing to change. */
   readonly content?: Partial<StateContent>
   readonly file?: RouteFileChange
   readonly answer: (outcome: Outcome) => Answer
@@ -106,7 +106,7 @@ export class Changes implements Control {
   }
 
   /**
-   * @param make makes the change from the latest state; `isAgain`: it was made before, and another process was faster
+   * @param make makes the change from the latest state; `isAgain` is true after another process was faster
    */
   async #change<Answer>(
     { type }: Command,
@@ -133,7 +133,7 @@ export class Changes implements Control {
     return answer
   }
 
-  /** Takes back what was applied here where it cannot be written. */
+  /** Writes the next state; when that fails, restores the state before it. */
   async #write(
     next: DesiredState,
     file: RouteFileChange | undefined,
@@ -203,7 +203,7 @@ export class Changes implements Control {
     return { ...(done && { content: { credentials: credentials.current } }), answer: () => ({ done }) }
   }
 
-  /** A secret is shared with the name and password that it belongs to alone. */
+  /** A secret is shared only together with its own name and password. */
   async #ensureSecret({ credentials: shared }: DesiredState): Promise<Change<CommandTable['admin.secret']['answers']>> {
     const { credentials } = this.#options
     const secret = await credentials.ensureSecret()
@@ -224,13 +224,13 @@ export class Changes implements Control {
   }
 }
 
-/** Carries out here what is about this machine. */
+/** Carries out a command about this machine in this process. */
 export async function carryOut(handlers: MachineHandlers, command: Command<MachineCommandType>): Promise<unknown> {
   const handler = handlers[command.type] as (command: Command) => unknown // It is that of the command's type.
   return handler(command)
 }
 
-/** Why this process cannot change anything: it could not be brought to the latest state. */
+/** The error of a change when this process could not apply the latest state. */
 function notCurrent(error: unknown): unknown {
   if (error instanceof HttpError) return error
   const headers = { 'Retry-After': '1' }

@@ -1,10 +1,10 @@
 /**
- * The contract of control: whatever changes the running server is a command, and the answer comes when the command has
- * taken effect. In one process that is a function call; with several it reaches each of them.
+ * The contract of control: every change of the running server is a command, which is answered when it has taken effect
+ * in every process.
  */
 import type { MaybePromise } from '../base/maybe-promise.ts'
 
-/** What was wrong with a reload. `index` counts the records of the file from 0; null: the file as a whole. */
+/** A problem of a reload. `index` counts the records of the file from 0; null for the file as a whole. */
 export interface ReloadProblem {
   readonly file: string
   readonly index: number | null
@@ -12,16 +12,16 @@ export interface ReloadProblem {
   readonly error: string
 }
 
-/** What a reload did. */
+/** The result of a reload. */
 export interface ReloadResult {
   /** Application routes removed, those made at run time too. */
   readonly totalDeleted: number
   readonly totalLoaded: number
-  /** The names of routes that were not there before, that are no longer there, and whose record is another. */
+  /** The names of new routes, of routes that are gone, and of routes whose record has changed. */
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly string[]
-  /** Actions that are not there yet, exports that are missing, fields that nobody knows. */
+  /** Missing actions, missing exports, unknown fields. */
   readonly warnings: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export class ReloadError extends Error {
   readonly problems: readonly ReloadProblem[]
 
   /**
-   * @param what what was tried
+   * @param what the attempt: `Cannot load the routes`
    * @param problems at least one
    */
   constructor(what: string, problems: readonly ReloadProblem[], options?: ErrorOptions) {
@@ -40,7 +40,7 @@ export class ReloadError extends Error {
   }
 }
 
-/** So many routes are named where more have the same problem. */
+/** The most routes that one line names when more have the same problem. */
 const mostNames = 5
 
 /** A problem in one line: file, place, route name, what is wrong. */
@@ -49,7 +49,7 @@ export function describe(problem: ReloadProblem): string {
   return `${place}: ${problem.name === '' ? '' : `route "${problem.name}": `}${problem.error}`
 }
 
-/** The same of several problems, where routes of one file that have the same problem share a line. */
+/** Several problems in lines; routes of one file with the same problem share a line. */
 export function describeAll(problems: readonly ReloadProblem[]): string[] {
   const groups = new Map<string, ReloadProblem[]>()
   for (const problem of problems) {
@@ -65,13 +65,13 @@ export function describeAll(problems: readonly ReloadProblem[]): string[] {
   })
 }
 
-/** Each command by its type, with what it takes besides and what it answers. */
+/** Each command by its type, with its arguments and its answer. */
 export interface CommandTable {
-  /** Reads route files anew, with the modules that changed, and swaps the table. Rejects with ReloadError. */
+  /** Reads the route files and changed modules again, and replaces the routes. Rejects with ReloadError. */
   'routes.reload': { takes: object; answers: ReloadResult }
-  /** Opens the log files anew, as after a rotation from outside. */
+  /** Opens the log files again, after a rotation by another program. */
   'logs.reopen': { takes: object; answers: void }
-  /** Reads the certificate files anew; false: there are none. Rejects when they cannot be used; the old ones stay. */
+  /** Reads the certificate files again; false without any. Rejects when they cannot be used; the old ones stay. */
   'certificates.reload': { takes: object; answers: boolean }
   /** Stops gracefully; answers when the stop has begun. */
   stop: { takes: object; answers: void }
@@ -95,18 +95,18 @@ export interface CommandTable {
   }
   /** Deletes the compiled views on disk. */
   'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
-  /** Sets back what the bench window counts. */
+  /** Begins a new bench window. */
   'bench.start': { takes: object; answers: void }
-  /** The first credentials. `done` is false when there are some already. Rejects when they cannot be saved. */
+  /** Saves the first credentials. `done` is false when there are some. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
   /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
   'admin.secret': { takes: object; answers: { readonly secret: string; readonly made: boolean } }
 }
 
-/** What came of adding a route. */
+/** The result of adding a route. */
 export interface AddResult {
   readonly name: string
-  /** What the route lacks to serve, or which route answers in its place. */
+  /** Reasons why the route cannot serve yet, or the route that answers in its place. */
   readonly warnings: readonly string[]
 }
 
@@ -130,7 +130,7 @@ export class RoutesUnsavedError extends Error {
   override readonly name = 'RoutesUnsavedError'
 }
 
-/** A command took effect here, and some other process has not taken it up. */
+/** A command took effect here, but not in every other process. */
 export class NotEverywhereError extends Error {
   override readonly name = 'NotEverywhereError'
 
@@ -143,7 +143,7 @@ export class NotEverywhereError extends Error {
 /** A command's name. */
 export type CommandType = keyof CommandTable
 
-/** A command with what it takes. */
+/** A command with its arguments. */
 export type Command<T extends CommandType = CommandType> = { readonly type: T } & CommandTable[T]['takes']
 
 /** Applies commands. */

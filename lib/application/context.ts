@@ -1,7 +1,6 @@
 /**
- * The context as applications see it: the documented members of the core, and the members that features add. The server
- * runs a `CoreContext`, which has all of them and some for its own parts. The types of this file are those of
- * applications; `application/` casts an application's functions to them where their modules are loaded.
+ * The context as applications see it: the documented members of the core, and the members that features add. The
+ * `CoreContext` of the server has all of them, and more for its own parts.
  */
 import type { Next } from '../chain/compose.ts'
 import type { CsrfMembers } from '../csrf/feature.ts'
@@ -14,7 +13,7 @@ import type { SessionMembers } from '../session/feature.ts'
 import type { ResourceIdMembers } from '../tokens/feature.ts'
 import type { ViewMembers } from '../views/feature.ts'
 
-/** What a request is to actions, middleware and views. `docs/routes-and-actions.md` describes each member. */
+/** The request of an action, middleware or view. `docs/routes-and-actions.md` describes each member. */
 export interface Context
   extends CoreMembers,
     LogMembers,
@@ -26,7 +25,7 @@ export interface Context
     CsrfMembers,
     ResourceIdMembers {}
 
-/** An action: what it returns becomes the reply; undefined leaves what the context already replied. */
+/** An action. Its result becomes the reply; undefined keeps the reply that the context already has. */
 export type Action = (ctx: Context) => unknown
 
 /** A middleware. */

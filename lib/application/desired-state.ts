@@ -1,53 +1,53 @@
 /**
- * The desired state: everything that the admin panel changes for good, as one value with a version. Each process keeps
- * the state that it has applied, and has one function that brings it to another one (`reconciler.ts`). So a process
- * that is new, was cut off or missed a change needs no history: it reads the state.
+ * The desired state: every lasting change of the admin panel, as one value with a version. Each process keeps the state
+ * that it has applied, and has one function that applies another one (`reconciler.ts`). So a process that is new, was
+ * cut off or missed a change needs no history: it reads the state.
  *
- * The functions here make the next content of a state. None of them changes what it is given.
+ * The functions here make the content of the next state and change no argument.
  */
 import { randomUUID } from 'node:crypto'
 import type { AdminCredentials } from '../admin/credentials.ts'
 import { traceModules } from '../log/trace.ts'
 
-/** A route that was added or deleted since the last reload, or that outlasts reloads. */
+/** A route that was added or deleted since the last reload, or that survives reloads. */
 export interface RouteEntry {
   readonly name: string
   /** The version that made the entry. */
   readonly at: number
-  /** As a client sent it; absent: the route was deleted, and a route file may still have it. */
+  /** As a client sent it; absent when the route was deleted, though a route file may still have it. */
   readonly record?: unknown
-  /** It stands in `admin.json` of one machine; on the others it outlasts reloads all the same. */
+  /** Whether `admin.json` of one machine has it; on the other machines it survives reloads too. */
   readonly lasts?: true
-  /** A route of this name was deleted before, and a route file may still have it. */
+  /** Whether a route of this name was deleted before, though a route file may still have it. */
   readonly hides?: true
 }
 
 /** A trace switch that was set. */
 export interface TraceEntry {
   readonly on: boolean
-  /** When it goes back, in milliseconds since 1970 by the clock of the state; absent: never. */
+  /** The time at which it goes back, in milliseconds since 1970 by the clock of the state; absent for never. */
   readonly until?: number
-  /** What it goes back to; absent: what each machine's configuration says. */
+  /** The setting to which it goes back; absent for the configuration of each machine. */
   readonly back?: boolean
 }
 
-/** What a change makes of a state. */
+/** The content of a state. */
 export interface StateContent {
-  /** The version of the last reload; 0: there was none. */
+  /** The version of the last reload; 0 for none. */
   readonly reload: number
-  /** In the order in which they were made; a name is there once. */
+  /** In the order in which they were made; each name occurs once. */
   readonly routes: readonly RouteEntry[]
   /** By module. */
   readonly trace: Readonly<Record<string, TraceEntry>>
-  /** The admin's credentials, where they were made or shared; absent: each machine has those of its configuration. */
+  /** The admin's credentials, if they were set or shared; otherwise each machine uses those of its configuration. */
   readonly credentials?: AdminCredentials
 }
 
 /** A state. */
 export interface DesiredState extends StateContent {
-  /** 0: nothing was ever changed. Each change adds 1. */
+  /** 0 before the first change; each change adds 1. */
   readonly version: number
-  /** A random text of this version alone: two states of one version may differ after an engine lost data. */
+  /** A random text: two states of one version may differ after an engine lost data. */
   readonly stamp: string
   /** The stamps of the states that it was made from, the newest first, without the initial one; 64 at most. */
   readonly ancestors: readonly string[]
@@ -59,7 +59,7 @@ const ancestorsKept = 64
 /** Before the first change. */
 export const initialState: DesiredState = { version: 0, stamp: '', ancestors: [], reload: 0, routes: [], trace: {} }
 
-/** The state that follows another one, with some of its content changed. */
+/** Returns the state that follows another one, with some content changed. */
 export function nextState(state: DesiredState, change: Partial<StateContent>): DesiredState {
   const ancestors = state.version === 0 ? [] : [state.stamp, ...state.ancestors].slice(0, ancestorsKept)
   return { ...state, ...change, version: state.version + 1, stamp: randomUUID(), ancestors }
@@ -72,8 +72,8 @@ export function descends(state: DesiredState, earlier: DesiredState): boolean {
 }
 
 /**
- * The content with a route added.
- * @param lasts whether one machine keeps it in a file that others do not have
+ * Returns the content with a route added.
+ * @param lasts whether one machine keeps it in a file that the others do not have
  */
 export function withRoute(state: DesiredState, name: string, record: unknown, lasts: boolean): Partial<StateContent> {
   const isHidden = state.routes.some((entry) => entry.name === name)
@@ -87,7 +87,7 @@ export function withRoute(state: DesiredState, name: string, record: unknown, la
   return { routes: [...withoutName(state.routes, name), entry] }
 }
 
-/** The content with a route deleted. A file may have it, but for a name that was free when the route was added. */
+/** Returns the content with a route deleted. The entry stays unless no file can have a route of this name. */
 export function withoutRoute(state: DesiredState, name: string): Partial<StateContent> {
   const entry = state.routes.find((other) => other.name === name)
   const others = withoutName(state.routes, name)
@@ -97,8 +97,9 @@ export function withoutRoute(state: DesiredState, name: string): Partial<StateCo
 }
 
 /**
- * The content after a reload: the route files count again. A route that another machine keeps stays. That one was
- * deleted stays too, since the file of a machine that is away may still have it, unless a file here has its name anew.
+ * Returns the content after a reload, which restores the route files. A route that another machine keeps stays. The
+ * deletion of such a route stays too, since the file of an absent machine may still have it, unless a file here has a
+ * new route of this name.
  * @param inFiles the names of the routes in the route files
  */
 export function withReload(state: DesiredState, inFiles: ReadonlySet<string>): Partial<StateContent> {
@@ -112,12 +113,12 @@ export interface SwitchSetting {
   /** The module, or `all`. */
   readonly module: string
   readonly on: boolean
-  /** How long, 1 and up; undefined: for good. */
+  /** How long, from 1; undefined for ever. */
   readonly ttlSeconds?: number | undefined
 }
 
 /**
- * The content with a trace switch set, or every one. A second setting with a time goes back to what there was before
+ * Returns the content with one or all trace switches set. A second setting with a time goes back to the setting before
  * the first.
  * @param nowMs by the clock of the state
  */
@@ -137,7 +138,7 @@ export function withSwitch(
   return { trace: { ...state.trace, ...Object.fromEntries(set) } }
 }
 
-/** What a switch is at a time; undefined: what the machine's configuration says. */
+/** Returns the setting of a switch at a time; undefined for that of the machine's configuration. */
 export function switchAt({ on, until, back }: TraceEntry, nowMs: number): boolean | undefined {
   return until !== undefined && until <= nowMs ? back : on
 }
@@ -146,15 +147,15 @@ function withoutName(routes: readonly RouteEntry[], name: string): readonly Rout
   return routes.filter((entry) => entry.name !== name)
 }
 
-/** One of the differences between two states, in the words of the log. */
+/** A difference between two states, in the words of the log. */
 export interface Difference {
   /** The command that makes it. */
   readonly type: 'routes.reload' | 'routes.delete' | 'routes.add' | 'trace.set' | 'admin.secret'
-  /** What it is about; '' where the type says it all. */
+  /** The route, switch or record; '' when the type says everything. */
   readonly about: string
 }
 
-/** What brings one state to another, for the log. */
+/** Returns the differences that lead from one state to another, for the log. */
 export function differences(from: DesiredState, to: DesiredState): readonly Difference[] {
   const isReload = from.reload !== to.reload
   const isNew = (entry: RouteEntry): boolean => from.routes.every((other) => !isSame(entry, other))

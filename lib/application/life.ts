@@ -1,12 +1,12 @@
 /**
- * The life of one server, as its parts see it: each registers what it warns of, what the server needs of it to be
- * ready, and what it does when the server stops and when it ends.
+ * The life of one server: each part registers its warnings, its condition for being ready, and its steps for the stop
+ * and the end of the server.
  */
 
-/** How far a server is. */
+/** The phase of a server. */
 export type Phase = 'new' | 'started' | 'stopping'
 
-/** Collects what the parts say. */
+/** Collects the warnings, conditions and steps of the parts. */
 export class Life {
   phase: Phase = 'new'
   readonly #warnings: (() => readonly string[])[] = []
@@ -14,12 +14,12 @@ export class Life {
   readonly #atStop: (() => void)[] = []
   readonly #atEnd: (() => unknown)[] = []
 
-  /** @param source gives a line for each thing that the operator should know now */
+  /** @param source returns a line for each present warning to the operator */
   warns(source: () => readonly string[]): void {
     this.#warnings.push(source)
   }
 
-  /** @param isMet whether the part can serve now */
+  /** @param isMet returns whether the part can serve now */
   needs(isMet: () => boolean): void {
     this.#needs.push(isMet)
   }
@@ -34,12 +34,12 @@ export class Life {
     this.#atEnd.unshift(step)
   }
 
-  /** What the operator should know, as `/svc-status` shows it. */
+  /** The present warnings, as `/svc-status` shows them. */
   warnings(): readonly string[] {
     return this.#warnings.flatMap((source) => source())
   }
 
-  /** Whether the server takes requests: not from the moment a stop begins, nor while a part cannot serve. */
+  /** `stopping` from the moment a stop begins; `not ready` before the start and while a part cannot serve. */
   readiness(): 'ready' | 'not ready' | 'stopping' {
     if (this.phase === 'stopping') return 'stopping'
     return this.phase !== 'new' && this.#needs.every((isMet) => isMet()) ? 'ready' : 'not ready'

@@ -58,7 +58,7 @@ interface SettingsOfGroup {
   readonly prepared: PreparedSettings
 }
 
-/** What the middleware of one server is made of. */
+/** The parts and settings of the middleware of one server. */
 export interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string

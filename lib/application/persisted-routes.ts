@@ -1,6 +1,6 @@
 /**
- * The routes that the admin panel was asked to keep: `admin.json` in the folder of the route files, an ordinary route
- * file that the server itself writes.
+ * The routes that were added with `persist`: `admin.json` in the folder of the route files, an ordinary route file that
+ * the server itself writes.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import type { RouteRecord } from '../routing/route.ts'
 /** The name of the file. */
 export const persistedFile = 'admin.json'
 
-/** A change of the file: a record that is kept, in place of one of its name, or a name that is not kept any more. */
+/** A change of the file: a record to keep, in place of one of its name, or a name to remove. */
 export type RouteFileChange = { readonly keep: RouteRecord } | { readonly forget: string }
 
 /**
  * Changes the file.
  * @param folder `paths.routes`, absolute
- * @returns undoes the change; it throws as this does
+ * @returns a function that undoes the change, and throws as this one does
  * @throws RoutesUnsavedError when the file cannot be read or written, or is no array of records; it is unchanged then
  */
 export function changeRouteFile(folder: string, change: RouteFileChange): () => void {
@@ -31,7 +31,7 @@ export function changeRouteFile(folder: string, change: RouteFileChange): () => 
     return () => orUnsaved(() => replace(before))
   })
 
-  /** Puts records in the place of those of the name, at the end. */
+  /** Replaces the records of the name by others, at the end of the file. */
   function replace(records: readonly unknown[]): void {
     editFile(path, (text) => {
       const all = [...recordsOf(text).filter((record) => nameOf(record) !== name), ...records]

@@ -1,7 +1,7 @@
 /**
- * Brings this process to a desired state: its routes, its trace switches, its admin credentials.
+ * Applies a desired state to this process: its routes, its trace switches, its admin credentials.
  *
- * A state is applied as a whole or not at all: routes are built aside, and what can fail comes first.
+ * A state is applied as a whole or not at all: routes are built aside, and the steps that can fail come first.
  */
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
@@ -10,9 +10,9 @@ import type { Application, Inspection } from './application.ts'
 import type { AddResult, ReloadResult } from './commands.ts'
 import { initialState, type DesiredState } from './desired-state.ts'
 
-/** What came of applying a state. */
+/** The result of applying a state. */
 export interface Outcome {
-  /** Absent: the route files were not read. */
+  /** Absent when the route files were not read. */
   readonly reload?: ReloadResult
   /** The routes that were registered one by one, by name. */
   readonly added: ReadonlyMap<string, AddResult>
@@ -53,18 +53,18 @@ export class Reconciler {
   }
 
   /**
-   * Runs one after the other what brings this process from state to state.
-   * @param work is given what applies a state; it rejects as `Application.apply` and `Application.reload` do, and the
-   *   process is in the state in which it was
+   * Runs changes of state one after the other.
+   * @param work gets a function that applies a state. When that function rejects, as `Application.apply` and
+   *   `Application.reload` do, the process is in the state before
    */
   inTurn<Result>(work: (apply: (state: DesiredState) => Promise<Outcome>) => Promise<Result>): Promise<Result> {
     return this.#inTurn.run(() => work((state) => this.#apply(state)))
   }
 
   /**
-   * Brings the process to a state that another process has made, unless it has a later one; once the application is
+   * Applies a state that another process has made, unless this process has a later one. Waits until the application is
    * loaded. Rejects as above.
-   * @returns whether the state is another one than before
+   * @returns whether the state has changed
    */
   async follow(state: DesiredState): Promise<boolean> {
     await this.#isLoaded

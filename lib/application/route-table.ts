@@ -1,5 +1,5 @@
 /**
- * The application's routes: those of the route files, and above them the routes of the desired state, each added or
+ * The application's routes: those of the route files, and on top the routes of the desired state, which were added or
  * deleted while the server runs.
  */
 import type { Chain } from '../chain/compose.ts'
@@ -19,8 +19,8 @@ export interface RouteSources {
 }
 
 /**
- * Builds what the entries of a state have.
- * @param known what was built before
+ * Builds the routes of the entries of a state.
+ * @param known the routes that were built before
  * @param build rejects with RouteRefusedError
  */
 export async function buildEntries(
@@ -37,7 +37,7 @@ export async function buildEntries(
 }
 
 /**
- * All routes in their order: those of the files that no entry deletes, then those of the entries that no file has.
+ * Returns all routes in their order: those of the files that no entry deletes, then those that only entries have.
  * @throws RouteRefusedError for an entry whose name another record in the files has
  */
 export function joinRoutes({ files, built }: RouteSources, entries: readonly RouteEntry[]): readonly Route<Chain>[] {
@@ -56,8 +56,8 @@ export function joinRoutes({ files, built }: RouteSources, entries: readonly Rou
 }
 
 /**
- * Brings a registry to a table. Routes that only come behind the others, or go, leave the rest as it is.
- * @returns what came of the routes that were registered now, by name
+ * Replaces the routes of a registry. When routes are only removed, or added at the end, the others stay untouched.
+ * @returns the result of each route that was registered now, by name
  */
 export function replaceRoutes(
   registry: Registry<Chain>,
@@ -82,7 +82,7 @@ export function replaceRoutes(
   return results
 }
 
-/** What the route lacks to serve, and which route answers in its place. */
+/** Reasons why a route cannot serve yet, and the route that answers in its place. */
 function warningsOf(route: Route<Chain>, built: BuiltEntry | undefined, registry: Registry<Chain>): readonly string[] {
   const hiding = registry.shadowedBy(route)?.record.name
   return [
@@ -92,7 +92,7 @@ function warningsOf(route: Route<Chain>, built: BuiltEntry | undefined, registry
   ]
 }
 
-/** Two states of one version may have different records of one name. */
+/** The key of an entry; two states of one version may have different records of one name. */
 function keyOf({ at, record }: RouteEntry): string {
   return `${at} ${JSON.stringify(record)}`
 }

@@ -19,11 +19,11 @@ import { createRequestServer, type RequestServer, type ServerParts } from '../co
  */
 const longTurnMs = 100
 
-/** What the configuration does not say. */
+/** The parts that do not come from the configuration. */
 export interface ServingParts
   extends Pick<ServerParts, 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log'> {
   readonly certificates: Certificates | undefined
-  /** The count of all processes; undefined: this one counts for itself. */
+  /** Counts for all processes; without it this process counts for itself. */
   readonly addressLimit: AddressLimit | undefined
   /** Whether an address is that of a proxy that is trusted. */
   readonly isTrusted: (address: string) => boolean
@@ -31,16 +31,16 @@ export interface ServingParts
   readonly warnsOfNode: boolean
 }
 
-/** What serves. */
+/** The parts that serve requests. */
 export interface Serving {
   readonly requests: RequestServer
   readonly listener: Listener
-  /** How long those had waited that left the queue of `pool_http` for a worker, and those of `pool_rest`. */
+  /** The waiting times of requests that got a worker from the queue of `pool_http`, and of `pool_rest`. */
   readonly queueWaits: Histogram
   readonly restQueueWaits: Histogram
 }
 
-/** Makes what serves. Nothing listens yet. */
+/** Makes the parts that serve requests. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
   const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, ...own } = parts
   const queueWaits = new Histogram()

@@ -1,6 +1,6 @@
 /**
- * Where the desired state lies: in this process (here), in the primary of several processes, or in the shared engine of
- * several machines (`lib/group/`).
+ * The place of the desired state: in this process (here), in the primary of several processes, or in the shared engine
+ * of several machines (`lib/group/`).
  */
 import { performance } from 'node:perf_hooks'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -9,7 +9,7 @@ import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
 
 /** The contract of a place for the state. */
 export interface StateStore {
-  /** Whether several machines share the state. Each of them has route files of its own then. */
+  /** Whether several machines share the state; then each has its own route files. */
   readonly isShared: boolean
   /** The time in milliseconds since 1970 by the clock of the state, which does not jump while the store is there. */
   nowMs(): number
@@ -19,13 +19,13 @@ export interface StateStore {
    * Replaces the state that `next` was made from (`next.ancestors[0]`), and changes `admin.json` of this machine too.
    * Rejects with RoutesUnsavedError when the file cannot be written, with HttpError 503 when the state cannot; nothing
    * has changed then.
-   * @returns false when another process was faster: the state is another one by now, and nothing has changed
+   * @returns false when another process has changed the state before; then nothing has changed here
    */
   write(next: DesiredState, file?: RouteFileChange): MaybePromise<boolean>
   /**
-   * Waits until every live process has applied a state or a later one.
+   * Waits until every live process has applied a state, or one that was made from it.
    * @param withinMs the longest wait, in milliseconds
-   * @returns a line for each process that has not, with the reason; none when all have
+   * @returns a line for each process that has not, with the reason
    */
   missing(state: DesiredState, withinMs: number): MaybePromise<readonly string[]>
 }

@@ -1,12 +1,12 @@
 /**
- * The trace switches of one process as the desired state has them. A switch with a time goes back by itself, in each
- * process: whoever set it may be gone by then.
+ * The trace switches of one process, as the desired state sets them. A switch with a time goes back by itself in each
+ * process, since the process that set it may have ended by then.
  */
 import type { Trace } from '../log/trace.ts'
 import { switchAt, type StateContent, type TraceEntry } from './desired-state.ts'
 
 export interface TraceSwitchesOptions {
-  /** The switches, which stand as the configuration has them. */
+  /** The switches, as the configuration sets them. */
   readonly trace: Trace
   /** Milliseconds since 1970 by the clock of the state. */
   readonly nowMs: () => number
@@ -14,12 +14,12 @@ export interface TraceSwitchesOptions {
   readonly onReturn?: ((module: string, on: boolean) => void) | undefined
 }
 
-/** The longest that a timer may run, in milliseconds. */
+/** The longest timer, in milliseconds. */
 const longestMs = 2 ** 31 - 1
 
 /** A switch that goes back by itself. */
 interface Pending {
-  /** As the state has it. */
+  /** The time in the state. */
   readonly until: number
   readonly timer: NodeJS.Timeout
 }
@@ -35,7 +35,7 @@ export class TraceSwitches {
     this.#configured = options.trace.state()
   }
 
-  /** Sets every switch as a state has it. */
+  /** Sets every switch as a state says. */
   apply(entries: StateContent['trace']): void {
     const now = this.#options.nowMs()
     for (const module of Object.keys(this.#configured)) {
@@ -48,7 +48,7 @@ export class TraceSwitches {
     }
   }
 
-  /** Lets no switch go back by itself any more. */
+  /** Stops all timers. */
   close(): void {
     for (const { timer } of this.#pending.values()) clearTimeout(timer)
     this.#pending.clear()

@@ -23,7 +23,7 @@ export type SettingsOf<Table extends SettingsTable> = { readonly [Key in keyof T
 /** The settings cannot be used. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
-  /** What is wrong, each with its key and value. */
+  /** Each problem with its key and value. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {

@@ -1,5 +1,5 @@
 /**
- * What several values of a configuration mean together: problems that keep a server from starting, and warnings.
+ * Checks of values that belong together: problems that keep a server from starting, and warnings.
  */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'

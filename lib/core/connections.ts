@@ -19,7 +19,7 @@ import type { AddressLimit } from './address-limit.ts'
 import { connectionOf } from './connection.ts'
 import { attachSocket, closeListening, emitClose, releaseSocket } from './node-internals.ts'
 
-/** The limits of connections, and who hears of refused ones. */
+/** The limits of connections, and a function that is called with refused ones. */
 export interface ConnectionOptions {
   /** The most connections that are open at once; undefined: no limit. */
   readonly maxOpen?: number | undefined

@@ -27,7 +27,7 @@ export interface RestPoolOptions {
   readonly clock?: Clock
 }
 
-/** What the pool calls in the server. Only `begin` may throw. */
+/** The functions of the server that the pool calls. Only `begin` may throw. */
 interface ParkingHost {
   /** Answers a request. */
   settle(ctx: CoreContext, reply: ReadyReply): void

@@ -58,7 +58,7 @@ export interface ServerParts {
   readonly pipelineLimit: number
 }
 
-/** What a request's Expect field asks for (RFC 9110, section 10.1.1): `continue` is `100 Continue` before the body. */
+/** The Expect field of a request (RFC 9110, section 10.1.1): `continue` asks for `100 Continue` before the body. */
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
 /** Serves requests. */

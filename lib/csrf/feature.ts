@@ -26,7 +26,7 @@ export interface CsrfMembers {
   readonly csrf_token: string
 }
 
-/** What the feature is made of. */
+/** The parts of the feature. */
 export interface CsrfFeatureParts {
   readonly tokens: CsrfTokens
   readonly sessionTokens: SessionTokens

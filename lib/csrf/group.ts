@@ -17,7 +17,7 @@ import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
 import { createSessionTokens } from './session-token.ts'
 import { createCsrfTokens } from './token.ts'
 
-/** What the group is made of. */
+/** The options of the group. */
 interface CsrfGroupOptions {
   /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
   readonly keys: readonly string[]

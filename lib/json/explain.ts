@@ -3,7 +3,7 @@
  */
 import { JsonError, mapJson, placeOf } from './json-map.ts'
 
-/** What is wrong with a text that `JSON.parse` refuses: `line 2, column 5: ...`. */
+/** Explains why `JSON.parse` refuses a text: `line 2, column 5: ...`. */
 export function explainJson(text: string): string {
   try {
     mapJson(text)

@@ -12,7 +12,7 @@ export const algorithmNames = ['HS256', 'HS384', 'HS512', 'RS256', 'ES256', 'EdD
 /** One of them. */
 export type Algorithm = (typeof algorithmNames)[number]
 
-/** What the group needs. */
+/** The options of the group. */
 export interface JwtGroupOptions {
   /** The folder of a relative `key_file`, absolute. */
   readonly folder: string

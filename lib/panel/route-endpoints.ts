@@ -69,7 +69,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       }
     },
 
-    /** Reads the route files anew. */
+    /** Reads the route files again. */
     async reload(ctx: CoreContext): Promise<Reply> {
       try {
         const result = await control.apply({ type: 'routes.reload' })

@@ -66,7 +66,7 @@ export const systemRoutes = [
   { ...changing, name: 'svc.routes.add', method: 'POST', url: '/svc-routes/add', meaning: 'Registers a route.' },
   { ...changing, name: 'svc.routes.delete', method: 'POST', url: '/svc-routes/delete', meaning: 'Removes a route.' },
   { ...changing, name: 'svc.routes.reload', method: 'GET,POST', url: '/svc-routes/reload',
-    meaning: 'Reads the route files anew.' },
+    meaning: 'Reads the route files again.' },
   { ...guarded, name: 'svc.routes.list', method: 'GET', url: '/svc-routes/list',
     meaning: 'The application\'s routes.' },
   { ...guarded, name: 'svc.routes.listall', method: 'GET', url: '/svc-routes/listall',

@@ -75,7 +75,7 @@ export function textOfBag(formId: string, bag: unknown): string {
   throw new TypeError(`Cannot set ${what} in the session: a bag is an object: it is ${text.slice(0, 40)}`)
 }
 
-/** What is wrong with fields that come from outside, such as a file; undefined: nothing. A bag must be an object. */
+/** Returns the problem of fields from outside, such as a file; undefined without one. A bag must be an object. */
 export function problemOfFields(fields: Fields): string | undefined {
   for (const [field, text] of fields) {
     let value: unknown

@@ -31,9 +31,9 @@ export interface SessionGroupOptions {
   readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
 }
 
-/** What a shared store is given. */
+/** The arguments of a shared store. */
 export interface SharedStoreOptions {
-  /** What is wrong with fields that it has read; undefined: nothing. */
+  /** Returns the problem of fields that it has read; undefined without one. */
   readonly problemOf: (fields: Fields) => string | undefined
   /** Called with what the operator should know. */
   readonly onProblem: (message: string) => void

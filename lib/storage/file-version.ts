@@ -5,7 +5,7 @@
  * look unchanged, so what was read of a file with a young `ctime` must be read again.
  */
 
-/** What tells one state of a file from another; `Stats` of `node:fs` has it. */
+/** The fields of `Stats` that change when a file changes. */
 export interface FileVersion {
   readonly dev: number
   readonly ino: number

@@ -1,19 +1,29 @@
 /**
  * Sessions in the memory of this process. They end with it.
  *
- * The map is in the order of use: a session that is read or changed moves to its end. So the first session is the one
+ * The sessions are linked in the order of use: one that is read or changed moves to the end. So the first one is the one
  * to drop when the store is full. Nearly all expired sessions are in front too, so a sweep begins there and ends after
  * 1000 live ones: its cost does not grow with the number of sessions. An expired session that a sweep leaves is not
  * returned.
+ *
+ * A `Map` in the order of use would need 60 lines less: to delete and set an entry at each use takes 4 % of a request
+ * with a session.
  */
 import { performance } from 'node:perf_hooks'
 import { applyChanges, type FieldChanges, type Fields } from '../session/store.ts'
 import type { SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
 
-interface Entry {
+/** A place in the order of use. */
+interface Link {
+  before: Link
+  after: Link
+}
+
+interface Entry extends Link {
+  id: string
   /** Replaced, never changed: readers hold it. */
-  readonly fields: Fields
-  readonly expiresAt: number
+  fields: Fields
+  expiresAt: number
 }
 
 /** How many live sessions a sweep visits before it ends. */
@@ -33,11 +43,8 @@ class MemoryStore implements SessionStore {
   readonly #onFull: () => void
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
-  /**
-   * Kept from one drop to the next, until a session is used: a new iterator would visit the places of all entries that
-   * have been removed since the map was last compacted.
-   */
-  #oldest: Iterator<[string, Entry]> | undefined
+  /** Stands between the last entry and the first one, so that each has neighbours. */
+  readonly #ends = makeEnds()
   #evicted = 0
 
   constructor(max: number, onFull: () => void, now: () => number) {
@@ -52,69 +59,105 @@ class MemoryStore implements SessionStore {
 
   read(id: string): StoredSession | undefined {
     const now = this.#now()
-    const entry = this.#take(id, now)
-    if (entry === undefined) return undefined
-    this.#entries.set(id, entry)
-    return { fields: entry.fields, remainingMs: entry.expiresAt - now }
+    const entry = this.#use(id, now)
+    return entry && { fields: entry.fields, remainingMs: entry.expiresAt - now }
   }
 
   create(id: string, fields: Fields, ttlMs: number): void {
     const now = this.#now()
-    this.#entries.delete(id)
+    this.destroy(id)
     if (this.#entries.size >= this.#max) this.#dropFirst(now)
-    this.#entries.set(id, { fields: new Map(fields), expiresAt: now + ttlMs })
+    const entry = { id, fields: new Map(fields), expiresAt: now + ttlMs, before: this.#ends, after: this.#ends }
+    this.#append(entry)
+    this.#entries.set(id, entry)
   }
 
   merge(id: string, changes: FieldChanges, ttlMs: number): boolean {
-    return this.rename(id, id, changes, ttlMs)
+    const now = this.#now()
+    const entry = this.#use(id, now)
+    if (entry === undefined) return false
+    entry.fields = applyChanges(entry.fields, changes)
+    entry.expiresAt = now + ttlMs
+    return true
   }
 
   rename(id: string, newId: string, changes: FieldChanges, ttlMs: number): boolean {
-    const now = this.#now()
-    const entry = this.#take(id, now)
-    if (entry === undefined) return false
-    this.#entries.set(newId, { fields: applyChanges(entry.fields, changes), expiresAt: now + ttlMs })
+    if (!this.merge(id, changes, ttlMs)) return false
+    const entry = this.#entries.get(id) as Entry // `merge` has found it.
+    this.#entries.delete(id)
+    entry.id = newId
+    this.#entries.set(newId, entry)
     return true
   }
 
   destroy(id: string): void {
-    this.#entries.delete(id)
+    const entry = this.#entries.get(id)
+    if (entry !== undefined) this.#remove(entry)
   }
 
   sweep(): number {
     const now = this.#now()
     let removed = 0
     let live = 0
-    for (const [id, entry] of this.#entries) {
-      if (entry.expiresAt <= now) {
-        this.#entries.delete(id)
+    for (let link = this.#ends.after; link !== this.#ends && live < sweepBound; link = link.after) {
+      const entry = link as Entry // All but the ends are entries.
+      if (entry.expiresAt > now) live += 1
+      else {
+        this.#remove(entry) // Its own links stay, so the walk goes on from it.
         removed += 1
-      } else if (++live === sweepBound) break
+      }
     }
     return removed
   }
 
   close(): void {
     this.#entries.clear()
+    this.#ends.before = this.#ends
+    this.#ends.after = this.#ends
   }
 
-  /** Removes an entry and returns it, unless it has expired. */
-  #take(id: string, now: number): Entry | undefined {
+  /** Moves an entry to the end of the order and returns it; removes an expired one. */
+  #use(id: string, now: number): Entry | undefined {
     const entry = this.#entries.get(id)
     if (entry === undefined) return undefined
-    this.#entries.delete(id)
-    this.#oldest = undefined
-    return entry.expiresAt > now ? entry : undefined
+    if (entry.expiresAt <= now) {
+      this.#remove(entry)
+      return undefined
+    }
+    unlink(entry)
+    this.#append(entry)
+    return entry
   }
 
   #dropFirst(now: number): void {
-    this.#oldest ??= this.#entries.entries()
-    const { value, done } = this.#oldest.next()
-    if (done === true) return
-    const [id, { expiresAt }] = value
-    this.#entries.delete(id)
-    if (expiresAt <= now) return
+    const first = this.#ends.after as Entry // The store is full, so there is one.
+    this.#remove(first)
+    if (first.expiresAt <= now) return
     this.#evicted += 1
     if (this.#evicted === 1) this.#onFull()
   }
+
+  #append(entry: Entry): void {
+    entry.before = this.#ends.before
+    entry.after = this.#ends
+    this.#ends.before.after = entry
+    this.#ends.before = entry
+  }
+
+  #remove(entry: Entry): void {
+    unlink(entry)
+    this.#entries.delete(entry.id)
+  }
+}
+
+function unlink({ before, after }: Link): void {
+  before.after = after
+  after.before = before
+}
+
+function makeEnds(): Link {
+  const ends = {} as Link // It gets its links here.
+  ends.before = ends
+  ends.after = ends
+  return ends
 }

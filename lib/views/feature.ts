@@ -1,5 +1,5 @@
 /**
- * What views add to the context: `view(file, data, status)`.
+ * The member of the context that renders views: `view(file, data, status)`.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature, ViewScope } from '../http/features.ts'

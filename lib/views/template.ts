@@ -48,7 +48,7 @@ export class ViewError extends Error {
   readonly file: string
   /** The line, from 1; 0 when the file as a whole is meant. */
   readonly line: number
-  /** What is wrong, without file and line. */
+  /** The problem, without file and line. */
   readonly reason: string
 
   /** @param options `cause`: the error that the view's expression threw */
