@@ -1,7 +1,7 @@
 /**
  * Sessions in the memory of this process. They end with it.
  *
- * The sessions are linked in the order of use: one that is read or changed moves to the end. So the first one is the one
+ * The sessions are linked in the order of use: one that is read or changed moves to the end. So the first is the one
  * to drop when the store is full. Nearly all expired sessions are in front too, so a sweep begins there and ends after
  * 1000 live ones: its cost does not grow with the number of sessions. An expired session that a sweep leaves is not
  * returned.
