@@ -1,32 +1,32 @@
 /**
- * Asks several processes the same at once, and waits for their answers no longer than a given time.
+ * Asks several processes the same question at once, and waits for their answers for a limited time.
  *
- * Surprise: who has not answered in time is not asked again before he has; asking him means waiting for that answer. So
- * nothing piles up before a process that hangs.
+ * A process that has not answered yet is not asked again; a second call waits for the pending answer. So nothing piles
+ * up in front of a process that hangs.
  */
 import { endsWithin } from '../base/deadline.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 
 export interface AskOptions<Process, Answer> {
-  /** What the processes are called for. */
+  /** The name of the call. */
   readonly name: string
-  /** Makes an answer of what came back. Called once for each answer, also for those that come too late. */
+  /** Converts an answer. Called once for each answer, late ones included. */
   readonly take: (process: Process, answered: unknown) => Answer
-  /** Told of an answer that was an error, or that could not be taken. */
+  /** Called with each answer that is an error, or that `take` rejects. */
   readonly report: (process: Process, error: unknown) => void
-  /** In milliseconds. */
+  /** How long to wait, in milliseconds. */
   readonly withinMs: number
 }
 
-/** Asks one thing, again and again. Resolves with the answers that came in time; a channel that closes gives none. */
+/** Asks the question. Resolves with the answers that came in time; a process whose channel closes has none. */
 export type Ask<Process, Answer> = (processes: Iterable<Process>) => Promise<ReadonlyMap<Process, Answer>>
 
-/** Makes a question. */
+/** Makes a function that asks one question. */
 export function createAsk<Process extends { readonly peer: Peer }, Answer>(
   options: AskOptions<Process, Answer>,
 ): Ask<Process, Answer> {
   const { name, take, report, withinMs } = options
-  /** The calls that were not answered in time. */
+  /** The calls that were not answered in time and are still pending. */
   const late = new WeakMap<Process, Promise<Answer>>()
 
   async function call(process: Process): Promise<Answer> {

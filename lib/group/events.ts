@@ -1,19 +1,20 @@
 /**
- * The events of several processes: they lie in the primary, in a broker in memory, whose order is everybody's order.
+ * The events of a server with several processes. They lie in the primary, in a broker in memory, whose order is the
+ * order for all workers.
  *
- * An event is sent to a worker before the answer of the call that caused it; both come in one message. So the worker
- * holds back what it hears until the end of the turn: who waits for the answer goes on in a microtask, before that.
+ * An event reaches a worker before the answer of the call that caused it, in the same message. The worker therefore
+ * calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
  */
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import type { SynchronousBroker } from '../events/local-broker.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
-/** What the primary serves to a worker. `dropped` and what is counted is absent in place of 0, which is not sent. */
+/** The functions that the primary serves. Counts of dropped events are `undefined` for 0, which costs no bytes. */
 interface Served {
   publish(channel: string, text: string, limits: SourceLimits): number
   read(channel: string, since: number | null): ChannelRead
-  /** Gives the newest id. */
+  /** Returns the newest id. */
   subscribe(channel: string): number
   unsubscribe(channel: string): void
   push(queue: string, text: string, limits: SourceLimits): number | undefined
@@ -25,7 +26,7 @@ interface Served {
 
 interface ChannelListener {
   readonly hear: (event: ChannelEvent) => void
-  /** The newest id when it came: what it hears is newer. */
+  /** The listener gets the events with a greater id. */
   readonly since: number
 }
 
@@ -33,7 +34,7 @@ interface QueueListener {
   readonly hear: () => void
 }
 
-/** Makes the broker of a worker; one a peer, whose other side is attached to a host. */
+/** Makes the broker of a worker; one for each peer. */
 export function createClusterBroker(peer: Peer): Broker {
   return new ClusterBroker(peer)
 }
@@ -56,7 +57,7 @@ class ClusterBroker implements Broker {
     this.#channels = new Subscriptions((name) => void primary.unsubscribe(name).catch(() => {}))
     this.#queues = new Subscriptions((name) => void primary.unlisten(name).catch(() => {}))
     peer.on('events.heard', (taken) => {
-      this.#heard.push(taken as [string, number, string]) // The host wrote it.
+      this.#heard.push(taken as [string, number, string]) // Sent by the primary.
       this.#schedule()
     })
     peer.on('events.available', (taken) => {
@@ -65,71 +66,71 @@ class ClusterBroker implements Broker {
     })
   }
 
-  /** Of the calls of this process alone: the host counts what it swept. */
+  /** Events dropped by calls of this process; the primary counts those that it sweeps. */
   get dropped(): number {
     return this.#dropped
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
-    return this.#noted(this.#primary.publish(channel, text, inJson(limits)))
+    return this.#track(this.#primary.publish(channel, text, inJson(limits)))
   }
 
   read(channel: string, since: number | undefined): Promise<ChannelRead> {
     // JSON has no Infinity. Every id is below 2^53.
     const from = since === undefined ? null : Math.min(since, Number.MAX_SAFE_INTEGER)
-    return this.#noted(this.#primary.read(channel, from))
+    return this.#track(this.#primary.read(channel, from))
   }
 
   subscribe(channel: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
     return this.#channels.add(channel, async () => {
-      const since = await this.#noted(this.#primary.subscribe(channel))
+      const since = await this.#track(this.#primary.subscribe(channel))
       return { hear, since }
     })
   }
 
   async push(queue: string, text: string, limits: SourceLimits): Promise<void> {
-    this.#count(await this.#noted(this.#primary.push(queue, text, inJson(limits))))
+    this.#count(await this.#track(this.#primary.push(queue, text, inJson(limits))))
   }
 
   async take(queue: string): Promise<QueueEvent | undefined> {
-    const { event, dropped } = await this.#noted(this.#primary.take(queue))
+    const { event, dropped } = await this.#track(this.#primary.take(queue))
     this.#count(dropped)
     return event
   }
 
   async putBack(queue: string, event: QueueEvent): Promise<void> {
-    this.#count(await this.#noted(this.#primary.putBack(queue, event)))
+    this.#count(await this.#track(this.#primary.putBack(queue, event)))
   }
 
-  /** The primary keeps nothing of what was taken. */
+  /** The primary keeps no copy of an event that was taken. */
   handedOut(): void {}
 
   onAvailable(queue: string, hear: () => void): Promise<Unsubscribe> {
     return this.#queues.add(queue, async () => {
-      await this.#noted(this.#primary.listen(queue))
+      await this.#track(this.#primary.listen(queue))
       return { hear }
     })
   }
 
-  /** For good: a worker without its primary stops. */
+  /** Called at most once: a worker without its primary stops. */
   onCutOff(listener: (reason: Error | undefined) => void): void {
     void this.#peer.closed.then(() => listener(new DisconnectedError('The channel to the primary has closed')))
   }
 
-  /** The host does it for all. */
+  /** The primary sweeps. */
   sweep(): void {}
 
-  /** Ends the subscriptions, and resolves when all has been answered: an event that was on its way is put back then. */
+  /** Ends the subscriptions. Resolves when all calls are answered and undelivered events have been put back. */
   async close(): Promise<void> {
     this.#channels.endAll()
     this.#queues.endAll()
     while (this.#calls.size > 0) {
       await Promise.allSettled(this.#calls)
-      await new Promise((resolve) => setImmediate(resolve)) // Who waited for an answer goes on before.
+      await new Promise((resolve) => setImmediate(resolve)) // The callers continue before this, and may call again.
     }
   }
 
-  #noted<T>(call: Promise<T>): Promise<T> {
+  #track<T>(call: Promise<T>): Promise<T> {
     const settled = (): void => void this.#calls.delete(call)
     this.#calls.add(call)
     call.then(settled, settled)
@@ -143,10 +144,10 @@ class ClusterBroker implements Broker {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    setImmediate(() => this.#tellListeners())
+    setImmediate(() => this.#callListeners())
   }
 
-  #tellListeners(): void {
+  #callListeners(): void {
     const heard = this.#heard
     const available = this.#available
     this.#heard = []
@@ -160,15 +161,15 @@ class ClusterBroker implements Broker {
 }
 
 /**
- * The listeners of a worker, by channel or queue. The primary has one subscription for all of a name, but is asked for
- * each: its answer says what was published before, and is in one order with what is heard.
+ * The listeners of a worker by channel or queue. The primary has one subscription for all listeners of a name, yet it
+ * is asked for each of them: its answer separates the events published before from those that follow.
  */
 class Subscriptions<L> {
-  /** With how many are about to be added. */
+  /** `arriving`: listeners that wait for the primary's answer. */
   readonly #names = new Map<string, { readonly all: Set<L>; arriving: number }>()
   readonly #end: (name: string) => void
 
-  /** @param end called when nobody listens to a name any more */
+  /** @param end called when a name has no more listeners */
   constructor(end: (name: string) => void) {
     this.#end = end
   }
@@ -177,7 +178,7 @@ class Subscriptions<L> {
     return this.#names.get(name)?.all ?? []
   }
 
-  /** @param begin asks the primary, and makes the listener from its answer */
+  /** @param begin asks the primary and makes the listener from its answer */
   async add(name: string, begin: () => Promise<L>): Promise<Unsubscribe> {
     const listeners = this.#names.get(name) ?? { all: new Set<L>(), arriving: 0 }
     this.#names.set(name, listeners)
@@ -209,32 +210,32 @@ class Subscriptions<L> {
   }
 }
 
-/** JSON has no Infinity, and an age may be that. */
+/** An age may be Infinity, which JSON does not have. */
 function inJson({ maxEvents, maxAgeMs }: SourceLimits): SourceLimits {
   return { maxEvents, maxAgeMs: Math.min(maxAgeMs, Number.MAX_VALUE) }
 }
 
-/** The events of all workers. */
+/** The primary's side: the events of all workers. */
 export interface BrokerHost {
-  /** Serves a worker, until its channel closes; call it once, before anything has come from the worker. */
+  /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
   attach(peer: Peer): void
-  /** Events that fell out of queues otherwise than at a call of a worker, which counts those. */
+  /** Events that queues dropped apart from calls of workers, which count their own. */
   readonly dropped: number
-  /** Lets go of what is too old; done once a minute. */
+  /** Drops events that are too old; called once a minute. */
   sweep(): void
-  /** Lets go of everything. */
+  /** Frees everything. */
   close(): void
 }
 
 const sweepEveryMs = 60_000
 
-/** Makes the primary's part, over a broker that nobody else uses. */
+/** Makes the primary's side, over a broker that nobody else uses. */
 export function hostBroker(broker: SynchronousBroker): BrokerHost {
-  /** How many dropped events workers were told of. */
+  /** Dropped events that workers have counted. */
   let counted = 0
   const timer = setInterval(() => broker.sweep(), sweepEveryMs).unref()
 
-  /** How many events a call dropped. */
+  /** Runs a call and counts the events that it dropped. */
   function counting<T>(work: () => T): { readonly value: T; readonly dropped: number | undefined } {
     const before = broker.dropped
     const value = work()
@@ -296,8 +297,8 @@ function end(subscriptions: Map<string, Unsubscribe>, name: string): void {
 }
 
 /**
- * Calls a function at the first of several calls in one go. A burst comes in one message, which is handled in one go;
- * what the worker takes then finds all of it, since the worker hears of it when the go is over.
+ * Returns a function that calls `call` at most once while one message is handled. The worker is notified after the
+ * whole message, so the events that it takes then include all that the message has pushed.
  */
 function oncePerMessage(call: () => void): () => void {
   let called = false

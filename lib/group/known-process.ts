@@ -1,8 +1,7 @@
 /**
- * The readings that the primary has of its workers: the last one of each, and the sum of the workers that ended. They
- * stay in the totals of the server if a worker hangs or ends, so that no counter decreases.
- *
- * A worker sends only the routes that changed; the primary keeps the others as they were.
+ * The readings of the workers in the primary: the last one of each, and the sum of those that have ended. They stay in
+ * the totals when a worker hangs or ends, so that no counter decreases. A worker sends only the routes that have
+ * changed.
  */
 import { keptLines } from '../log/recent-lines.ts'
 import type { RouteReading } from '../metrics/metrics.ts'
@@ -24,7 +23,7 @@ export class KnownProcess {
   /** This side of its channel. */
   readonly peer: Peer
   readonly identity: WorkerIdentity
-  /** Whether it is still loading the application, and cannot be asked. */
+  /** Whether it is still loading the application and cannot be asked. */
   starting = true
   /** The last lines and requests, sent at the end of the worker. */
   last: Pick<LastReading, 'lines' | 'requests'> = { lines: [], requests: [] }

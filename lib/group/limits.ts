@@ -1,16 +1,15 @@
 /**
- * Counts over all processes, in the primary: failed logins, so that guesses are slowed down by all processes together,
- * and the connections of each address.
+ * Counts that hold for all processes, in the primary: failed logins and the connections of each address.
  *
- * A connection is accepted before the primary has heard of it, and cut a moment later when it is one too many: to ask
- * first would make every connection wait.
+ * A worker accepts a connection before it tells the primary, and closes it a moment later when it is one too many:
+ * asking first would make every connection wait.
  */
 import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 
-/** What the primary serves to a worker. A connection has a number of its worker's own. */
+/** The functions that the primary serves. Each worker numbers its own connections. */
 interface Served {
   begin(address: string, isKnown: boolean | null): ReturnType<LoginThrottle['begin']>
   succeeded(address: string): void
@@ -19,14 +18,14 @@ interface Served {
   closed(id: number): void
 }
 
-/** The counts of all workers. */
+/** The primary's side: the counts of all workers. */
 export interface LimitsHost {
-  /** Serves a worker, until its channel closes; call it before anything has come from the worker. */
+  /** Serves a worker until its channel closes. Call it before the first message of the worker arrives. */
   attach(peer: Peer): void
 }
 
 /**
- * Counts for all workers.
+ * Makes the primary's side.
  * @param most the most connections of one address, from 1
  */
 export function hostLimits(most: number): LimitsHost {
@@ -54,17 +53,17 @@ export function hostLimits(most: number): LimitsHost {
   }
 }
 
-/** The throttle as a worker has it. */
+/** Makes the throttle of a worker. */
 export function createClusterThrottle(peer: Peer): LoginThrottle {
   const { begin, succeeded, failed } = remote<Served>(peer, 'limits')
   return {
     begin: (address, isKnown) => begin(address, isKnown ?? null),
-    succeeded: (address) => void succeeded(address).catch(() => {}), // A worker whose primary is gone stops.
+    succeeded: (address) => void succeeded(address).catch(() => {}), // A worker without its primary stops.
     failed,
   }
 }
 
-/** The limit of connections as a worker has it. */
+/** Makes the limit of connections of a worker. */
 export function createClusterAddressLimit(peer: Peer, most: number): AddressLimit {
   const refusals = new Map<number, () => void>()
   let last = 0

@@ -1,41 +1,40 @@
 /**
- * The way of log lines from a worker to the primary, which alone writes the files: a pipe for each log, inherited as a
- * file descriptor.
+ * Sends log lines from a worker to the primary, which alone writes the files: one pipe for each log, inherited as a
+ * file descriptor. A batch of lines is preceded by its length.
  *
- * Surprise: no line is lost when a worker crashes, since what it wrote is in the kernel, and the primary reads it to the
- * end. A primary that stands still must not hold its workers up: what the pipe does not take waits in memory, and past a
- * bound lines are lost and counted, as with a full disk. Each batch has its length before it, so that lines of two workers
- * never mix.
+ * When a worker crashes no line is lost: its batches are in the kernel, and the primary reads them to the end. When the
+ * primary hangs the workers go on: batches that the pipe does not accept wait in memory, and beyond a limit lines are
+ * lost and counted, as with a full disk.
  */
 import { writeSync, writevSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { codeOf, type LogTarget } from '../log/log-file.ts'
 
-/** The file descriptors of a worker: 0 to 2 are the primary's, 3 is the channel of commands. */
+/** The file descriptors of the pipes in a worker: 0 to 2 are the primary's own, 3 is the channel. */
 export const logFds = { general: 4, access: 5 } as const
 
 const lengthBytes = 4
-/** More than any text has, so what claims more is no batch: something else has been written into the pipe. */
+/** No batch is longer, so a greater length means that something else has been written into the pipe. */
 const maxBatchBytes = 2 ** 31
 
-/** The most bytes of one log that wait for a primary which does not read. */
+/** The most bytes of one log that wait in memory. */
 const maxWaitingBytes = 4 * 2 ** 20
-/** Milliseconds until a pipe that was full is tried again. */
+/** Milliseconds until a full pipe is tried again. */
 const retryMs = 10
-/** The longest that the end of a process waits for the primary, in milliseconds. */
+/** The longest time that a process that ends waits for the primary, in milliseconds. */
 const closeMs = 1000
 
-/** Sockets that hold their descriptors in the mode that does not block, which Node gives to sockets alone. */
+/** Keeps descriptors in non-blocking mode, which Node sets for sockets only. */
 const held: Socket[] = []
 
-/** Makes writes to an inherited pipe fail with EAGAIN where they would block. Returns the descriptor. */
+/** Makes writes to an inherited pipe fail with EAGAIN instead of blocking. Returns the descriptor. */
 export function withoutBlocking(fd: number): number {
   held.push(new Socket({ fd, readable: false, writable: true }).unref())
   return fd
 }
 
-/** The end of the worker. */
+/** The worker's end of a pipe. */
 export class PipeTarget implements LogTarget {
   readonly path: string
   readonly room = Number.POSITIVE_INFINITY
@@ -46,15 +45,15 @@ export class PipeTarget implements LogTarget {
   #retry: NodeJS.Timeout | undefined = undefined
 
   /**
-   * @param fd a pipe that does not block
-   * @param path the file behind it, for messages
+   * @param fd a non-blocking pipe
+   * @param path the log file, for messages
    */
   constructor(fd: number, path: string) {
     this.#fd = fd
     this.path = path
   }
 
-  /** Takes the whole batch, or throws EAGAIN: too much waits already. */
+  /** Accepts the whole batch. Throws EAGAIN when too many bytes wait already. */
   write(bytes: Uint8Array, offset: number): number {
     const batch = bytes.subarray(offset)
     this.#sendWaiting()
@@ -75,17 +74,18 @@ export class PipeTarget implements LogTarget {
   }
   batchWritten(): void {}
 
-  /** Waits for the primary for a second at most. */
+  /** Waits up to a second for the primary to read. */
   close(): void {
     const end = performance.now() + closeMs
     try {
       for (this.#sendWaiting(); this.#waiting.length > 0 && performance.now() < end; this.#sendWaiting()) sleep(retryMs)
     } catch {
-      // The primary is gone, and what it has not read with it: that is told below.
+      // The primary has ended, and the lines are lost: see below.
     }
     clearTimeout(this.#retry)
     if (this.#waiting.length === 0) return
-    process.stderr.write(`The log ${this.path}: the primary process did not read the last ${this.#waitingBytes} bytes\n`)
+    const lost = `the primary process did not read the last ${this.#waitingBytes} bytes`
+    process.stderr.write(`The log ${this.path}: ${lost}\n`)
     this.#waiting = []
     this.#waitingBytes = 0
   }
@@ -101,7 +101,7 @@ export class PipeTarget implements LogTarget {
     try {
       this.#sendWaiting()
     } catch {
-      return // The next write meets the same error, and tells it.
+      return // The next write gets the same error and reports it.
     }
     if (this.#waiting.length > 0) this.#retry = setTimeout(() => this.#tryAgain(), retryMs).unref()
   }
@@ -120,7 +120,7 @@ export class PipeTarget implements LogTarget {
   }
 }
 
-/** Returns what a write took, 0 where the pipe is full. */
+/** Returns the number of bytes written; 0 when the pipe is full. */
 function unlessFull(write: () => number): number {
   try {
     return write()
@@ -135,11 +135,11 @@ function sleep(ms: number): void {
 }
 
 /**
- * The end of the primary: gives each batch as text.
- * @param take is given whole lines
- * @param onGarbage called when something else than batches comes, at most once: nothing is read any more
- * @returns resolves when the pipe has ended; with the bytes of a batch that its writer, being killed, did not end: its
- *   whole lines have been given
+ * The primary's end of a pipe: reads batches as text.
+ * @param take called with whole lines
+ * @param onGarbage called at most once, when the bytes are not batches; reading ends then
+ * @returns a promise that resolves when the pipe has ended, with the number of bytes lost: a worker that is killed may
+ *   leave a batch incomplete, of which only the whole lines are taken
  */
 export function readLogPipe(pipe: Readable, take: (lines: string) => void, onGarbage: () => void): Promise<number> {
   let chunks: Buffer[] = []
@@ -175,7 +175,7 @@ export function readLogPipe(pipe: Readable, take: (lines: string) => void, onGar
     held = bytes.length
   })
   return new Promise((resolve) => {
-    pipe.on('error', () => pipe.destroy()) // Its writer is gone, as with an end.
+    pipe.on('error', () => pipe.destroy()) // The writer has ended.
     pipe.on('close', () => {
       const rest = inBatch ? Buffer.concat(chunks) : Buffer.alloc(0)
       const end = rest.lastIndexOf(10) + 1

@@ -1,8 +1,8 @@
 /**
- * A node among the others: says once a second that it is there, hears what they publish, and knows who is there.
+ * The membership of a node: writes its entry once a second and keeps the list of the others.
  *
- * A beat is one command, and comes back with all there is to know: the nodes, and the stamp of the state. So a message
- * that was lost is made good within a second.
+ * A beat is one command whose reply has the list of nodes and the stamp of the state. Messages only make a node look
+ * earlier, so a message that is lost delays a change by a second at most.
  */
 import { randomUUID } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
@@ -31,25 +31,25 @@ export interface MembershipOptions {
   readonly keys: NodeKeys
   /** Of module `server`. */
   readonly log: ModuleLogger
-  /** What the node says of itself now. */
+  /** Makes the current entry of the node. */
   readonly entry: () => Promise<NodeEntry>
   /** Called after each beat with the stamp of the state in the engine. */
   readonly onBeat: (stamp: string) => void
   /** Called when another node has announced a new state. */
   readonly onNewState: () => void
-  /** Called when nothing is known of the others any more, until the next beat. */
+  /** Called when the connection is lost. */
   readonly onCut: () => void
-  /** Called when the engine does not take what this node says of itself. */
+  /** Called when the engine refuses the entry of this node. */
   readonly onRefused: () => void
 }
 
-/** What is published when a node has written a state, and when one has applied it. */
+/** The messages published when a node has written a state, and when a node has applied one. */
 export const newState = 'state'
 const stateApplied = 'applied'
 
 const beatMs = 1000
 
-/** The membership of one node. Nothing happens before `open()`. */
+/** The membership of one node. Call `open()` to begin. */
 export class Membership {
   readonly id = randomUUID()
   readonly #options: MembershipOptions
@@ -59,7 +59,9 @@ export class Membership {
   /** Called after the next beat. */
   #waiting: (() => void)[] = []
   #nodes: readonly SeenNode[] = []
-  /** When the list is taken at its word again: an engine that lost it has not heard of all nodes yet. */
+  /**
+   * When the list is complete again after the engine has lost it: until then not all nodes have written their entries.
+   */
   #listCountsAt = 0
   #listedAt = 0
   #refusal = ''
@@ -77,28 +79,28 @@ export class Membership {
     this.#leaveScript = options.redis.script(leaveScript)
   }
 
-  /** All nodes of the last hour, as they were at the last beat. */
+  /** All nodes of the last hour, as of the last beat. */
   get nodes(): readonly SeenNode[] {
     return this.#nodes
   }
 
-  /** Why the engine, which is there, does not take a beat; empty: it does. */
+  /** Why the engine, though connected, refuses the entry of this node; '' when it accepts it. */
   get refusal(): string {
     return this.#refusal
   }
 
-  /** The engine's time in milliseconds since 1970, as far as it is known. */
+  /** Returns the engine's time in milliseconds since 1970; this machine's time before the first beat. */
   nowMs(): number {
     const known = this.#engineTime
     return known === undefined ? Date.now() : known.ms + (performance.now() - known.at)
   }
 
-  /** The list for the monitor. */
+  /** Returns the list for the monitor. */
   list(): readonly ListedNode[] {
     return listed(this.#nodes, this.id, this.#options.redis.state === 'ready')
   }
 
-  /** Begins. Resolves after the first beat, whatever comes of it. */
+  /** Begins. Resolves after the first beat, whether it succeeded or not. */
   async open(): Promise<void> {
     const { redis, onCut } = this.#options
     this.#timer = setInterval(() => void this.beat(), beatMs).unref()
@@ -109,7 +111,7 @@ export class Membership {
     await this.beat()
   }
 
-  /** Says that the node is there. One at a time: a call during one is joined to it. Never rejects. */
+  /** Writes the entry and reads the list. A call during a beat joins it. Never rejects. */
   beat(): Promise<void> {
     this.#beating ??= this.#beat().finally(() => {
       this.#beating = undefined
@@ -124,12 +126,12 @@ export class Membership {
     void this.beat()
   }
 
-  /** Resolves after the next beat; there is one at once when another node has applied a state. */
+  /** Resolves after the next beat, which comes early when another node has applied a state. */
   nextBeat(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** Leaves the others. Never rejects. */
+  /** Ends the membership. Never rejects. */
   async leave(): Promise<void> {
     const { redis, keys } = this.#options
     this.#isOver = true
@@ -138,7 +140,7 @@ export class Membership {
     await this.#beating
     for (const unsubscribe of this.#subscriptions) unsubscribe()
     if (redis.state !== 'ready') return
-    await this.#leaveScript.run([keys.nodes, keys.seen], this.id).catch(() => {}) // It is listed as gone, then.
+    await this.#leaveScript.run([keys.nodes, keys.seen], this.id).catch(() => {}) // Then the node is listed as gone.
   }
 
   async #beat(): Promise<void> {
@@ -159,7 +161,7 @@ export class Membership {
       const nodes = [...list.nodes, ...unlisted]
       this.#listedAt = at
       this.#refusal = ''
-      this.#tell(nodes)
+      this.#logChanges(nodes)
       this.#nodes = nodes
       if (!this.#isOver) onBeat(stamp)
     } catch (error) {
@@ -177,14 +179,14 @@ export class Membership {
       if (text === newState) onNewState()
       if (text === stateApplied && this.#waiting.length > 0) void this.beat()
     }
-    // The second channel shows the others whether this node can still hear.
+    // The node's own channel shows the others whether it can still receive messages.
     const channels = [[keys.channel, onMessage], [keys.own + this.id, () => {}]] as const
-    for (const [channel, heard] of channels.slice(this.#subscriptions.length)) {
-      this.#subscriptions.push(await redis.subscribe(channel, { onMessage: heard, onLost, onReconnected }))
+    for (const [channel, onText] of channels.slice(this.#subscriptions.length)) {
+      this.#subscriptions.push(await redis.subscribe(channel, { onMessage: onText, onLost, onReconnected }))
     }
   }
 
-  /** That the engine is away shows in the state of its client. */
+  /** Logs why the engine refuses. That it is away is logged by `shared.ts`. */
   #refused(error: unknown): void {
     if (error instanceof RedisAwayError) return
     const reason = reasonOf(error)
@@ -194,8 +196,8 @@ export class Membership {
     this.#options.onRefused()
   }
 
-  /** Says who came and who went. */
-  #tell(now: readonly SeenNode[]): void {
+  /** Logs the nodes that came and went. */
+  #logChanges(now: readonly SeenNode[]): void {
     const { log } = this.#options
     const before = new Map(this.#nodes.filter(({ id }) => id !== this.id).map((node) => [node.id, node]))
     for (const node of now) {
@@ -211,8 +213,8 @@ export class Membership {
 }
 
 /**
- * The warning of an engine that does not take what a node says of itself.
- * @param reason what the engine says
+ * Returns the warning about an engine that refuses the entry of a node.
+ * @param reason the engine's message
  */
 export function listRefused(reason: string): string {
   return `the shared engine refuses the list of nodes: ${reason}`

@@ -1,77 +1,78 @@
 /**
- * The list of all nodes: what each says of itself, and whether it is there by the clock of the shared engine.
+ * The list of all nodes in the shared engine: the entry that each node writes about itself, and when it was last seen
+ * by the clock of the engine.
  */
 import type { Summary } from '../metrics/processes.ts'
 import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 
-/** `behind`: it could not apply the latest state, and `problem` says why. */
+/** `behind`: the node could not apply the latest state; `problem` says why. */
 export type NodeState = 'starting' | 'ready' | 'behind' | 'stopping'
 
-/** What a node says of itself. */
+/** The entry of a node, written by itself. */
 export interface NodeEntry extends Summary {
-  /** `HOSTNAME:PORT`; two may have the same. */
+  /** `HOSTNAME:PORT`; not necessarily unique. */
   readonly name: string
   readonly state: NodeState
   readonly problem: string
   readonly version: string
   readonly pid: number
   readonly per_second: number
-  /** The version and the stamp of the state that it has applied. */
+  /** Version and stamp of the state that the node has applied. */
   readonly seq: number
   readonly stamp: string
-  /** The version of the state that it has tried to apply last. */
+  /** The version of the last state that the node has tried to apply. */
   readonly tried: number
 }
 
 /** A node as the monitor lists it. */
 export interface ListedNode extends Omit<NodeEntry, 'state' | 'stamp' | 'tried'> {
   /**
-   * `gone`: it was not heard of for five seconds, and did not say that it stops. While the shared engine is away the
-   * node that lists is `cut off`, and the others are `unknown`.
+   * `gone`: the node was not seen for five seconds and had not announced its stop. While the shared engine is away, the
+   * node that shows the list is `cut off`, and the others are `unknown`.
    */
   readonly state: NodeState | 'gone' | 'cut off' | 'unknown'
-  /** Seconds since it was heard of. */
+  /** Seconds since the node was last seen. */
   readonly seen_s: number
-  /** Whether it is the one that lists. */
+  /** Whether this is the node that shows the list. */
   readonly self: boolean
 }
 
-/** A node as the others see it. */
+/** A node as the other nodes see it. */
 export interface SeenNode {
   readonly id: string
   readonly entry: NodeEntry
-  /** Milliseconds since it was heard of. */
+  /** Milliseconds since the node was last seen. */
   readonly agoMs: number
-  /** Whether it has a connection on which it hears of changes. */
+  /** Whether it has a connection that receives messages. */
   readonly listens: boolean
 }
 
-/** What a beat comes back with. */
+/** The reply to a beat. */
 export interface Beat {
   /** The engine's time, in milliseconds since 1970. */
   readonly nowMs: number
-  /** The stamp of the state in the engine; '' where there is none. */
+  /** The stamp of the state in the engine; '' when there is none. */
   readonly stamp: string
   readonly nodes: readonly SeenNode[]
-  /** Whether the node that beat was not in the list. */
+  /** Whether this node was not in the list before. */
   readonly isNew: boolean
 }
 
-/** How long a node may be silent, in milliseconds. */
+/** A node not seen for this many milliseconds is gone. */
 export const liveMs = 5000
-/** After so many milliseconds a node has missed two beats. */
+/** A node not seen for this many milliseconds has missed two beats. */
 const missedMs = 2500
-/** How long one that is gone is listed, in milliseconds. */
+/** How long a node that is gone stays in the list, in milliseconds. */
 export const listedMs = 3_600_000
 
 /**
- * Says that a node is there. KEYS: the state, the nodes, when each was seen. ARGV: its id, what it says of itself,
- * milliseconds after which one that is gone is forgotten, what the nodes' own channels begin with, and where it has
- * applied a state the channel of all and a message for it.
+ * Writes the entry of a node and returns the list. KEYS: the state, the nodes, when each was seen. ARGV: id and entry
+ * of the node, milliseconds after which a node that is gone is removed, the prefix of the nodes' own channels, and,
+ * when the node has applied a state, the common channel and a message for it.
  *
- * When nobody was seen for a while, the engine stood still, or its clock was set: that time counts for no node.
- * Gives the time, the stamp, the nodes in pairs, when each was seen, who listens to its channel, and 1 where the node was
- * not in the list.
+ * When no node was seen for a while, the engine was suspended or its clock was set: that time counts for no node.
+ * Returns the time, the stamp, ids and entries in pairs, when each was seen, the number of listeners of each node's own
+ * channel, and 1 when the node was not in the list.
  */
 export const beatScript = `
 local clock = redis.call('TIME')
@@ -99,29 +100,30 @@ return {
   isNew,
 }`
 
-/** KEYS: the nodes, when each was seen. ARGV: an id. */
+/** Removes a node. KEYS: the nodes, when each was seen. ARGV: its id. */
 export const leaveScript = `
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 return 1`
 
-/** The names under which the nodes keep what they share. */
+/** The names of keys and channels of the nodes. */
 export interface NodeKeys {
   /** A hash: the desired state. */
   readonly state: string
-  /** A hash: what each node says of itself. */
+  /** A hash: the entry of each node. */
   readonly nodes: string
-  /** A sorted set: when each was seen. */
+  /** A sorted set: when each node was seen. */
   readonly seen: string
-  /** The channel of all. */
+  /** The channel that all nodes listen to. */
   readonly channel: string
-  /** What the channel of each node begins with; its id follows. */
+  /** The prefix of each node's own channel; its id follows. */
   readonly own: string
 }
 
 /**
- * @param prefix what every key begins with, such as `svc:`
- * @param place what the name of every channel begins with: PUBLISH knows no databases
+ * Returns the names of keys and channels.
+ * @param prefix the prefix of every key, such as `svc:`
+ * @param place the prefix of every channel, different for each database: PUBLISH ignores databases
  */
 export function nodeKeys(prefix: string, place: string): NodeKeys {
   return {
@@ -134,10 +136,10 @@ export function nodeKeys(prefix: string, place: string): NodeKeys {
 }
 
 /**
- * The nodes that an engine had listed before it lost its list, but for those that are listed again. Each may be there as
- * long as one that is silent.
+ * Returns the nodes that were listed before the engine lost its list and have not written their entries again. They
+ * count as live as long as a silent node does.
  * @param before the nodes of the last list
- * @param elapsedMs since the last list
+ * @param elapsedMs milliseconds since the last list
  */
 export function notListedAgain(before: readonly SeenNode[], now: readonly SeenNode[], elapsedMs: number): SeenNode[] {
   const listed = new Set(now.map(({ id }) => id))
@@ -147,24 +149,22 @@ export function notListedAgain(before: readonly SeenNode[], now: readonly SeenNo
     .filter(isLive)
 }
 
-/** Whether a node is there. */
+/** Whether a node is live. */
 export function isLive({ agoMs }: SeenNode): boolean {
   return agoMs < liveMs
 }
 
-/**
- * Whether a node may still apply a state. One that was killed has no connection any more; one that hangs has.
- */
+/** Whether a node may still apply a state. A node that was killed has no connection; a node that hangs has one. */
 export function mayApply({ agoMs, listens }: SeenNode): boolean {
   return listens || agoMs < missedMs
 }
 
 /**
- * The list for the monitor, by name.
- * @param isHeard whether the engine is there
+ * Makes the list for the monitor, in the order of names.
+ * @param isHeard whether the engine can be used
  */
 export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: boolean): readonly ListedNode[] {
-  // One that was killed and is there again is another node of the same name.
+  // A node that was killed and started again has a new id and the same name.
   const back = new Set(nodes.filter(isLive).map(({ entry }) => entry.name))
   const list = nodes.filter((node) => isLive(node) || !back.has(node.entry.name)).map((node): ListedNode => {
     const { tried, stamp, ...entry } = node.entry
@@ -179,7 +179,7 @@ export function listed(nodes: readonly SeenNode[], selfId: string, isHeard: bool
   return list.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }) || a.pid - b.pid)
 }
 
-/** Reads what the script gives. Entries that no node of this kind wrote are left out. */
+/** Parses the reply of `beatScript`. Skips entries that are not in the format of this version. */
 export function beatIn(reply: Reply, ownPrefix: string): Beat {
   const [time, stamp, nodes, seen, listeners, isNew] = listIn(reply)
   const nowMs = integerIn(time)
@@ -209,9 +209,10 @@ const texts = ['name', 'state', 'problem', 'version', 'stamp']
 function entryIn(text: string): NodeEntry | undefined {
   try {
     const entry = JSON.parse(text) as Readonly<Record<string, unknown>> | null
-    const isOne =
-      numbers.every((name) => typeof entry?.[name] === 'number') && texts.every((name) => typeof entry?.[name] === 'string')
-    return isOne ? (entry as unknown as NodeEntry) : undefined // Every field was looked at.
+    const areAll = (names: readonly string[], type: string): boolean =>
+      names.every((name) => typeof entry?.[name] === type)
+    const isEntry = areAll(numbers, 'number') && areAll(texts, 'string')
+    return isEntry ? (entry as unknown as NodeEntry) : undefined // Every field has been checked.
   } catch {
     return undefined
   }

@@ -1,12 +1,12 @@
 /**
- * This server among the servers that share an engine: the nodes, each a single process, or a primary with its workers.
+ * A node: this server among those that share an engine, either a single process or a primary with its workers.
  *
- * Once a second a node says that it is there, and hears the stamp of the state in the engine and the list of all nodes.
- * What is published is a reason to look at once, and no more. A node that finds another state than its own brings its
- * processes to it; one that cannot says why, is not ready, and tries again.
+ * Once a second a node writes its entry, and learns the stamp of the state in the engine and the list of nodes. A
+ * message makes it look at once. When the state is not the one that the node has applied, the node applies it in its
+ * processes. A node that fails to apply it says why, is not ready, and tries again.
  *
- * The newest state counts, wherever it lies: an engine that came back with an older one, or with none, is given that of
- * the node.
+ * The newest state counts, wherever it is: when the engine comes back with an older state or none, the node writes its
+ * own.
  */
 import { performance } from 'node:perf_hooks'
 import { judge, type AdminCredentials } from '../admin/credentials.ts'
@@ -26,7 +26,7 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { version } from '../base/version.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Summary } from '../metrics/processes.ts'
-import { answerFor, awayError } from '../redis/away.ts'
+import { answerFor, awayError } from '../redis/errors.ts'
 import type { Redis } from '../redis/client.ts'
 import { isTemporary, RedisAwayError } from '../redis/errors.ts'
 import { listRefused, Membership, newState } from './membership.ts'
@@ -36,55 +36,55 @@ import { ForgedStateError, RedisState } from './redis-state.ts'
 
 export interface NodeOptions {
   readonly redis: Redis
-  /** What every key begins with, such as `svc:`. */
+  /** The prefix of every key, such as `svc:`. */
   readonly prefix: string
-  /** What the name of every channel of PUBLISH begins with, another one for each database. */
+  /** The prefix of every channel of PUBLISH, different for each database. */
   readonly place: string
   /** `shared.name`. */
   readonly sharedName: string
-  /** The `app_key` in use, then the previous ones. */
+  /** The current `app_key`, then the previous ones. */
   readonly appKeys: readonly string[]
   /** Of module `server`. */
   readonly log: ModuleLogger
-  /** The host's name, by which this server is called, with its port. */
+  /** The name of this host, the first part of the node's name. */
   readonly hostName: string
-  /** The port that it is to listen on; 0: it is not known before it listens. */
+  /** The port to listen on; 0 when it is known only later. */
   readonly port: number
   /** `paths.routes`, absolute. */
   readonly routesFolder: string
-  /** The admin's credentials in its configuration; empty texts where it has none. */
+  /** The admin's credentials in the configuration of this server; empty strings when there are none. */
   readonly ownCredentials: AdminCredentials
 }
 
-/** The processes of a node. */
+/** The processes of this node. */
 export interface NodeProcesses {
-  /** Brings them to a state. Rejects with what is wrong; they are in the state before then. */
+  /** Applies a state in all of them. When it rejects, they keep the previous state. */
   apply(state: DesiredState): Promise<unknown>
-  /** What they say of themselves. */
+  /** Sums up their readings. */
   summary(): Promise<Summary>
   /** Called when `isReady` or the warnings may have changed. */
   onHealth?(): void
 }
 
-/** What the panel shows of the nodes. */
+/** The nodes for the panel. */
 export interface NodesView {
   /** Whether this node has applied the latest state. */
   readonly isReady: boolean
-  /** What the operator should know. */
+  /** Returns the warnings for the operator. */
   warnings(): readonly string[]
-  /** All nodes of the last hour, by name. */
+  /** Returns all nodes of the last hour in the order of names. */
   list(): Promise<readonly ListedNode[]>
 }
 
-/** The most beats from a failure to the next attempt. */
+/** The most beats between a failure and the next attempt. */
 const longestPause = 10
-/** The credentials of the configuration are not the shared ones. */
+/** The warning when the credentials of the configuration are not the shared ones. */
 export const credentialsDiffer =
-  'admin.user, admin.password and admin.secret here are not those that the other nodes share: a sign-in here does not count'
-  + ' there; give all nodes the same ones, or leave them out of svc.json here'
+  'admin.user, admin.password and admin.secret here are not those that the other nodes share: a sign-in here does not'
+  + ' count there; give all nodes the same ones, or leave them out of svc.json here'
 const engineLost = 'the shared engine has lost what the nodes have in common'
 
-/** One node. Nothing happens before `open()`. */
+/** A node. Call `open()` to begin. */
 export class Node implements NodesView, StateStore {
   readonly isShared = true
   readonly #options: NodeOptions
@@ -95,12 +95,13 @@ export class Node implements NodesView, StateStore {
   #processes: NodeProcesses | undefined
   #own = initialState
   #ownCredentials: AdminCredentials
-  /** The version that is being applied, and the latest of which it is known what came of it. */
+  /** The version that is being applied. */
   #trying = 0
+  /** The latest version that was applied or has failed. */
   #tried = 0
   #name: string
   #life: 'starting' | 'ready' | 'stopping' = 'starting'
-  /** Whether the engine has had the state of this node since it could last be heard. */
+  /** Whether the engine has had the state of this node since the last connection to it. */
   #isChecked = false
   #problem = ''
   #failures = 0
@@ -108,7 +109,7 @@ export class Node implements NodesView, StateStore {
   #toldOfCredentials = false
   #isGiving = false
   #aligning: Promise<void> | undefined
-  /** Whether there was a reason to align since the last look at the state. */
+  /** Whether to read the state again. */
   #isDue = false
 
   constructor(options: NodeOptions) {
@@ -141,7 +142,7 @@ export class Node implements NodesView, StateStore {
     return this.#life !== 'starting' && this.#isChecked && this.#problem === '' && this.#membership.refusal === ''
   }
 
-  /** The state that the processes of this node are in, or load their files from. */
+  /** The state that the processes of this node have applied, or with which they load. */
   get state(): DesiredState {
     return this.#own
   }
@@ -163,26 +164,26 @@ export class Node implements NodesView, StateStore {
     return Promise.resolve(this.#membership.list())
   }
 
-  /** Begins to hear of the others; call it before the files are loaded. Never rejects. */
+  /** Connects to the other nodes. Call it before the application is loaded. Never rejects. */
   async open(processes: NodeProcesses): Promise<void> {
     this.#processes = processes
     await this.#membership.open()
-    // Where the last reload is not known, there is one more when the engine is there.
+    // When the last reload is unknown, the node reloads once more when the engine is there.
     const found = await this.#shared.read().catch(() => initialState)
     this.#own = { ...initialState, reload: found.reload }
   }
 
-  /** Applies what the files do not hold; call it when they are loaded. Never rejects: what fails is tried again. */
+  /** Applies the state. Call it when the application is loaded. Never rejects: failures are repeated later. */
   async join(): Promise<void> {
     this.#life = 'ready'
     await this.#align()
     if (this.#shared.isOfPreviousKey) {
-      await this.#shared.write(this.#own, this.#own.stamp).catch(() => {}) // The previous key still verifies it.
+      await this.#shared.write(this.#own, this.#own.stamp).catch(() => {}) // The previous key still verifies the state.
     }
     await this.#membership.beat()
   }
 
-  /** @param port on which the server listens; 0: it is no port */
+  /** Call it when the server listens. @param port 0: it listens on a Unix socket */
   listens(port: number): void {
     this.#name = nameOf({ ...this.#options, port })
     void this.#membership.beat()
@@ -194,7 +195,7 @@ export class Node implements NodesView, StateStore {
     void this.#membership.beat()
   }
 
-  /** Leaves the others. Never rejects. */
+  /** Leaves the list of nodes. Never rejects. */
   async leave(): Promise<void> {
     await this.#membership.leave()
   }
@@ -211,7 +212,7 @@ export class Node implements NodesView, StateStore {
   write(next: DesiredState, file?: RouteFileChange): Promise<boolean> {
     return this.#writing.run(async () => {
       if (next.credentials !== undefined && differences(this.#own, next).some(({ type }) => type === 'admin.secret')) {
-        this.#ownCredentials = next.credentials // They are in the configuration file of this node.
+        this.#ownCredentials = next.credentials // This node has saved them in its configuration file.
       }
       const undo = file === undefined ? (): void => {} : changeRouteFile(this.#options.routesFolder, file)
       const isWritten = await this.#shared.write(next, next.ancestors[0] ?? '').catch((error: unknown) => {
@@ -244,12 +245,12 @@ export class Node implements NodesView, StateStore {
     ]
   }
 
-  /** Whether a node is in a state that this node knows to be the wanted one, or to be made from it. */
+  /** Whether a node has applied the wanted state, or one that this node knows to descend from it. */
   #hasApplied({ entry: { stamp, seq } }: SeenNode, wanted: DesiredState): boolean {
     const { version, ...own } = this.#own
     const line = [own.stamp, ...own.ancestors]
     const at = line.indexOf(wanted.stamp)
-    // The line of ancestors ends somewhere: then the number has to do.
+    // A state names a limited number of ancestors. Beyond them, the version decides.
     return at === -1 ? seq >= wanted.version && seq <= version : line.indexOf(stamp) !== -1 && line.indexOf(stamp) <= at
   }
 
@@ -257,7 +258,7 @@ export class Node implements NodesView, StateStore {
     return judge(this.#ownCredentials, this.#own.credentials)
   }
 
-  /** The state that counts. Rejects as the client does, and with what keeps the engine's state from being used. */
+  /** Returns the state that counts. Rejects as the client does, and when the engine's state cannot be used. */
   async #latest(): Promise<DesiredState> {
     const own = this.#own
     try {
@@ -282,8 +283,8 @@ export class Node implements NodesView, StateStore {
   }
 
   /**
-   * Chooses between two states of one version, one of which was made on an engine that had lost the other. The engine's
-   * counts where it was made from the same state as that of this node; else that of this node does, as a new version.
+   * Chooses between two states of the same version, one of which was made on an engine that had lost the other. If both
+   * were made from the same state, the engine's counts; otherwise this node writes its own as a new version.
    */
   async #choose(found: DesiredState): Promise<DesiredState> {
     const { log } = this.#options
@@ -295,7 +296,7 @@ export class Node implements NodesView, StateStore {
     return next
   }
 
-  /** Brings this node to the state that counts. Never rejects: what fails is said. */
+  /** Applies the state that counts. Never rejects: failures are logged and repeated. */
   #align(): Promise<void> {
     this.#isDue = true
     this.#aligning ??= this.#alignWhileDue().finally(() => (this.#aligning = undefined))
@@ -322,20 +323,20 @@ export class Node implements NodesView, StateStore {
       if (record === undefined && isNew) changeRouteFile(routesFolder, { forget: name })
     }
     const steps = differences(from, state)
-    // The lines pass the trace switch of module server: they come before it is off, and after it is on.
+    // These lines pass through the trace switch of module server: log them before it goes off, or after it goes on.
     const silences = steps.some(({ type, about }) => type === 'trace.set' && about === 'server off')
-    const tell = (): void => {
+    const logSteps = (): void => {
       for (const step of steps) {
         log.info(`${step.type} of another node was taken up${step.about === '' ? '' : `: ${step.about}`}`)
       }
     }
-    if (silences) tell()
+    if (silences) logSteps()
     await this.#processes?.apply(state)
-    if (!silences) tell()
+    if (!silences) logSteps()
     if (this.#own === from || state.version > this.#own.version) this.#applied(state)
   }
 
-  /** The processes of this node are in a state. */
+  /** Call it when the processes of this node have applied a state. */
   #applied(state: DesiredState): void {
     const before = this.#own
     if (!descends(state, before)) {
@@ -346,7 +347,7 @@ export class Node implements NodesView, StateStore {
     this.#membership.announce()
   }
 
-  /** Does what brings this node to the state of all, and says what came of it. */
+  /** Runs an attempt to apply the state, and logs the outcome when it changes. */
   async #attempt(work: () => Promise<void>): Promise<void> {
     const { log } = this.#options
     try {
@@ -382,7 +383,7 @@ export class Node implements NodesView, StateStore {
     this.#processes?.onHealth?.()
   }
 
-  /** Lets the others have the credentials that this node has of its own. What fails is tried again at the next beat. */
+  /** Shares the credentials of this node's configuration. The next beat repeats it after a failure. */
   async #giveCredentials(): Promise<void> {
     if (this.#isGiving) return
     this.#isGiving = true
@@ -394,13 +395,13 @@ export class Node implements NodesView, StateStore {
         this.#applied(next)
       }
     } catch {
-      // It is away, which shows in the state of its client.
+      // The engine is away, which shared.ts logs.
     }
     this.#isGiving = false
   }
 
   async #entry(): Promise<NodeEntry> {
-    const processes = this.#processes as NodeProcesses // The first beat comes when they are given.
+    const processes = this.#processes as NodeProcesses // open() sets them before the first beat.
     const summary = await processes.summary()
     return {
       name: this.#name,
@@ -417,7 +418,7 @@ export class Node implements NodesView, StateStore {
   }
 }
 
-/** Another node was faster; the next beat looks again. */
+/** Another node was faster. The next beat reads the state again. */
 class PendingError extends Error {
   override readonly name = 'PendingError'
 }
@@ -430,7 +431,7 @@ function twoChanges({ version: number }: DesiredState): string {
   return `two changes ${number} were made, since the shared engine had lost one`
 }
 
-/** A list of the changes in a state that another one, which counts, does not have. */
+/** Lists the changes of a state that the state that counts does not have. */
 function lostBetween(counts: DesiredState, loses: DesiredState): string {
   return differences(counts, loses).map(textOf).join('; ')
 }
@@ -440,8 +441,8 @@ function textOf({ type, about }: Difference): string {
 }
 
 /**
- * The warning of a node that is behind.
- * @param problem what it cannot apply, and why
+ * Returns the warning of a node that is behind.
+ * @param problem why it cannot apply the state
  */
 export function notAsOthers(problem: string): string {
   return `this node is not as the others: ${problem}`

@@ -1,25 +1,23 @@
-/**
- * The nodes as the workers of one of them know them: the primary is the node, and tells its workers what they must show.
- */
+/** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
 import type { NodesView } from './node.ts'
 import type { ListedNode } from './node-list.ts'
 import type { Peer } from './peer.ts'
 
-/** What decides whether a worker is ready. */
+/** Decides whether a worker is ready. */
 export interface NodesHealth {
   readonly isReady: boolean
   readonly warnings: readonly string[]
 }
 
 export interface NodesHost {
-  /** Answers a worker, and tells it what changes, until its channel closes. */
+  /** Serves a worker, and sends it each change of `health`, until its channel closes. */
   attach(peer: Peer): void
   readonly health: NodesHealth
-  /** To be called when the health may be another. */
+  /** Call it when `health` may have changed. */
   look(): void
 }
 
-/** Makes the primary's part. */
+/** Makes the primary's side. */
 export function hostNodes(nodes: NodesView): NodesHost {
   const peers = new Set<Peer>()
   const healthNow = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
@@ -44,13 +42,13 @@ export function hostNodes(nodes: NodesView): NodesHost {
 }
 
 /**
- * Makes the view of a worker; to be called before it joins, since it is told what changes from then on.
- * @returns takes the health as it was when the worker joined
+ * Makes the worker's side. Call it before the worker joins, since changes are sent from then on.
+ * @returns a function that takes the health at the time of joining and returns the view
  */
 export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
   let told: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
-    told = health as NodesHealth // The primary is of the same program.
+    told = health as NodesHealth // The primary runs the same program.
   })
   return (joined) => ({
     get isReady() {

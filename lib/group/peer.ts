@@ -1,55 +1,29 @@
 /**
- * One side of the channel between the primary of a cluster and one of its workers: calls with an answer, and tells
- * without one. What they carry is JSON.
+ * One side of the channel between the primary and a worker: calls, which have an answer, and tells, which have none.
+ * Their values are JSON.
  *
- * Surprise: nothing is sent at once. All that one turn of the event loop calls, tells and answers goes in one message at
- * its end, in order: a message costs many times what a further entry in it costs. To a worker nothing is sent before it
- * has said that it listens: `node:cluster` loses what comes earlier.
+ * Surprise: the calls, tells and answers of one turn of the event loop go in one message at its end, in order, because
+ * a message costs many times as much as another entry in it. Nothing is sent to a worker before it has said that it
+ * listens: `node:cluster` loses earlier messages.
  */
 import { reasonOf } from '../base/reason.ts'
 
-/** One side of a channel. */
-export interface Peer {
-  /**
-   * Calls the other side's handler of that name. `undefined` is told from `null`, but not inside of what is taken or
-   * answered, where JSON leaves it out.
-   * @throws RemoteError when the handler threw, or there is none: its promise rejects
-   * @throws DisconnectedError when the channel is closed, or closes first: its promise rejects
-   * @throws TypeError for what JSON cannot hold: its promise rejects
-   */
-  call(name: string, taken?: unknown): Promise<unknown>
-  /** Tells the other side something that has no answer, in one order with calls. Does nothing on a closed channel. */
-  tell(name: string, taken?: unknown): void
-  /**
-   * Sets what a call or a tell of that name does here. What comes in one message is handled in one go, in order.
-   * @throws Error for a name that has a handler
-   */
-  on(name: string, handler: (taken: unknown) => unknown): void
-  /**
-   * About how many characters of text wait here for the other side to read them. They are few, unless it hangs or is told
-   * more than it can read.
-   */
-  readonly backlog: number
-  /** Resolves when the channel has closed. */
-  readonly closed: Promise<void>
-}
-
-/** What carries the messages of a peer, in order, each whole or not at all. */
+/** Carries the messages of a peer, in order, each one completely or not at all. */
 export interface PeerPort {
   /**
-   * @param written called when the system has taken the message, so that it is no longer kept here
-   * @throws TypeError for what cannot be sent: nothing was
+   * @param written called when the system has accepted the message, so that it no longer uses memory here
+   * @throws TypeError for a message that is not JSON; nothing is sent
    */
   send(message: unknown, written: () => void): void
-  /** Sets who is called with each message; set once. */
+  /** Sets the listener of messages, once. */
   onMessage(listener: (message: unknown) => void): void
-  /** Sets who is called when no message comes or goes any more; set once. */
+  /** Sets the listener of the channel's end, once. */
   onClose(listener: () => void): void
-  /** Resolves when the other side listens: what was sent before could be lost. It listens from the start unless given. */
+  /** Resolves when the other side listens; earlier messages could be lost. It listens from the start unless given. */
   readonly ready?: Promise<void> | undefined
 }
 
-/** A process with an IPC channel: what `fork` of `node:child_process` made, or this one when it was made by that. */
+/** A process with an IPC channel: a child made by `fork` of `node:child_process`, or this process when it is one. */
 export interface IpcProcess {
   readonly connected: boolean
   send?(message: unknown, handle: undefined, options: undefined, done: (error: Error | null) => void): boolean
@@ -57,25 +31,25 @@ export interface IpcProcess {
   on(event: 'message' | 'disconnect', listener: (message: unknown) => void): unknown
 }
 
-/** A handler of the other side threw, with this message. */
+/** A handler on the other side threw an error with this message. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError'
 }
 
-/** The channel has closed, and the answer is not known: what was called for may have been done. */
+/** The channel has closed before the answer: the call may have taken effect. */
 export class DisconnectedError extends Error {
   override readonly name = 'DisconnectedError'
 }
 
-/** What a worker sends when it listens. */
+/** A worker sends this when it listens. */
 const greeting = 'svc-listens'
 
-/** In front of each message, since `node:cluster` and others send theirs on the same channel. */
+/** Marks our messages, since `node:cluster` and others use the same channel. */
 const tag = 'svc'
 
 /**
- * What a message has behind its tag. A number from 1 is a call, which is answered by the same below 0; 0 is a tell.
- * `[1, name, taken?]`, `[0, name, taken?]`, `[-1, value?]`, `[-1, null, message]`.
+ * An entry of a message. A call has a number from 1 and its answer the negative of it; 0 is a tell: `[1, name,
+ * argument?]`, `[0, name, argument?]`, `[-1, value?]`, `[-1, null, errorMessage]`.
  */
 type Entry = readonly [number, ...unknown[]]
 
@@ -85,17 +59,17 @@ interface Waiting {
 }
 
 /**
- * Makes the side of a channel that is here.
- * @param onError told what has nobody else to be told to: a tell that failed here. It is thrown, and ends the process,
- *   unless given
+ * Makes this side of a channel.
+ * @param onError called with the error of a tell, which has no caller to get it. Unless given, the error is thrown and
+ *   ends the process
  */
 export function createPeer(port: PeerPort, onError: (error: unknown) => void = throwLater): Peer {
-  return new ChannelPeer(port, onError)
+  return new Peer(port, onError)
 }
 
 /**
- * The port of a worker to its primary.
- * @throws Error in a process that was not made with an IPC channel
+ * Opens the port of a worker to its primary.
+ * @throws Error in a process without an IPC channel
  */
 export function workerPort(): PeerPort {
   const ipc = process as IpcProcess // Its type lists each event by itself.
@@ -110,21 +84,23 @@ export function workerPort(): PeerPort {
 }
 
 /**
- * The port to a child process, or to a worker of `node:cluster`, which opens a `workerPort`; to be opened in the turn in
- * which the process was made.
- * @throws Error when it was made without an IPC channel
+ * Opens the port to a child process or a worker of `node:cluster` that opens a `workerPort`. Call it in the turn of the
+ * event loop in which the process was started.
+ * @throws Error when the process has no IPC channel
  */
 export function portOf(child: IpcProcess | { readonly process: IpcProcess }): PeerPort {
   const ipc = 'process' in child ? child.process : child
   let listens = (): void => {}
   return {
     ...openPort(ipc),
-    onMessage: (listener) => void ipc.on('message', (message) => (message === greeting ? listens() : listener(message))),
+    onMessage: (listener) => {
+      ipc.on('message', (message) => (message === greeting ? listens() : listener(message)))
+    },
     ready: new Promise((resolve) => (listens = resolve)),
   }
 }
 
-/** When a message cannot be written, the channel is closed: what came after it would be out of order. */
+/** Closes the channel when a message cannot be written, since the next ones would be out of order. */
 function openPort(ipc: IpcProcess): Pick<PeerPort, 'send' | 'onClose'> {
   const send = ipc.send?.bind(ipc)
   if (send === undefined) throw new Error('Cannot open a port: the process has no IPC channel')
@@ -138,11 +114,13 @@ function openPort(ipc: IpcProcess): Pick<PeerPort, 'send' | 'onClose'> {
   }
 }
 
-class ChannelPeer implements Peer {
+/** One side of a channel. */
+export class Peer {
+  /** Resolves when the channel has closed. */
   readonly closed: Promise<void>
   readonly #port: PeerPort
   readonly #onError: (error: unknown) => void
-  readonly #handlers = new Map<string, (taken: unknown) => unknown>()
+  readonly #handlers = new Map<string, (argument: unknown) => unknown>()
   readonly #waiting = new Map<number, Waiting>()
   #entries: Entry[] = []
   #backlog = 0
@@ -167,24 +145,36 @@ class ChannelPeer implements Peer {
     })
   }
 
-  call(name: string, taken?: unknown): Promise<unknown> {
+  /**
+   * Calls the other side's handler of this name. An argument or answer may be `undefined`; within them JSON leaves it
+   * out.
+   * @returns a promise that rejects with RemoteError when the handler threw or does not exist, DisconnectedError when
+   *   the channel is closed or closes before the answer, TypeError for an argument that is not JSON
+   */
+  call(name: string, argument?: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (!this.#isOpen) return reject(disconnected())
       this.#calls += 1
       this.#waiting.set(this.#calls, { resolve, reject })
-      this.#add(taken === undefined ? [this.#calls, name] : [this.#calls, name, taken])
+      this.#add(argument === undefined ? [this.#calls, name] : [this.#calls, name, argument])
     })
   }
 
-  tell(name: string, taken?: unknown): void {
-    this.#add(taken === undefined ? [0, name] : [0, name, taken])
+  /** Sends a message without an answer, in one order with calls. Does nothing when the channel is closed. */
+  tell(name: string, argument?: unknown): void {
+    this.#add(argument === undefined ? [0, name] : [0, name, argument])
   }
 
-  on(name: string, handler: (taken: unknown) => unknown): void {
+  /**
+   * Sets the handler of calls and tells with this name. The entries of one message are handled in one turn, in order.
+   * @throws Error when the name has a handler already
+   */
+  on(name: string, handler: (argument: unknown) => unknown): void {
     if (this.#handlers.has(name)) throw new Error(`Cannot set the handler "${name}" of a peer: it has one`)
     this.#handlers.set(name, handler)
   }
 
+  /** The approximate number of characters that wait for the other side to read them; small unless it hangs. */
   get backlog(): number {
     return this.#backlog
   }
@@ -202,7 +192,7 @@ class ChannelPeer implements Peer {
     try {
       this.#send(entries)
     } catch (error) {
-      // One of them cannot be sent, and must not keep back the others.
+      // One of them is not JSON. It must not hold back the others.
       for (const entry of entries) this.#sendAlone(entry)
     }
   }
@@ -212,7 +202,8 @@ class ChannelPeer implements Peer {
       this.#send([entry])
     } catch (error) {
       const [id] = entry
-      if (id > 0) this.#settle(id)?.reject(error as Error) // JSON throws Errors, unless a toJSON does not.
+      // JSON.stringify throws an Error, unless a toJSON throws something else.
+      if (id > 0) this.#settle(id)?.reject(error as Error)
       else if (id < 0) this.#add(failure(id, error))
       else this.#onError(error)
     }
@@ -237,13 +228,14 @@ class ChannelPeer implements Peer {
     else waiting?.resolve(second)
   }
 
-  #handle(id: number, name: string, taken: unknown): void {
+  #handle(id: number, name: string, argument: unknown): void {
     try {
       const handler = this.#handlers.get(name)
       if (handler === undefined) throw new Error(`There is no handler "${name}"`)
-      const outcome = handler(taken)
-      if (outcome instanceof Promise) void outcome.then((value) => this.#answer(id, value), (error) => this.#fail(id, error))
-      else this.#answer(id, outcome)
+      const answer = handler(argument)
+      if (answer instanceof Promise) {
+        void answer.then((value) => this.#answer(id, value), (error) => this.#fail(id, error))
+      } else this.#answer(id, answer)
     } catch (error) {
       this.#fail(id, error)
     }
@@ -272,7 +264,10 @@ class ChannelPeer implements Peer {
   }
 }
 
-/** The texts in lists, and in lists in them. What an answer has in its objects is not counted: who hangs asks nothing. */
+/**
+ * Counts the strings in nested lists, but not those in objects: only answers have many, and a process that hangs asks
+ * nothing.
+ */
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
   return Array.isArray(value) ? value.reduce((sum: number, part) => sum + textLength(part), 0) : 0

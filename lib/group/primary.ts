@@ -1,6 +1,7 @@
 /**
- * The primary: the first process of a server of several. It serves no request. It starts the workers and replaces those
- * that end, writes the logs, carries commands, and holds what the workers share.
+ * The primary: the first process of a server with several. It serves no request. It starts the workers and replaces
+ * those that end, writes the logs, passes on commands, and keeps the state, events, sessions and limits that the
+ * workers share.
  */
 import { resolve } from 'node:path'
 import { makeSetupToken } from '../admin/setup-token.ts'
@@ -12,38 +13,42 @@ import { TraceSwitches } from '../application/trace-switches.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { Logs } from '../log/logs.ts'
+import type { LogLine } from '../log/recent-lines.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
+import { Histogram } from '../metrics/histogram.ts'
+import { Metrics } from '../metrics/metrics.ts'
+import { createOwnProcess, type OwnProcess } from '../metrics/processes.ts'
+import type { MetricSources } from '../metrics/table.ts'
 import type { OpenShared } from './shared.ts'
 import { socketPath } from '../systemd/socket-path.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
-import type { Joining } from './joining.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
-import { createPrimaryProcess } from './primary-process.ts'
 import { hostNodes } from './nodes.ts'
+import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
 import { createStateHost, type Member } from './state-channel.ts'
-import { createSupervisor, type Supervisor } from './supervisor.ts'
+import { createSupervisor, type Place, type Supervisor } from './supervisor.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
 export interface PrimaryOptions {
   readonly loaded: LoadedConfig
-  /** Where setup saves the admin's credentials. */
+  /** The file in which setup saves the admin's credentials. */
   readonly configFile: string
   readonly appKey: AppKey
-  /** The password of `shared.url`, where it does not stand there. */
+  /** Replaces the password of `shared.url`. */
   readonly sharedPassword: string | undefined
-  /** Opens the shared engine; given where the configuration names one. */
+  /** Opens the shared engine; given when the configuration names one. */
   readonly openShared?: OpenShared
   readonly logs: Logs
   /** How many workers, from 2. */
   readonly count: number
   readonly listenFd: number | undefined
-  /** Called when every worker serves for the first time. */
+  /** Called when all workers serve for the first time. */
   readonly onReady: (address: Address) => void
-  /** Called when a stop begins, whoever asked for it. */
+  /** Called when a stop begins, whatever its reason. */
   readonly onStop: () => void
 }
 
@@ -52,18 +57,15 @@ export interface Primary {
   stop(): void
   /** Ends all workers at once. */
   kill(): void
-  /**
-   * Lets the workers carry out a command that a signal asks for, as soon as one of them serves. Rejects with what went
-   * wrong.
-   */
+  /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with the error of the command. */
   apply(command: Command<'routes.reload' | 'certificates.reload'>): Promise<void>
-  /** Opens the log files anew. */
+  /** Reopens the log files. */
   reopenLogs(): void
   /** Resolves with the exit status when all workers have ended. */
   readonly done: Promise<number>
 }
 
-/** Starts the workers. `prepareWorkers` has been called before. */
+/** Starts the workers. Call `prepareWorkers` before. */
 export function startPrimary(options: PrimaryOptions): Primary {
   const { loaded, logs, count, listenFd } = options
   const { config } = loaded
@@ -99,7 +101,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     {
       eventLoop,
       events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
-      sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // Those that were evicted are counted by the workers.
+      sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // The workers count evicted sessions.
       log: logs.general,
       accessLog: logs.access ?? { written: 0, lost: 0 },
       warnings: logs.problems,
@@ -108,7 +110,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   )
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
-  // What keeps the server from starting is found by each worker too, which ends with its status.
+  // An error that prevents the start is found by each worker too, which exits with its status.
   const opened = shared?.opened().then(
     () =>
       node?.open({
@@ -147,7 +149,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     })
     peer.on('process.serves', (at) => {
       if (address === undefined) node?.listens((at as Address).port)
-      address ??= at as Address // As the listener of the worker gives it.
+      address ??= at as Address // Sent by the worker's listener.
       supervisor.serves(number)
       someServes()
     })
@@ -193,7 +195,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     log,
     endsWithLast: listenFd !== undefined,
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
-    onReady: () => options.onReady(address as Address), // The first that serves has told it.
+    onReady: () => options.onReady(address as Address), // The first worker that serves has sent it.
     onGivenUp: () => {
       stopping = true
       options.onStop()
@@ -205,7 +207,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
     kill: () => supervisor.kill(),
     apply: async (command) => {
       await served
-      const first = supervisor.places.find((place) => place.serving && !place.ending && watch.answers(place.number))?.worker
+      const canBeAsked = ({ number, serving, ending }: Place): boolean => serving && !ending && watch.answers(number)
+      const first = supervisor.places.find(canBeAsked)?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
       await first.peer.call('process.apply', command).catch((error: Error) => {
         if (!(error instanceof DisconnectedError)) throw error
@@ -220,4 +223,30 @@ export function startPrimary(options: PrimaryOptions): Primary {
       return status
     }),
   }
+}
+
+/** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
+export type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
+
+const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
+
+/**
+ * Makes the readings of the primary.
+ * @param lines returns the last lines that the primary has logged, the oldest first
+ */
+export function createPrimaryProcess(parts: PrimaryParts, lines: () => readonly LogLine[]): OwnProcess {
+  const sources: MetricSources = {
+    ...parts,
+    config: { 'pool_rest.queue_size': 0 },
+    metrics: new Metrics(),
+    activeRequests: () => 0,
+    httpPool: { ...noPool, alert: false },
+    queueWaits: new Histogram(),
+    restPool: { longpoll: noPool, sse: noPool },
+    restQueueWaits: new Histogram(),
+    webSockets: { pool: noPool, slow: 0 },
+    connections: () => ({ open: 0, refused: 0 }),
+    views: { hits: 0, misses: 0 },
+  }
+  return createOwnProcess(sources, lines)
 }

@@ -1,11 +1,9 @@
-/**
- * Which of several processes this is: what the command line must know before it loads the rest.
- */
+/** The number of this process among several. The command line reads it before it loads anything else. */
 
-/** The environment variable by which a primary tells a worker its number. */
+/** The environment variable in which a primary passes a worker its number. */
 export const numberVariable = 'SVC_PROCESS'
 
-/** Takes the number of this process, from 1, out of an environment. Undefined: no primary made it. */
+/** Removes the number from an environment and returns it, from 1; undefined when no primary started this process. */
 export function takeProcessNumber(env: NodeJS.ProcessEnv): number | undefined {
   const number = env[numberVariable]
   delete env[numberVariable]

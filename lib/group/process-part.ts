@@ -1,6 +1,5 @@
 /**
- * What an app is given when it is one of several processes of a server: what they share comes from outside then, where
- * it otherwise is the app's own.
+ * The parts of a server with several processes: those that an app is given in a worker, and the answer to its joining.
  */
 import type { LoginThrottle } from '../admin/throttle.ts'
 import type { AppKey } from '../config/app-key.ts'
@@ -11,26 +10,55 @@ import type { StateStore } from '../application/state-store.ts'
 import type { AddressLimit } from '../core/address-limit.ts'
 import type { Logs } from '../log/logs.ts'
 import type { JoinProcesses } from '../metrics/processes.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { NodesView } from './node.ts'
+import type { NodesHealth } from './nodes.ts'
+import type { TimedState } from './state-channel.ts'
 
+/** The parts that a worker shares with other processes. A single process makes its own. */
 export interface ProcessPart extends ProcessPlace {
-  /** The same in all of them, also where it is a random one. */
+  /** The same in all processes, even when it is random. */
   readonly appKey: AppKey
   readonly logs: Logs
   readonly seams: Seams
-  /** Where the desired state lies, and the state with which this process begins. */
+  /** Reaches the desired state in the primary. */
   readonly store: StateStore
+  /** The state that this process begins with. */
   readonly state: DesiredState
   readonly machine: Machine
-  /** The nodes, where servers share an engine; the primary is one of them. */
+  /** The list of nodes when servers share an engine. */
   readonly nodes: NodesView | undefined
-  /** Joins the figures of this process with those of the others. */
+  /** Connects the readings of this process with those of the others. */
   readonly joinProcesses: JoinProcesses
-  /** What a setup from afar must show. */
+  /** The token that setup from another machine requires. */
   readonly setupToken: string
   readonly loginThrottle: LoginThrottle
-  /** Counts the connections of each address, where they are limited. */
+  /** Limits the connections of each address. */
   readonly addressLimit: AddressLimit
-  /** Called when the application is loaded. Resolves when every later change will be waited for. */
+  /** Called when the application is loaded. Resolves when the primary waits for this process at every change. */
   readonly beforeListening: () => Promise<void>
+}
+
+/**
+ * The answer to a worker that joins: all that must be the same in every process, so that a worker reads no
+ * configuration of its own. A worker that is started months later runs with the same settings as the others.
+ */
+export interface Joining {
+  /** The configuration as the primary read it. */
+  readonly loaded: Omit<LoadedConfig, 'document'>
+  readonly configFile: string
+  readonly appKey: AppKey
+  /** Replaces the password of `shared.url`. */
+  readonly sharedPassword?: string
+  readonly count: number
+  /** The descriptor of the passed socket in the primary. */
+  readonly listenFd?: number
+  /** The path of the passed socket when it is a Unix socket. */
+  readonly listenPath?: string
+  readonly setupToken: string
+  readonly state: TimedState
+  /** Whether several machines share the desired state. */
+  readonly isShared: boolean
+  /** The health of the node when servers share an engine. */
+  readonly nodes?: NodesHealth
 }

@@ -1,15 +1,13 @@
-/**
- * How many of something there were in a second, from how many there were at all.
- */
+/** The rate of a counter. */
 import { performance } from 'node:perf_hooks'
 
-/** Counts one thing. */
+/** Computes a rate per second from successive values of a counter. */
 export class Rate {
   #count = 0
   #at = performance.now()
   #perSecond = 0
 
-  /** Calls that come soon after the last one get what that got. */
+  /** Returns the rate since the previous call; within half a second of that, the same value again. */
   of(count: number): number {
     const seconds = (performance.now() - this.#at) / 1000
     if (seconds < 0.5) return this.#perSecond

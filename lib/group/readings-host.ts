@@ -1,7 +1,7 @@
 /**
- * The readings of a server of several processes, in its primary: asks the workers for theirs, adds them up, and keeps
- * the history of the totals. For a worker that does not answer in time or has ended, the last reading counts: without
- * it the totals would decrease, which counters must not.
+ * The readings of a server with several processes, in the primary: asks the workers for theirs, adds them up, and keeps
+ * the history of the totals. A worker that does not answer in time, or has ended, counts with its last reading, so that
+ * no counter decreases.
  */
 import type { LogLine } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
@@ -17,28 +17,28 @@ import { askPrimary, askWorker, type LastReading } from './readings.ts'
 export interface ReadingsHostOptions {
   /** The primary itself. */
   readonly own: OwnProcess
-  /** Called with the error that a worker answered. */
+  /** Called with the error of a worker's answer. */
   readonly report: (message: string, error: unknown) => void
   /** How long a worker may take to answer, in milliseconds; 1000 unless given. */
   readonly answerWithinMs?: number
-  /** Milliseconds from one sample of the history to the next; 5000 unless given. */
+  /** Milliseconds between two samples of the history; 5000 unless given. */
   readonly sampleEveryMs?: number
 }
 
 export interface ReadingsHost {
   /**
-   * Adds a worker until its channel closes. Call before the first message of the worker.
-   * @returns call it when the worker can answer; until then the worker is shown as starting
+   * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
+   * @returns a function to call when the worker can answer; until then the worker is shown as starting
    */
   attach(peer: Peer, identity: WorkerIdentity): () => void
   /**
-   * Begins a bench window. Call before the workers begin theirs.
+   * Begins a bench window. Call it before the workers begin theirs.
    * @param begun the channel of the worker that has begun the window already
    */
   beginWindow(begun?: Peer): void
   /**
    * Adds up the summaries of all processes.
-   * @param serving the channels of the workers that can answer: one that is still loading does not
+   * @param serving the channels of the workers that can answer, which excludes those that are still loading
    */
   summary(serving: ReadonlySet<Peer>): Promise<Summary>
   close(): void
@@ -57,7 +57,7 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
     take: (worker: KnownProcess, answered: unknown) => Answer,
   ): Ask<KnownProcess, Answer> {
     const reportOf = ({ identity: { id, pid } }: KnownProcess, error: unknown): void =>
-      report(`Cannot read the figures of worker ${id} (process ${pid})`, error)
+      report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
     return createAsk({ name, take, report: reportOf, withinMs: answerWithinMs })
   }
 
@@ -123,7 +123,7 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
     close: () => history.close(),
   }
 
-  /** The primary started first. It adds its memory, and not its event loop. */
+  /** The primary adds its memory but not its event loop. It started first, so its uptime is the server's. */
   function sumOfSummaries(known: readonly Summary[]): Summary {
     const primary = own.summary()
     const ofEnded = ended.read('start')

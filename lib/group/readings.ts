@@ -1,6 +1,6 @@
 /**
- * The processes of a server, as a worker reads them: it asks the primary, which asks every worker and answers with the
- * total (`readings-host.ts`).
+ * The readings of all processes as a worker gets them: it asks the primary, which asks every worker and answers with
+ * the total (`readings-host.ts`).
  */
 import { keptLines, type LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
@@ -31,9 +31,9 @@ export const askPrimary = {
   requests: 'readings.all-requests',
   /** Answers a `HistorySnapshot`. */
   history: 'readings.history',
-  /** Sends a `Reading` as above: this worker has begun a bench window. */
+  /** Takes a `Reading` as above: this worker has begun a bench window. */
   windowBegan: 'readings.window-began',
-  /** Sends `LastReading`: the worker ends. */
+  /** Takes a `LastReading`: the worker ends. */
   last: 'readings.last',
 } as const
 
@@ -45,8 +45,8 @@ export interface LastReading {
 }
 
 /**
- * Joins a worker with the other processes of the server. Promises reject with `DisconnectedError` when the primary is
- * gone. `close()` sends the last reading, so close the channel after it.
+ * Connects a worker with the other processes of the server. Its functions reject with `DisconnectedError` when the
+ * primary has ended. `close()` sends the last reading, so close the channel after it.
  */
 export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
   peer.on(askWorker.changes, () => own.takeChanges())

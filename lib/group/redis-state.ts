@@ -1,9 +1,9 @@
 /**
  * The desired state in the shared engine: a hash that one script replaces.
  *
- * Whoever writes to the engine must not become administrator by that. So a state carries an HMAC over the application's
- * name and all of its fields, made with a key that is derived from `app_key`, and the admin's credentials in it are
- * sealed with AES-256-GCM under a second one. `app_key_previous` verifies and opens too.
+ * Access to the engine must not make anybody an administrator. So the state carries an HMAC over `shared.name` and all
+ * its fields, with a key derived from `app_key`, and the admin's credentials in it are encrypted with AES-256-GCM under
+ * a second derived key. The keys of `app_key_previous` verify and decrypt too.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
 import type { AdminCredentials } from '../admin/credentials.ts'
@@ -13,14 +13,15 @@ import type { Redis, RedisScript } from '../redis/client.ts'
 import { integerIn, listIn, textIn } from '../redis/reply.ts'
 import { deriveKey } from '../tokens/signature.ts'
 
-/** The state in the engine was not written by a server of this application. */
+/** The state in the engine was not written by a server with this `app_key` and `shared.name`. */
 export class ForgedStateError extends Error {
   override readonly name = 'ForgedStateError'
   /** The stamp in the engine. */
   readonly stamp: string
 
   constructor(key: string, stamp: string) {
-    super(`${key} in the shared engine was not written by a server with this app_key and shared.name: remove it with DEL ${key}`)
+    const isForged = `${key} in the shared engine was not written by a server with this app_key and shared.name`
+    super(`${isForged}: remove it with DEL ${key}`)
     this.stamp = stamp
   }
 }
@@ -31,24 +32,24 @@ export interface RedisStateOptions {
   readonly key: string
   /** `shared.name`. */
   readonly name: string
-  /** The `app_key` in use, then the previous ones. */
+  /** The current `app_key`, then the previous ones. */
   readonly appKeys: readonly string[]
-  /** Published when a new state is written. */
+  /** Published with each new state. */
   readonly announcement: { readonly channel: string; readonly message: string }
 }
 
-/** What is derived from one `app_key`. */
+/** The keys derived from one `app_key`. */
 interface StateKeys {
   readonly mac: KeyObject
   readonly seal: KeyObject
 }
 
-/** The fields of the hash, in the order in which the HMAC has them. */
+/** The fields of the hash, in the order of the HMAC. */
 const fields = ['version', 'stamp', 'ancestors', 'content'] as const
 
 /**
- * KEYS: the state. ARGV: the stamp that is expected there, the channel, the message, names and values of the fields.
- * Gives 0 when the state is another one.
+ * KEYS: the state. ARGV: the expected stamp, the channel, the message, names and values of the fields. Returns 0 when
+ * the state has another stamp.
  */
 const writeScript = `
 if (redis.call('HGET', KEYS[1], 'stamp') or '') ~= ARGV[1] then return 0 end
@@ -56,7 +57,7 @@ redis.call('HSET', KEYS[1], unpack(ARGV, 4))
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1`
 
-/** Reads and writes the state. Every function rejects as the client does. */
+/** Reads and writes the state. Its functions reject as `Redis.command` does. */
 export class RedisState {
   readonly #options: RedisStateOptions
   readonly #script: RedisScript
@@ -71,12 +72,12 @@ export class RedisState {
     })
   }
 
-  /** Whether the state that was read last carries the HMAC of a previous key. */
+  /** Whether the state that was read last was verified by a previous key. */
   get isOfPreviousKey(): boolean {
     return this.#isOld
   }
 
-  /** Reads the state; the initial one where there is none. Rejects with ForgedStateError. */
+  /** Reads the state; the initial one when there is none. Rejects with ForgedStateError when no key verifies it. */
   async read(): Promise<DesiredState> {
     const { redis, key } = this.#options
     const reply = listIn(await redis.command('HMGET', key, ...fields, 'mac'))
@@ -94,16 +95,16 @@ export class RedisState {
 
   /**
    * Writes a state.
-   * @param expected the stamp of the state that it replaces
-   * @returns false when there is another one by now
+   * @param expected the stamp of the state to replace
+   * @returns false when another process has replaced that
    */
   async write({ version, stamp, ancestors, ...content }: DesiredState, expected: string): Promise<boolean> {
     const { key, announcement } = this.#options
-    const [current] = this.#keys as readonly [StateKeys] // The key in use is always there.
+    const [current] = this.#keys as readonly [StateKeys] // There is always a current key.
     const { credentials, ...open } = content
     const sealed = credentials && this.#seal(credentials, current.seal)
     const values = [String(version), stamp, ancestors.join(' '), JSON.stringify({ ...open, credentials: sealed })]
-    const pairs = fields.flatMap((field, at) => [field, values[at] as string]) // As many as there are fields.
+    const pairs = fields.flatMap((field, at) => [field, values[at] as string]) // One value for each field.
     const mac = this.#macOf(values, current.mac)
     const told = [announcement.channel, announcement.message]
     return integerIn(await this.#script.run([key], expected, ...told, ...pairs, 'mac', mac)) === 1
@@ -125,10 +126,10 @@ export class RedisState {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12), { authTagLength: 16 })
     decipher.setAAD(Buffer.from(this.#options.name)).setAuthTag(bytes.subarray(12, 28))
     const opened = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
-    return JSON.parse(opened.toString()) as AdminCredentials // A server of this application has sealed it.
+    return JSON.parse(opened.toString()) as AdminCredentials // Encrypted by a server of this application.
   }
 
-  /** The content; the HMAC has shown that a server of this application has written it, maybe one of another version. */
+  /** Parses the content, which the HMAC has verified; a server of another version may have written it. */
   #parse(text: string, key: KeyObject): Omit<DesiredState, 'version' | 'stamp' | 'ancestors'> | undefined {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return undefined

@@ -1,32 +1,32 @@
 /**
- * Functions of one process that another one calls over their channel: one side serves an object, the other has the same
- * functions with promises.
+ * Calls functions of another process over the channel: one side serves an object, the other side has the same
+ * functions, which return promises.
  */
 import type { Peer } from './peer.ts'
 
-/** Functions that can be served. What they take and give is JSON, and `undefined` is `null` where it is taken. */
-type Functions<F> = { readonly [K in keyof F]: (...taken: never[]) => unknown }
+/** Functions that can be served. Arguments and results are JSON; an argument that is `undefined` arrives as `null`. */
+type Functions<F> = { readonly [K in keyof F]: (...args: never[]) => unknown }
 
-/** The same functions as the other side has them: each rejects as `Peer.call` does. */
+/** The same functions on the other side. Each rejects as `Peer.call` does. */
 export type Remote<F extends Functions<F>> = {
-  readonly [K in keyof F]: (...taken: Parameters<F[K]>) => Promise<Awaited<ReturnType<F[K]>>>
+  readonly [K in keyof F]: (...args: Parameters<F[K]>) => Promise<Awaited<ReturnType<F[K]>>>
 }
 
 /**
- * Serves functions under a name; call it before anything has come from the other side.
- * @throws Error for a name that is served already
+ * Serves functions under a name. Call it before the first message of the other side arrives.
+ * @throws Error when the name is served already
  */
 export function serve<F extends Functions<F>>(peer: Peer, name: string, functions: F): void {
-  for (const [key, run] of Object.entries<(...taken: never[]) => unknown>(functions)) {
-    // The other side is of the same program, and calls what `Remote` has.
-    peer.on(`${name}.${key}`, (taken) => run(...(taken as never[])))
+  for (const [key, run] of Object.entries<(...args: never[]) => unknown>(functions)) {
+    // The other side runs the same program, and calls the functions of `Remote`.
+    peer.on(`${name}.${key}`, (args) => run(...(args as never[])))
   }
 }
 
-/** The functions that the other side serves under a name. */
+/** Returns the functions that the other side serves under a name. */
 export function remote<F extends Functions<F>>(peer: Peer, name: string): Remote<F> {
-  const functions: Record<string, (...taken: unknown[]) => Promise<unknown>> = {}
+  const functions: Record<string, (...args: unknown[]) => Promise<unknown>> = {}
   const get = (_: object, key: string): unknown =>
-    (functions[key] ??= (...taken: unknown[]) => peer.call(`${name}.${key}`, taken))
-  return new Proxy(functions, { get }) as unknown as Remote<F> // Whatever is asked for, `serve` has it.
+    (functions[key] ??= (...args: unknown[]) => peer.call(`${name}.${key}`, args))
+  return new Proxy(functions, { get }) as unknown as Remote<F> // `serve` has a function for every name.
 }

@@ -1,10 +1,10 @@
 /**
- * The sessions of several processes: they lie in the primary, in a store for each place that workers run with, so that
- * sessions in memory are those of each worker, and no two processes change one session file at the same time. A read is
- * one call, and so is a save.
+ * The sessions of a server with several processes. The primary keeps them, in one store for each place that the
+ * settings of workers name: so all workers have the same sessions in memory, and no two processes change one session
+ * file at the same time. Reading a session is one call, saving it another.
  *
- * The last worker that leaves a store does not close it. It stays until another one is used, so that the sessions
- * outlive all workers that crash or are replaced, and go when the settings change.
+ * A store stays open without workers until a worker uses another store. So sessions outlive workers that crash or are
+ * replaced, and go away when the settings change.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { FieldChanges, SessionStore, StorePlace, StoreReports } from '../session/store.ts'
@@ -12,13 +12,13 @@ import { openLocalStore } from '../stores/local-store.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
-/** Names and values in their order: JSON has no maps. */
+/** The entries of a map, which JSON does not have. */
 type Pairs = readonly (readonly [name: string, text: string])[]
 
-/** What the primary serves to a worker. Each call names the store it means, as JSON, which is there from then on. */
+/** The functions that the primary serves. `place` is the JSON of a StorePlace; the first call opens its store. */
 interface Served {
   read(place: string, id: string): MaybePromise<{ readonly fields: Pairs; readonly remainingMs: number } | undefined>
-  /** Gives how many sessions were dropped by now to keep the bound, where this call dropped one. */
+  /** When this call dropped a session, for want of room, returns how many have been dropped so far. */
   create(place: string, id: string, fields: Pairs, ttlMs: number): MaybePromise<number | undefined>
   merge(place: string, id: string, set: Pairs, removed: readonly string[], ttlMs: number): MaybePromise<boolean>
   rename(
@@ -35,9 +35,9 @@ interface Served {
 }
 
 /**
- * Makes a store of a worker whose peer is attached to a host.
- * @param onFull called when a session is dropped to keep the bound of a store in memory: in the process that made the
- *   session in its place, the first time in all of them alone
+ * Makes the store of a worker.
+ * @param onFull called once for the whole server, when a store in memory drops its first session for want of room, in
+ *   the worker that created the new session
  */
 export function createClusterSessionStore(peer: Peer, storePlace: StorePlace, onFull: () => void): SessionStore {
   const place = JSON.stringify(storePlace)
@@ -59,8 +59,8 @@ export function createClusterSessionStore(peer: Peer, storePlace: StorePlace, on
     rename: (id, newId, { set, removed }, ttlMs) => used().rename(place, id, newId, [...set], [...removed], ttlMs),
     destroy: (id) => used().destroy(place, id),
     sweep: () => used().sweep(place),
-    close: () => void primary?.leave(place).catch(() => {}), // A primary that is gone has no stores.
-    /** Of the calls of this process alone; damaged sessions are counted by the primary. */
+    close: () => void primary?.leave(place).catch(() => {}), // A primary that has ended has no stores.
+    /** Sessions dropped by calls of this process; the primary counts damaged sessions. */
     get counts() {
       return { evicted, damaged: 0 }
     },
@@ -68,21 +68,21 @@ export function createClusterSessionStore(peer: Peer, storePlace: StorePlace, on
 }
 
 export interface SessionHostOptions {
-  /** Called with what the operator should know of a store in files. */
+  /** Called with problems of a store in files. */
   readonly onProblem: (message: string) => void
   /** Opens a store; `openLocalStore` unless given. */
   readonly open?: (place: StorePlace, reports: StoreReports) => SessionStore
 }
 
-/** The sessions of all workers. */
+/** The primary's side: the sessions of all workers. */
 export interface SessionHost {
-  /** Serves a worker, until its channel closes; call it once, before anything has come from the worker. */
+  /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
   attach(peer: Peer): void
-  /** Sessions that were found damaged, since the start. */
+  /** Damaged sessions found since the start. */
   readonly damaged: number
-  /** Removes what has expired, or as much of it as is not felt; done once a minute. */
+  /** Removes expired sessions; called once a minute. */
   sweep(): void
-  /** Lets go of everything. */
+  /** Closes all stores. */
   close(): void
 }
 
@@ -93,9 +93,9 @@ interface Hosted {
 
 const sweepEveryMs = 60_000
 
-/** Makes the primary's part: no store as yet. */
+/** Makes the primary's side, without any store yet. */
 export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOptions): SessionHost {
-  /** By the place, as a worker names it. */
+  /** By place. */
   const stores = new Map<string, Hosted>()
   let damagedInClosed = 0
   const timer = setInterval(sweep, sweepEveryMs).unref()
@@ -103,9 +103,10 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
   function use(place: string, peer: Peer): SessionStore {
     let hosted = stores.get(place)
     if (hosted === undefined) {
-      // The worker whose session was the first to take the place of another says so.
+      // The worker calls its own onFull.
       const reports = { onFull: () => {}, onProblem }
-      hosted = { store: open(JSON.parse(place) as StorePlace, reports), users: new Set() } // A worker has named it.
+      const parsed = JSON.parse(place) as StorePlace // A worker has made the JSON.
+      hosted = { store: open(parsed, reports), users: new Set() }
       stores.set(place, hosted)
     }
     if (!hosted.users.has(peer)) {
@@ -119,7 +120,7 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
     if (stores.get(place)?.users.delete(peer) === true) closeUnused()
   }
 
-  /** Closes the stores that nobody uses, once there is another that somebody uses. */
+  /** Closes the unused stores when a store is in use. */
   function closeUnused(): void {
     if (![...stores.values()].some(({ users }) => users.size > 0)) return
     for (const [place, { store, users }] of stores) if (users.size === 0) close(place, store)
@@ -131,12 +132,12 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
     attempt('close the session store', () => store.close())
   }
 
-  /** Of a store that nobody uses as well: its sessions stay no longer than their time. */
+  /** Sweeps unused stores too: their sessions must not outlive their time. */
   function sweep(): void {
     for (const { store } of stores.values()) attempt('sweep the sessions', () => store.sweep())
   }
 
-  /** Runs what no request waits for. */
+  /** Runs work that no request waits for. */
   function attempt(what: string, work: () => unknown): void {
     Promise.resolve()
       .then(work)

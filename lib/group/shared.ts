@@ -1,9 +1,9 @@
 /**
- * The shared engine of `shared.url`, a Redis or Valkey server: what processes on several machines have in common lies
- * there.
+ * The shared engine of `shared.url`: the Redis or Valkey server that holds the sessions, the events and the desired
+ * state of servers on several machines.
  *
- * Surprise: a server that starts while the engine is away starts all the same. It is not ready (`/svc-ready`), requests
- * that need a session or events get 503, and everything else is served.
+ * A server starts even while the engine is away. It is not ready (`/svc-ready`), requests that need a session or events
+ * get 503, and everything else is served.
  */
 import { hostname } from 'node:os'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
@@ -20,39 +20,15 @@ import { parseRedisUrl } from '../redis/url.ts'
 import type { SharedStoreOptions } from '../session/group.ts'
 import type { SessionStore } from '../session/store.ts'
 
-/** The engine of one server. */
-export interface SharedEngine {
-  /** Whether it can be used now. */
-  readonly isThere: boolean
-  /** What the operator should know; nothing while it is there. */
-  warnings(): readonly string[]
-  /** Opens a store of sessions. */
-  openSessionStore(options: SharedStoreOptions): SessionStore
-  /** Opens the broker of channels and queues. @param log of the module `error` */
-  openBroker(log: ModuleLogger): Broker
-  /**
-   * Makes this server a node among those that share the engine.
-   * @param routesFolder `paths.routes`, absolute
-   */
-  openNode(routesFolder: string): Node
-  /**
-   * Resolves when it is there, or when that has taken so long that the server starts without.
-   * @throws ConfigError when it holds the data of servers with another `app_key`
-   */
-  opened(): Promise<void>
-  /** Lets what is under way end. Nothing is called afterwards. */
-  close(): Promise<void>
-}
-
-/** `openShared`, as those have it who load this file when it is asked for. */
+/** The type of `openShared`, for callers that load this file on demand. */
 export type OpenShared = typeof openShared
 
 /**
  * Opens the engine that the configuration names, and begins to connect.
- * @param appKey the one in use
- * @param password in place of that of the address
- * @param log of the module `server`
- * @returns undefined when the configuration names none
+ * @param appKey the current `app_key`
+ * @param password replaces the password of the address
+ * @param log of module `server`
+ * @returns undefined when the configuration names no engine
  */
 export function openShared(
   loaded: LoadedConfig,
@@ -65,47 +41,52 @@ export function openShared(
   const target = parseRedisUrl(url, password)
   const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
   const redis = createRedis({ target, name: `svc-${process.pid}`, claim })
-  const away = (): string => `the shared engine ${target.label} is away: ${redis.problem?.message ?? 'it does not answer'}`
+  const engine = `the shared engine ${target.label}`
+  const away = (): string => `${engine} is away: ${redis.problem?.message ?? 'it does not answer'}`
   redis.onState((state) => {
-    if (state === 'ready') log.info(`connected to the shared engine ${target.label}`)
+    if (state === 'ready') log.info(`connected to ${engine}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  return new Shared({ loaded, appKey, redis, prefix: `${name}:`, place: `${name}:${target.database}:`, away, log })
+  const prefixes = { prefix: `${name}:`, place: `${name}:${target.database}:` }
+  return new SharedEngine({ loaded, appKey, redis, ...prefixes, away, log })
 }
 
-/** What tells one `app_key` from another, and nothing else of it. */
+/** Derives a mark that is different for each `app_key` and does not reveal it. */
 function markOf(appKey: string): string {
   return deriveKey(appKey, 'shared.name').export().toString('hex')
 }
 
 function otherKey(name: string): string {
-  return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a shared.name `
-    + `of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
+  return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a`
+    + ` shared.name of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
 }
 
 interface SharedParts {
   readonly loaded: LoadedConfig
   readonly appKey: string
   readonly redis: Redis
-  /** What every key begins with. */
+  /** The prefix of every key. */
   readonly prefix: string
-  /** What the name of every channel of PUBLISH begins with, which knows no databases. */
+  /** The prefix of every channel of PUBLISH, which ignores databases. */
   readonly place: string
   readonly away: () => string
   readonly log: ModuleLogger
 }
 
-class Shared implements SharedEngine {
+/** The engine as one server uses it. */
+export class SharedEngine {
   readonly #parts: SharedParts
 
   constructor(parts: SharedParts) {
     this.#parts = parts
   }
 
+  /** Whether the engine can be used now. */
   get isThere(): boolean {
     return this.#parts.redis.state === 'ready'
   }
 
+  /** Returns the warnings for the operator; none while the engine can be used. */
   warnings(): readonly string[] {
     return this.isThere ? [] : [this.#parts.away()]
   }
@@ -115,6 +96,7 @@ class Shared implements SharedEngine {
     return createRedisSessionStore({ ...options, redis, prefix })
   }
 
+  /** Opens the broker of channels and queues. @param log of module `error` */
   openBroker(log: ModuleLogger): Broker {
     const problems = new RateLimited(log.warn, 1000)
     const onProblem = (message: string): void => problems.say(message)
@@ -122,6 +104,7 @@ class Shared implements SharedEngine {
     return createRedisBroker({ redis, prefix, place, onProblem })
   }
 
+  /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
   openNode(routesFolder: string): Node {
     const { redis, prefix, place, log, loaded, appKey } = this.#parts
     const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret } = loaded.config
@@ -139,18 +122,23 @@ class Shared implements SharedEngine {
     })
   }
 
+  /**
+   * Resolves when the engine can be used, or when the server starts without waiting longer for it.
+   * @throws ConfigError when the engine holds data of servers with another `app_key`
+   */
   async opened(): Promise<void> {
     const { loaded, redis } = this.#parts
     try {
       await redis.ready
     } catch (error) {
-      const { cause } = error as Error // It rejects with RedisAwayError alone; that is logged with the change of the state.
+      const { cause } = error as Error // A RedisAwayError, which onState has logged.
       if (!(cause instanceof RedisForeignError)) return
-      await redis.close() // Or it would take the name once the others' data are gone.
+      await redis.close() // Or the client would claim the name as soon as the others' data are removed.
       throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
     }
   }
 
+  /** Waits for the calls under way. No callback is called afterwards. */
   close(): Promise<void> {
     return this.#parts.redis.close()
   }

@@ -1,9 +1,10 @@
 /**
- * The desired state of several processes: it lies in the primary, and the workers reach it over their channels. The
- * primary sends each new state to the workers and collects what they say. Commands about the machine go the same way.
+ * The desired state of a server with several processes. It lies in the primary; workers read and write it over their
+ * channels. The primary sends each new state to the workers and collects their answers. Commands about this machine go
+ * the same way.
  *
- * A worker that cannot apply a state, or does not answer, is replaced: the one that takes its place begins with the
- * state. So the processes of a server never differ for long.
+ * A worker that cannot apply a state, or does not answer, is replaced. The new worker begins with the state, so the
+ * processes of a server never differ for long.
  */
 import { performance } from 'node:perf_hooks'
 import type { Machine } from '../application/changes.ts'
@@ -15,40 +16,40 @@ import type { TraceSwitches } from '../application/trace-switches.ts'
 import { endsWithin } from '../base/deadline.ts'
 import { HttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { awayError } from '../redis/away.ts'
+import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 
-/** A state, and the time by its clock: what the primary sends. */
+/** A state as the primary sends it, with the time of the clock that its times refer to. */
 export interface TimedState {
   readonly state: DesiredState
   /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 
-/** What a write takes over the channel. */
+/** The argument of `state.write`. */
 interface Write {
   readonly next: DesiredState
   readonly file?: RouteFileChange
 }
 
-/** What the primary answers: what was asked for, or an error that the worker's client must be told in its own way. */
+/** The answer of the primary: the result, or an error for which the worker has a class of its own. */
 type Outcome = { readonly done: unknown } | { readonly away: string } | { readonly unsaved: string }
 
-/** The state and the other processes, as a worker has them. */
+/** The state and the other processes as a worker reaches them. */
 export interface WorkerState extends StateStore, Machine {
-  /** Notes the time that came with a state. */
+  /** Takes the time that came with a state, and returns the state. */
   timed(state: TimedState): DesiredState
 }
 
 /**
- * Makes the worker's part. What it asks for rejects with DisconnectedError when the primary is gone.
+ * Makes the worker's side. Its functions reject with DisconnectedError when the primary has ended.
  * @param isShared whether several machines share the state
  */
 export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
   let aheadMs = 0
 
-  async function call(name: string, taken?: unknown): Promise<unknown> {
-    const outcome = (await peer.call(name, taken)) as Outcome // As `outcomeOf` makes it.
+  async function call(name: string, argument?: unknown): Promise<unknown> {
+    const outcome = (await peer.call(name, argument)) as Outcome // Made by `outcomeOf`.
     if ('away' in outcome) throw awayError(outcome.away)
     if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
     return outcome.done
@@ -59,13 +60,16 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     return state
   }
 
-  // What the primary answers is of the same program.
+  // The primary runs the same program, so the types of its answers are known.
   return {
     isShared,
     nowMs: () => performance.now() + aheadMs,
     timed,
     read: async () => timed((await call('state.read')) as TimedState),
-    write: async (next, file) => (await call('state.write', { next, ...(file && { file }) } satisfies Write)) as boolean,
+    write: async (next, file) => {
+      const write: Write = { next, ...(file && { file }) }
+      return (await call('state.write', write)) as boolean
+    },
     missing: async (state, withinMs) => (await call('state.missing', { state, withinMs })) as readonly string[],
     everywhere: async (command) => (await call('machine.everywhere', command)) as readonly string[],
     asWhole: async (command) => void (await call('machine.whole', command)),
@@ -77,7 +81,7 @@ export interface Member {
   /** From 1. */
   readonly number: number
   readonly peer: Peer
-  /** Whether it answers requests: one that is still loading applies states before it does. */
+  /** Whether it answers requests. A worker that is still loading applies states before it serves. */
   readonly serving: boolean
 }
 
@@ -86,45 +90,48 @@ export interface StateHostOptions {
   readonly log: ModuleLogger
   /** The trace switches of the primary. */
   readonly trace: TraceSwitches
-  /** Called with a command that one worker has carried out, before the others are told of it. */
+  /** Called with a command that one worker has carried out, before it is sent to the others. */
   readonly onCommand: (command: Command<MachineCommandType>, from: Member) => void
-  /** Carries out a command about the processes as a whole. */
+  /** Carries out a command about all processes together. */
   readonly asWhole: (command: Command<MachineCommandType>) => void
-  /** Called with a worker that is to be replaced. */
+  /** Called with a worker that must be replaced. */
   readonly onDiverged: (member: Member) => void
   /** How long a worker may take to apply a state, in milliseconds; 10,000 unless given. */
   readonly patienceMs?: number
 }
 
 export interface StateHost {
-  /** Lets a worker take part until its channel closes. */
+  /** Adds a worker until its channel closes. */
   join(member: Member): void
   /**
-   * Lets every worker apply a state of another machine, one before the others: what is wrong with it shows before it can
-   * do harm. Rejects when the first could not; the others are in the state before then.
+   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
+   * them: when it fails, this rejects, and the others keep the previous state.
    */
   apply(state: DesiredState): Promise<void>
 }
 
-/** How long a worker may take that is loading, or makes a change of its own: as good as for ever. */
+/** The time for a worker that is loading, or that is making a change of its own: the longest that a timer can wait. */
 const longestMs = 2 ** 31 - 1
 
-/** Makes the primary's part. */
+/** Makes the primary's side. */
 export function createStateHost(options: StateHostOptions): StateHost {
   const { store, log, trace, patienceMs = 10_000 } = options
-  /** What each worker was sent last: resolves with a line where it has not applied it. */
+  /** What became of the last state sent to each worker: undefined, or a line that says why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
-  /** Those that may be in the middle of a change of their own: they apply states after it, however long it takes. */
+  /** Workers that may be making a change of their own. They apply states after it, however long it takes. */
   const changing = new Set<Member>()
 
-  /** Asks a worker. Rejects with what it says, or that it is gone or does not answer. */
-  async function ask(member: Member, name: string, taken: unknown): Promise<void> {
+  /** Calls a worker. Rejects with its error, with DisconnectedError, or when it does not answer in time. */
+  async function ask(member: Member, name: string, argument: unknown): Promise<void> {
     const withinMs = member.serving && !changing.has(member) ? patienceMs : longestMs
-    if (await endsWithin(withinMs, member.peer.call(name, taken))) return void changing.delete(member)
+    if (await endsWithin(withinMs, member.peer.call(name, argument))) return void changing.delete(member)
     throw new Error(`it did not answer within ${withinMs / 1000} s`)
   }
 
-  /** The line of a worker, which is replaced; undefined: it has ended, and who takes its place begins with the state. */
+  /**
+   * Replaces a worker. Returns the line about it; undefined when it has ended, since its successor begins with the
+   * state.
+   */
   function giveUp(member: Member, what: string, error: unknown): string | undefined {
     if (error instanceof DisconnectedError) return undefined
     const line = `process ${member.number}: ${(error as Error).message}`
@@ -143,7 +150,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return sent
   }
 
-  /** @param but those that are in the state, or are replaced */
+  /** @param but workers that have applied the state, or are being replaced */
   function sendAll(state: DesiredState, but: ReadonlySet<Member>): void {
     trace.apply(state.trace)
     for (const member of members.keys()) if (!but.has(member)) void send(member, state)
@@ -190,7 +197,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return lines.filter((line) => line !== undefined)
   }
 
-  // What the workers send is of the same program.
+  // Workers run the same program, so the types of their arguments are known.
   return {
     join: (member) => {
       const { peer } = member
@@ -203,9 +210,9 @@ export function createStateHost(options: StateHostOptions): StateHost {
         changing.add(member)
         return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
       })
-      peer.on('state.write', (taken) =>
+      peer.on('state.write', (argument) =>
         outcomeOf(async () => {
-          const { next, file } = taken as Write
+          const { next, file } = argument as Write
           const isWritten = await store.write(next, file)
           if (isWritten) {
             changing.delete(member)
@@ -214,11 +221,13 @@ export function createStateHost(options: StateHostOptions): StateHost {
           return isWritten
         }),
       )
-      peer.on('state.missing', (taken) => {
-        const { state, withinMs } = taken as { readonly state: DesiredState; readonly withinMs: number }
+      peer.on('state.missing', (argument) => {
+        const { state, withinMs } = argument as { readonly state: DesiredState; readonly withinMs: number }
         return outcomeOf(() => missing(state, withinMs))
       })
-      peer.on('machine.everywhere', (command) => outcomeOf(() => everywhere(command as Command<MachineCommandType>, member)))
+      peer.on('machine.everywhere', (command) =>
+        outcomeOf(() => everywhere(command as Command<MachineCommandType>, member)),
+      )
       peer.on('machine.whole', (command) =>
         outcomeOf(async () => options.asWhole(command as Command<MachineCommandType>)),
       )
@@ -227,7 +236,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 }
 
-/** Rejects with what is no matter of the client. */
+/** Rejects with errors that the client must not see. */
 async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
   try {
     return { done: await work() }

@@ -1,55 +1,58 @@
 /**
- * Keeps a number of workers running: one that ends is replaced, the sooner the longer it had served.
+ * Keeps a number of workers running. A worker that ends is replaced at once, or after a growing delay when workers keep
+ * ending soon after their start.
  *
- * Surprise: at the first start nothing is replaced. What ends one worker then, a route file that is no JSON say, ends all
- * of them, and the server ends with that worker's status, as a server of one process does.
+ * Surprise: until all workers have served for the first time none is replaced. A fault that ends one of them, such as a
+ * route file that is not JSON, stops the server with that worker's exit status, as it does with a single process.
  */
 import { performance } from 'node:perf_hooks'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Ending, WorkerProcess } from './worker-process.ts'
 
 export interface SupervisorOptions {
-  /** How many workers, from 1. */
+  /** The number of workers, from 1. */
   readonly count: number
-  /** Starts the worker of a number, from 1. */
+  /** Starts the worker with this number, from 1. */
   readonly start: (number: number) => WorkerProcess
   readonly log: ModuleLogger
-  /** Whether the server must end when none of them serves any more: Node closes a passed socket with the last that has it. */
+  /** Whether to stop when no worker serves any more: Node closes a passed socket with the last worker that has it. */
   readonly endsWithLast: boolean
-  /** The longest that a stop may take, in milliseconds. */
+  /** The longest time for a stop, in milliseconds. */
   readonly stopTimeoutMs: number
-  /** Called when every worker serves for the first time. */
+  /** Called when all workers serve for the first time. */
   readonly onReady: () => void
-  /** Called when a stop begins that nobody asked for. */
+  /** Called when the supervisor stops the server by itself. */
   readonly onGivenUp: () => void
-  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
+  /** A monotonic clock in milliseconds; `performance.now` unless given. */
   readonly now?: () => number
 }
 
-/** A worker in its place. */
+/** The place of a worker, which outlives it. */
 export interface Place {
   readonly number: number
-  /** Undefined between two workers. */
+  /** Undefined until the next worker is started. */
   readonly worker: WorkerProcess | undefined
   /** Whether it answers requests. */
   readonly serving: boolean
-  /** Whether its end was asked for. */
+  /** Whether the worker has been asked to end. */
   readonly ending: boolean
 }
 
 export interface Supervisor {
   readonly places: readonly Place[]
-  /** Notes that the worker of a number serves from now on. */
+  /** Call it when the worker with this number begins to serve. */
   serves(number: number): void
-  /** Notes that the worker of a number is about to end, as it was asked to. */
+  /** Call it when the worker with this number has begun to stop. */
   ends(number: number): void
-  /** Lets a worker end gracefully; another takes its place. */
+  /** Stops a worker gracefully and starts another in its place. */
   replace(number: number): void
-  /** Stops all. Resolves with the exit status when the last has ended. A second call joins the first. */
+  /**
+   * Stops all workers gracefully. Resolves with the exit status when the last has ended. A second call joins the first.
+   */
   stop(): Promise<number>
-  /** Ends all at once. */
+  /** Kills all workers. */
   kill(): void
-  /** Resolves with the exit status when all have ended. */
+  /** Resolves with the exit status when all workers have ended. */
   readonly done: Promise<number>
 }
 
@@ -58,28 +61,27 @@ interface Slot {
   worker: WorkerProcess | undefined
   serving: boolean
   startedAt: number
-  /** How often in a row it ended soon after its start. */
+  /** How many workers in a row ended soon after their start. */
   failures: number
   restart: NodeJS.Timeout | undefined
-  /** Whether its end was asked for. */
+  /** Whether the worker has been asked to end. */
   ending: boolean
 }
 
-/** A worker that ends sooner after its start has failed to start, whatever it did meanwhile. */
+/** A worker that ends within this time has failed to start, whatever it did meanwhile. */
 const soonMs = 10_000
 const firstDelayMs = 100
 const longestDelayMs = 30_000
-/** After so many in a row the server is given up, unless others serve well. */
+/** After this many failures in a row the server stops, unless another worker is healthy. */
 const mostFailures = 5
-/** What a worker gets beyond the time of its own stop before it is killed. */
+/** Added to the time of a worker's own stop before it is killed. */
 const graceMs = 2000
 
 /** Starts the workers. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
-  const slots = Array.from({ length: count }, (_, at): Slot => {
-    return { number: at + 1, worker: undefined, serving: false, startedAt: 0, failures: 0, restart: undefined, ending: false }
-  })
+  const empty = { worker: undefined, serving: false, startedAt: 0, failures: 0, restart: undefined, ending: false }
+  const slots = Array.from({ length: count }, (_, at): Slot => ({ number: at + 1, ...empty }))
   let wasReady = false
   let stopping = false
   let status = 0
@@ -106,8 +108,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return start(slot)
     }
     const how = describe(ending)
-    // A status of 0 would say that the server was asked to stop.
-    if (!wasReady) return giveUp(`process ${slot.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
+    if (!wasReady) {
+      // A status of 0 would say that the server was asked to stop.
+      return giveUp(`process ${slot.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
+    }
     slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
     const what = `process ${slot.number} ended: ${how}`
     if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
@@ -134,19 +138,18 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (slots.every(({ worker }) => worker === undefined)) resolveDone(status)
   }
 
-  /** @param isAskedFor false: there is little left to serve, so no load balancer is given the time to take note */
-  function stop(isAskedFor = true): Promise<number> {
+  /** @param drains whether workers serve on for `server.drain_delay_s`, so that a load balancer notices */
+  function stop(drains = true): Promise<number> {
     if (stopping) return done
     stopping = true
     for (const slot of slots) {
       clearTimeout(slot.restart)
-      if (slot.worker !== undefined) endGracefully(slot, slot.worker, isAskedFor)
+      if (slot.worker !== undefined) endGracefully(slot, slot.worker, drains)
     }
     endIfEmpty()
     return done
   }
 
-  /** @param drains whether it serves on for `server.drain_delay_s`; where others serve nobody has to take note */
   function endGracefully(slot: Slot, worker: WorkerProcess, drains: boolean): void {
     slot.ending = true
     worker.peer.tell('process.stop', drains)
@@ -185,9 +188,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 }
 
-/** Node aborts where it may start no more threads. It has some 11 in each process. */
+/** Explains SIGABRT: Node aborts when it cannot start its threads, about 11 in each process. */
 function adviceOn({ signal }: Ending): string {
-  return signal === 'SIGABRT' ? ' (too few threads allowed? see TasksMax= of the unit and ulimit -u; or too little memory)' : ''
+  if (signal !== 'SIGABRT') return ''
+  return ' (too few threads allowed? see TasksMax= of the unit and ulimit -u; or too little memory)'
 }
 
 function describe({ status, signal, error }: Ending): string {

@@ -1,9 +1,9 @@
 /**
- * Watches whether the workers still answer, as the watchdog of a service manager does for a server of one process: one that
- * hangs, in a loop that never ends say, is killed, and the supervisor puts another in its place.
+ * Checks that the workers still answer, as the watchdog of a service manager does with a single process. A worker that
+ * hangs, in an endless loop say, is killed, and the supervisor starts another one.
  *
- * Surprise: time is counted in beats of this process. One that stood still itself, or a machine that slept, takes nobody
- * for dead.
+ * Surprise: time is counted in beats of this process. A primary that was suspended, or a machine that slept, would
+ * otherwise kill healthy workers.
  */
 import { Heartbeat } from '../base/heartbeat.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -19,32 +19,32 @@ export interface Watched {
 
 export interface WatchOptions {
   readonly log: ModuleLogger
-  /** After so many beats without an answer a worker is killed; 0: never. */
+  /** Beats without an answer after which a worker is killed; 0: never. */
   readonly patience: number
-  /** Milliseconds from one beat to the next; 1000 unless given. */
+  /** Milliseconds between two beats; 1000 unless given. */
   readonly beatMs?: number
 }
 
 export interface Watch {
   /** Watches a worker until its channel closes. */
   attach(worker: Watched): void
-  /** Whether a worker has answered of late, so that it can be asked for something. */
+  /** Whether a worker has answered recently. */
   answers(number: number): boolean
-  /** One beat: what the interval does. */
+  /** Runs one beat, as the interval does. */
   beat(): void
   close(): void
 }
 
-/** After so many beats without an answer it is said; sooner, where a worker is killed sooner. */
+/** Beats without an answer after which a warning is logged; fewer when `patience` is short. */
 const remarkable = 10
-/** What has not answered yet is starting, which takes its time on a busy machine: it has so many beats at least. */
+/** The least beats for the first answer: starting takes time on a busy machine. */
 const startPatience = 60
-/** What a worker has not read of what it was told, in characters, when it is taken for one that will never read it. */
+/** Unread characters of messages above which a worker is taken to hang for ever. */
 const mostBacklog = 2 ** 26
-/** Who has missed more beats than that is not the one to ask. */
+/** The most missed beats of a worker that is asked for something. */
 const fewBeats = 2
 
-/** Begins to watch; nobody as yet. */
+/** Makes a watch without workers. */
 export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions): Watch {
   const heartbeat = new Heartbeat<Pulse>(beatMs)
   const pulses = new Map<number, Pulse>()
@@ -66,9 +66,9 @@ export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions): Wat
   }
 }
 
-/** What is known of the life of one worker. */
+/** The signs of life of one worker. */
 class Pulse {
-  /** Beats since it was asked something that it has not answered. */
+  /** Beats since the question that the worker has not answered yet. */
   missed = 0
   readonly #worker: Watched
   readonly #log: ModuleLogger
@@ -81,7 +81,7 @@ class Pulse {
     this.#worker = worker
     this.#log = log
     this.#patience = patience
-    void this.#ask(worker.peer) // It answers as soon as it listens.
+    void this.#ask(worker.peer) // The worker answers as soon as it listens.
   }
 
   beat(): void {
@@ -93,7 +93,7 @@ class Pulse {
     this.missed += 1
     const patience = this.#hasAnswered ? this.#patience : Math.max(this.#patience, startPatience)
     if (this.#patience > 0 && this.missed >= patience) return this.#kill(`has not answered for ${this.missed} s`)
-    if (this.missed === this.#remarkable) this.#log.warn(`process ${this.#worker.number} has not answered for ${this.missed} s`)
+    if (this.missed === this.#remarkable) this.#log.warn(`${this.#name} has not answered for ${this.missed} s`)
   }
 
   async #ask(peer: Peer): Promise<void> {
@@ -101,12 +101,16 @@ class Pulse {
     try {
       await peer.call('process.alive')
     } catch (error) {
-      if (error instanceof DisconnectedError) return // Its end is seen elsewhere. Any other error is an answer.
+      if (error instanceof DisconnectedError) return // The supervisor sees its end. Any other error is an answer.
     }
-    if (this.missed >= this.#remarkable) this.#log.info(`process ${this.#worker.number} answers again, after ${this.missed} s`)
+    if (this.missed >= this.#remarkable) this.#log.info(`${this.#name} answers again, after ${this.missed} s`)
     this.#isAsked = false
     this.#hasAnswered = true
     this.missed = 0
+  }
+
+  get #name(): string {
+    return `process ${this.#worker.number}`
   }
 
   get #remarkable(): number {
@@ -116,7 +120,7 @@ class Pulse {
   #kill(why: string): void {
     if (this.#isKilled) return
     this.#isKilled = true
-    this.#log.error(`process ${this.#worker.number} ${why}: it is killed`)
+    this.#log.error(`${this.#name} ${why}: it is killed`)
     this.#worker.kill('SIGKILL')
   }
 }

@@ -1,6 +1,4 @@
-/**
- * One worker, as the primary has it: a process that `node:cluster` made, with its channel and its log pipes.
- */
+/** A worker as the primary has it: a process of `node:cluster` with its channel and its log pipes. */
 import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { Logs } from '../log/logs.ts'
@@ -8,7 +6,7 @@ import { logFds, readLogPipe } from './log-pipe.ts'
 import { createPeer, portOf, type Peer, type PeerPort } from './peer.ts'
 import { numberVariable } from './process-number.ts'
 
-/** How a process ended: with a status, or by a signal; or why it never began. */
+/** How a process ended: with a status or by a signal. `error`: it could not be started. */
 export interface Ending {
   readonly status: number | null
   readonly signal: string | null
@@ -16,30 +14,30 @@ export interface Ending {
 }
 
 export interface WorkerProcess {
-  /** 0: it could not be started. */
+  /** 0 when the process could not be started. */
   readonly pid: number
   readonly peer: Peer
-  /** Resolves when the process has ended and all that it logged has been taken. */
+  /** Resolves when the process has ended and all its log lines have been read. */
   readonly ended: Promise<Ending>
   /** Sends a signal. Does nothing when the process has ended. */
   kill(signal: NodeJS.Signals): void
 }
 
 /**
- * Prepares this process for making workers; to be called once, before the first.
- * @param args what the workers are run with: those of this process
+ * Prepares this process for starting workers. Call it once.
+ * @param args the arguments of the workers, the same as those of this process
  */
 export function prepareWorkers(args: readonly string[]): void {
-  // Each worker accepts for itself. A primary that accepts for all holds connections while the last of them stops, which
-  // nobody answers then; and a worker that is busy takes none.
+  // Each worker accepts connections by itself: a busy worker accepts none, and a primary that accepted for all would
+  // hold connections that nobody answers when the last worker stops.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args], stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe'] })
 }
 
 /**
- * Starts a worker. Where the system starts none, for want of processes or descriptors say, it has ended at once.
- * @param number what it is called by, from 1
- * @param logs take what it logs
+ * Starts a worker. When the system cannot start it, for want of processes or descriptors say, it has ended at once.
+ * @param number from 1
+ * @param logs receive its log lines
  */
 export function startWorker(number: number, logs: Logs): WorkerProcess {
   let worker: Worker
@@ -50,16 +48,17 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   }
   const { process: child } = worker
   const exited = new Promise<Ending>((resolve) => worker.once('exit', (status, signal) => resolve({ status, signal })))
-  // Of one that runs this says that something could not be sent, since it has just ended: its end is what counts.
+  // A running worker emits 'error' when a message could not be sent because it has just ended. Its end is what counts.
   const failed = new Promise<Error>((resolve) => worker.on('error', resolve))
   if (child.pid === undefined) return notStarted(failed)
-  const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // Two pipes, by `prepareWorkers`.
+  const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes both pipes.
   const read = (fd: number, log: { take(lines: string): void } | undefined): Promise<number> =>
     readLogPipe(
       pipeOf(fd),
       (lines) => log?.take(lines),
       () => {
-        logs.module('server').error(`process ${number} wrote into the pipe of its log what is no line: it is killed`)
+        const what = `process ${number} wrote bytes into its log pipe that are not log lines`
+        logs.module('server').error(`${what}: it is killed`)
         child.kill('SIGKILL')
       },
     )

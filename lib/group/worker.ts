@@ -1,6 +1,5 @@
 /**
- * The parts of an app that is one worker of several: what they share is reached by the channel to the primary, and log
- * lines go through the pipes.
+ * Makes the parts of a worker: it reaches the shared parts over the channel to the primary and logs through the pipes.
  */
 import cluster from 'node:cluster'
 import { resolve } from 'node:path'
@@ -12,40 +11,40 @@ import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit, createClusterThrottle } from './limits.ts'
 import { createClusterBroker } from './events.ts'
 import { createClusterProcesses } from './readings.ts'
-import type { Joining } from './joining.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
+import type { Joining } from './process-part.ts'
 import { createClusterSessionStore } from './sessions.ts'
 import { createWorkerState, type TimedState, type WorkerState } from './state-channel.ts'
 
-/** What this worker is made of. */
+/** The parts of this worker. */
 export interface WorkerParts {
   readonly options: AppOptions & { readonly loaded: LoadedConfig }
   readonly peer: Peer
   readonly logs: Logs
 }
 
-/** What the primary may ask of this worker from the moment it has joined, so before there is an app. */
+/** The calls of the primary to this worker. They may come as soon as it has joined, before there is an app. */
 export interface WorkerDuties {
-  /** Applies a state that another process has made. */
+  /** Applies a state made by another process. */
   readonly follow: (state: DesiredState) => Promise<void>
   /** Carries out a command about the machine that another process has carried out. */
   readonly carryOut: (command: Command<MachineCommandType>) => Promise<void>
-  /** Carries out a command that a signal asks for. */
+  /** Carries out the command of a signal. */
   readonly apply: (command: Command) => Promise<void>
-  /** Stops gracefully; `drains`: serves on for `server.drain_delay_s` first. */
+  /** Stops gracefully. @param drains whether to serve on for `server.drain_delay_s` first */
   readonly stop: (drains: boolean) => void
 }
 
 /**
  * Joins the primary.
  * @param number from 1
- * @throws Error in a process that no primary made
+ * @throws Error in a process that was not started by a primary
  */
 export async function joinPrimary(number: number, duties: WorkerDuties): Promise<WorkerParts> {
   const peer = createPeer(workerPort())
-  // Node ends a worker at once when its primary is gone, unless it is told that this was meant. Requests may be running.
+  // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
   peer.on('state.apply', (told) => duties.follow(state?.timed(told as TimedState) ?? (told as TimedState).state))
@@ -54,7 +53,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   peer.on('process.stop', (drains) => duties.stop(drains as boolean))
   peer.on('process.alive', () => {})
   const nodesOf = listenForNodes(peer)
-  const joining = (await peer.call('process.join')) as Joining // As `primary.ts` answers.
+  const joining = (await peer.call('process.join')) as Joining // The answer of `primary.ts`.
   const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, nodes } = joining
   state = createWorkerState(peer, joining.isShared)
   const { config } = loaded

@@ -1,9 +1,9 @@
 /**
- * The broker of a server with a shared engine: channels and queues in Redis or Valkey, for processes on one machine or on
- * many. Any number of them use it directly.
+ * The broker of a server with a shared engine: channels and queues in Redis or Valkey, used directly by any number of
+ * processes on one machine or on many.
  *
- * Surprise: it is cut off when commands cannot be sent, at once; and when nothing has been heard for a second though they
- * can. A connection that is back sooner has cost nothing: what it missed is read.
+ * It counts as cut off at once when commands cannot be sent, and after a second when only the connection for
+ * subscriptions is missing. A shorter interruption of that connection costs nothing: the missed events are read.
  */
 import type {
   Broker,
@@ -13,18 +13,16 @@ import type {
   SourceLimits,
   Unsubscribe,
 } from '../events/broker.ts'
-import { answerFor } from './away.ts'
-import type { RedisBrokerOptions } from './broker-parts.ts'
-import { Calls } from './calls.ts'
+import { Calls, type RedisBrokerOptions } from './broker-parts.ts'
 import { RedisChannels } from './channels.ts'
 import type { Redis } from './client.ts'
-import { RedisAwayError } from './errors.ts'
+import { answerFor, RedisAwayError } from './errors.ts'
 import { RedisQueues } from './queues.ts'
 
-/** Milliseconds without the connection that hears, until the broker counts as cut off. */
+/** Milliseconds without a connection for subscriptions until the broker counts as cut off. */
 const deafMs = 1000
 
-/** Makes a broker. What fails because the server is away rejects with HttpError 503 `shared_away`. */
+/** Makes a broker. When the server is away, its functions reject with HttpError 503 `shared_away`. */
 export function createRedisBroker(options: RedisBrokerOptions): Broker {
   return new RedisBroker(options)
 }
@@ -92,7 +90,7 @@ class RedisBroker implements Broker {
     return this.#queues.sweep()
   }
 
-  /** Resolves when what is under way has been answered, and what was on its way has been put back. */
+  /** Resolves when the calls under way are answered and the events that nobody got are put back. */
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     clearTimeout(this.#deafTimer)
@@ -102,25 +100,28 @@ class RedisBroker implements Broker {
     await this.#queues.close()
   }
 
-  /** At a change of either connection. */
+  /** Called when the state of either connection changes. */
   #look(): void {
     const { state, hearing } = this.#redis
     clearTimeout(this.#deafTimer)
-    if (state === 'away') this.#tell('it cannot be asked')
-    else if (hearing !== 'away') this.#tell(undefined)
-    else if (!this.#isCutOff) this.#deafTimer = setTimeout(() => this.#tell('nothing can be heard of it'), deafMs).unref()
+    if (state === 'away') this.#setCutOff('no command can be sent')
+    else if (hearing !== 'away') this.#setCutOff(undefined)
+    else if (!this.#isCutOff) {
+      this.#deafTimer = setTimeout(() => this.#setCutOff('no message can be received'), deafMs).unref()
+    }
   }
 
-  #tell(what: string | undefined): void {
-    if (this.#isCutOff === (what !== undefined)) return
-    this.#isCutOff = what !== undefined
-    const reason = what === undefined ? undefined : this.#reason(what)
+  /** @param why undefined: the broker is connected */
+  #setCutOff(why: string | undefined): void {
+    if (this.#isCutOff === (why !== undefined)) return
+    this.#isCutOff = why !== undefined
+    const reason = why === undefined ? undefined : this.#errorOf(why)
     for (const listener of this.#listeners) listener(reason)
   }
 
-  #reason(what: string): Error {
+  #errorOf(why: string): Error {
     const { problem } = this.#redis
-    const error = new RedisAwayError(`The shared engine is away: ${problem?.message ?? what}`, problem)
-    return answerFor(error) as Error // It makes another of that.
+    const error = new RedisAwayError(`The shared engine is away: ${problem?.message ?? why}`, problem)
+    return answerFor(error) as Error // It turns a RedisAwayError into an HttpError.
   }
 }

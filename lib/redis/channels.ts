@@ -1,46 +1,154 @@
 /**
- * The channels of a broker over Redis: one operation publishes, one reads, and the channel of PUBLISH with the same name
- * tells who listens.
+ * The channels of the broker over Redis. One script publishes an event, one reads events, and PUBLISH on a channel of
+ * the same name notifies the listeners.
  *
- * Surprise: PUBLISH knows no databases, so the name has the number of the database in it.
+ * The events of a channel are a stream. Their ids are microseconds since 1970, so the age of an event is a difference
+ * of ids. A hash beside it holds `last`, the id of the newest event; `gone`, the id of the newest event that was
+ * dropped; and, since the first event, `age` and `life`: how long events and the unused channel are kept.
+ *
+ * Surprise: the server may evict either key when its memory is full. No event may be skipped silently then: without the
+ * hash the stream is deleted too, and without the stream all events up to `last` count as dropped.
  */
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { answered } from './away.ts'
-import type { BrokerParts } from './broker-parts.ts'
-import { createChannelScripts, type ChannelScripts } from './channel-scripts.ts'
-import { eventText, lifeOf, limitArguments } from './event-limits.ts'
+import { eventText, lifeOf, limitArguments, type BrokerParts } from './broker-parts.ts'
+import type { RedisScript } from './client.ts'
+import { answered } from './errors.ts'
 import { Follower } from './follower.ts'
-import { integerIn, listIn, textIn, type Reply } from './reply.ts'
-import { decoded, encoded } from './text.ts'
+import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
 
-/** One reply has about so much: a script holds up everybody, and the client takes replies of 64 MiB. */
+/** The approximate size of one reply. A script blocks the whole server, and the client accepts replies up to 64 MiB. */
 const pieceBytes = 2 ** 20
 const pieceEvents = 5000
 
-/** A channel that is listened to here. */
+/**
+ * `drop` deletes all events up to the last of a list and returns its id. `tooOld` returns the newest event that is too
+ * old; it looks for the oldest first, since XREVRANGE walks through the whole stream when there is none. Numbers become
+ * text by `digits` alone, because Lua would write long ids with an exponent.
+ */
+const begin = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local function digits(number) return string.format('%.0f', number) end
+local function drop(events)
+  local id = string.sub(events[#events][1], 1, -3)
+  redis.call('XTRIM', KEYS[1], 'MINID', id .. '-1')
+  return tonumber(id)
+end
+local function tooOld(age)
+  local cut = digits(math.max(0, now - age))
+  local oldest = redis.call('XRANGE', KEYS[1], '-', cut, 'COUNT', 1)
+  if #oldest == 0 then return oldest end
+  return redis.call('XREVRANGE', KEYS[1], cut, '-', 'COUNT', 1)
+end
+local function live(life)
+  redis.call('PEXPIRE', KEYS[1], life)
+  redis.call('PEXPIRE', KEYS[2], life)
+end`
+
+/**
+ * KEYS: events, state. ARGV: the maximum number of events, `age` in microseconds, `life` in milliseconds, the channel
+ * of PUBLISH, the tag of the call, the text. Returns the id of the event.
+ */
+const publishScript = `${begin}
+local most, age, life = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local last, gone = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone'))
+local count = redis.call('XLEN', KEYS[1])
+if not last then
+  if count > 0 then redis.call('DEL', KEYS[1]) end
+  last, count = now - 1, 0
+end
+last = tonumber(last)
+gone = count == 0 and last or tonumber(gone)
+local id = math.max(last + 1, now)
+redis.call('XADD', KEYS[1], digits(id) .. '-0', 't', ARGV[6])
+local isNew = count == 0
+count = count + 1
+local old = tooOld(age)
+if #old > 0 then
+  gone = drop(old)
+  count = redis.call('XLEN', KEYS[1])
+end
+while count > most do
+  local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', math.min(count - most, 100))
+  gone = drop(oldest)
+  count = count - #oldest
+end
+redis.call('HSET', KEYS[2], 'last', digits(id), 'gone', digits(gone), 'age', ARGV[2], 'life', ARGV[3])
+if isNew or redis.call('PTTL', KEYS[2]) < life / 2 then live(life) end
+redis.call('PUBLISH', ARGV[4], digits(id) .. ' ' .. ARGV[5] .. ' ' .. ARGV[6])
+return digits(id)`
+
+/**
+ * KEYS: events, state. ARGV: the id to read after, or '' for no events; the `life` of a channel without events, in
+ * milliseconds; the approximate bytes and the events to return at most. Returns the newest id, whether there is a gap,
+ * whether there are more events, then id and text of each event.
+ */
+const readScript = `${begin}
+local last, gone, age, life = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone', 'age', 'life'))
+if not last then
+  last, gone, life = now - 1, now - 1, ARGV[2]
+  redis.call('HSET', KEYS[2], 'last', digits(last), 'gone', digits(gone), 'life', life)
+  redis.call('DEL', KEYS[1])
+  live(life)
+elseif redis.call('PTTL', KEYS[2]) < life / 2 then
+  live(life)
+end
+last, gone = tonumber(last), tonumber(gone)
+local since = tonumber(ARGV[1])
+if not since or since == last then return {digits(last), 0, 0} end
+local old = age and tooOld(age) or {}
+if #old > 0 then
+  gone = drop(old)
+  redis.call('HSET', KEYS[2], 'gone', digits(gone))
+elseif gone < last and redis.call('XLEN', KEYS[1]) == 0 then
+  gone = last
+  redis.call('HSET', KEYS[2], 'gone', digits(gone))
+end
+local gap = since < gone or since > last
+local answer = {digits(last), gap and 1 or 0, 0}
+local from, bytes, most, step = gap and '-' or digits(since + 1), 0, tonumber(ARGV[4]), 2
+while true do
+  local found = redis.call('XRANGE', KEYS[1], from, '+', 'COUNT', step)
+  for _, event in ipairs(found) do
+    if bytes >= tonumber(ARGV[3]) or most == 0 then
+      answer[3] = 1
+      return answer
+    end
+    answer[#answer + 1] = event[1]
+    answer[#answer + 1] = event[2][2]
+    bytes, most = bytes + #event[2][2], most - 1
+  end
+  if #found < step then return answer end
+  from = '(' .. found[#found][1]
+  step = math.min(step * 4, math.max(2, math.floor((ARGV[3] - bytes) * (#answer - 3) / 2 / bytes)))
+end`
+
+/** A channel that this process listens to. */
 interface Followed {
   readonly follower: Follower
   readonly subscribed: Promise<Unsubscribe>
-  /** How many are about to listen. */
+  /** How many listeners are about to be added. */
   arriving: number
 }
 
+/** As `Broker` describes each function. */
 export class RedisChannels {
   readonly #parts: BrokerParts
-  readonly #scripts: ChannelScripts
+  readonly #publishing: RedisScript
+  readonly #reading: RedisScript
   readonly #followed = new Map<string, Followed>()
 
   constructor(parts: BrokerParts) {
     this.#parts = parts
-    this.#scripts = createChannelScripts(parts.redis)
+    this.#publishing = parts.redis.script(publishScript)
+    this.#reading = parts.redis.script(readScript)
   }
 
-  /** As the broker's; the other functions too. */
   publish(name: string, text: string, limits: SourceLimits): Promise<number> {
     const { calls, onProblem } = this.#parts
     return calls.run(async (tag) => {
       const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
-      return integerIn(await answered('an event', this.#scripts.publish.run(this.#keysOf(name), ...values), onProblem))
+      return integerIn(await answered('an event', this.#publishing.run(this.#keysOf(name), ...values), onProblem))
     })
   }
 
@@ -52,7 +160,7 @@ export class RedisChannels {
     return this.#parts.calls.run(() => this.#subscribe(name, hear))
   }
 
-  /** Nobody hears anything any more. */
+  /** Ends all subscriptions. */
   close(): void {
     for (const [name, followed] of this.#followed) {
       followed.follower.listeners.clear()
@@ -60,7 +168,7 @@ export class RedisChannels {
     }
   }
 
-  /** Piece by piece. A gap that comes up in between takes along what was read before it. */
+  /** Reads piece by piece. A gap in a later piece discards the events of the earlier ones. */
   async #read(name: string, since: number | undefined): Promise<ChannelRead> {
     let events: ChannelEvent[] = []
     let isGap = false
@@ -78,13 +186,13 @@ export class RedisChannels {
   }
 
   async #readPiece(name: string, since: number | undefined): Promise<readonly Reply[]> {
-    // No id is beyond, and Redis takes no Infinity.
+    // No id is greater, and Redis does not accept Infinity.
     const from = since === undefined ? '' : Math.min(since, Number.MAX_SAFE_INTEGER)
-    const reply = this.#scripts.read.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, pieceEvents)
+    const reply = this.#reading.run(this.#keysOf(name), from, lifeOf(0), pieceBytes, pieceEvents)
     return listIn(await answered('a read of events', reply, this.#parts.onProblem))
   }
 
-  /** It hears what comes after the newest event that there is once messages arrive. */
+  /** The listener gets the events after the one that is the newest once messages arrive. */
   async #subscribe(name: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
     const followed = this.#followed.get(name) ?? this.#follow(name)
     followed.arriving += 1
@@ -105,8 +213,8 @@ export class RedisChannels {
 
   #follow(name: string): Followed {
     const { calls, redis, onProblem } = this.#parts
-    const onHole = (): void => onProblem(`channel "${name}": events were lost in the shared engine while it could not be heard`)
-    const follower = new Follower({ calls, read: (since) => this.#read(name, since), onHole })
+    const lost = `channel "${name}": events were lost in the shared engine while it could not be heard`
+    const follower = new Follower({ calls, read: (since) => this.#read(name, since), onHole: () => onProblem(lost) })
     const followed = { follower, subscribed: redis.subscribe(this.#placeOf(name), follower), arriving: 0 }
     this.#followed.set(name, followed)
     return followed
@@ -116,7 +224,7 @@ export class RedisChannels {
     if (followed.follower.listeners.size > 0 || followed.arriving > 0 || this.#followed.get(name) !== followed) return
     this.#followed.delete(name)
     followed.follower.close()
-    const ignore = (): void => {} // Who asked for it was told.
+    const ignore = (): void => {} // The caller of subscribe() has received the error.
     followed.subscribed.then((unsubscribe) => unsubscribe(), ignore)
   }
 
@@ -130,7 +238,7 @@ export class RedisChannels {
   }
 }
 
-/** The id of an entry of a stream has a second part, which is 0. */
+/** The id of a stream entry ends in `-0`. */
 function eventIn(id: Reply | undefined, text: Reply | undefined): ChannelEvent {
   const sent = textIn(text)
   return { id: Number(textIn(id).slice(0, -2)), text: decoded(sent) ?? sent }

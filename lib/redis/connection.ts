@@ -1,63 +1,72 @@
 /**
- * One connection to a Redis server: it greets, then sends commands and hands their replies back in order. Commands of
- * one turn of the event loop go in one write. When it ends, for whatever reason, it is over: `link.ts` opens another.
+ * One connection to a Redis server. It signs in, sends commands and matches the replies to them in order; the commands
+ * of one turn of the event loop go in one write. A connection that has ended is not used again: `link.ts` opens
+ * another.
  *
- * Surprise: silence is counted in beats of a heartbeat, not read from a clock, so that a process that stood still does
- * not cut a server whose answer it had no time to read. An idle connection is asked with PING, so that a machine that is
- * gone is noticed.
+ * Surprise: silence is counted in beats of a heartbeat instead of being read from a clock. A process that was suspended
+ * would otherwise cut off a server whose answer it had no time to read. An idle connection is asked with PING, so that
+ * a machine that has disappeared is noticed.
  */
-import type { Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import type { Beating, Heartbeat } from '../base/heartbeat.ts'
-import { RedisAwayError, RedisForeignError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from './errors.ts'
+import {
+  describe,
+  RedisAwayError,
+  RedisForeignError,
+  RedisProtocolError,
+  RedisReplyError,
+  RedisUnknownOutcomeError,
+} from './errors.ts'
 import { isList, listIn, textIn, type Command, type Reply } from './reply.ts'
 import { CommandBatch, ReplyParser } from './resp.ts'
-import { describe, openSocket } from './socket.ts'
 import type { RedisTarget } from './url.ts'
 
-/** Who waits for a reply; one of both is called, once. */
+/** Waits for a reply. One of the two functions is called, once. */
 export interface Waiter {
   resolve(reply: Reply): void
   reject(error: Error): void
 }
 
-/** What shows that the data under a name are of those who connect. */
+/** Makes sure that the data under `shared.name` belong to servers with this `app_key`. */
 export interface Claim {
-  /** The key that has the mark of whoever connected last. */
+  /** The key that holds the mark of the server that connected last. */
   readonly key: string
-  /** The marks that count; the first is left there. Where there is none yet, whoever comes first leaves one. */
+  /** The marks that are accepted. The first one is written, also when there is no mark yet. */
   readonly marks: readonly string[]
-  /** What to say where another mark is there. */
+  /** The message when another mark is found. */
   readonly refusal: string
 }
 
 export interface ConnectionOptions {
   readonly target: RedisTarget
-  /** Made before the first command; none unless given. */
+  /** Checked before the first command; no check unless given. */
   readonly claim?: Claim | undefined
-  /** What the server lists the connection as, without spaces. */
+  /** The name of the connection in CLIENT LIST, without spaces. */
   readonly name: string
-  /** Milliseconds until the server must have answered the greeting. */
+  /** Milliseconds that the server has to accept the connection and answer the first commands. */
   readonly connectTimeoutMs: number
   /** Beats every {@link beatMsFor} milliseconds. */
   readonly heartbeat: Heartbeat
-  /** Milliseconds of silence, while a reply is awaited, after which the connection ends. */
+  /** Milliseconds of silence after which the connection ends while a reply is awaited. */
   readonly commandTimeoutMs: number
   /** Called once, when commands can be sent. */
   readonly onReady: () => void
-  /** Called once, when it is over. All who waited have been told. */
+  /** Called once, when the connection has ended and every waiter has been rejected. */
   readonly onEnd: (problem: Error) => void
-  /** Called with each message of a channel that was subscribed to. */
+  /** Called with each message of a subscribed channel. */
   readonly onMessage?: (channel: string, text: string) => void
 }
 
-/** Replies that are waited for at once, and bytes that the operating system has not taken: more are refused. */
+/**
+ * The most replies to wait for, and the most bytes that the system has not accepted yet. Further commands are refused.
+ */
 const maxPending = 100_000
 const maxUnsentBytes = 64 * 2 ** 20
-/** Milliseconds of silence on an idle connection until it is asked whether it is there. */
+/** Milliseconds of silence after which an idle connection sends PING. */
 const idleMs = 1000
 const messageKind = new TextEncoder().encode('message')
 
-/** KEYS: the mark. ARGV: the marks that count. Gives 0 where there is another one. */
+/** KEYS: the mark. ARGV: the accepted marks. Returns 0 when the mark is another one. */
 const claimScript = `
 local found = redis.call('GET', KEYS[1])
 if found == ARGV[1] then return 1 end
@@ -67,7 +76,7 @@ if not counts then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`
 
-/** How many milliseconds apart the beats must be for a time-out. */
+/** Returns the milliseconds between two beats that a time-out needs. */
 export function beatMsFor(commandTimeoutMs: number): number {
   return Math.min(250, Math.ceil(commandTimeoutMs / 4))
 }
@@ -77,37 +86,41 @@ export class Connection implements Beating {
   readonly #socket: Socket
   readonly #parser = new ReplyParser((reply) => this.#take(reply))
   readonly #batch = new CommandBatch()
-  /** Those who wait, from `#first` on, in the order of their commands; the last `#unsent` of these are in the batch. */
+  /**
+   * The waiters from `#first` on, in the order of their commands. The last `#unsent` commands are still in the batch.
+   */
   #waiting: Waiter[] = []
   #first = 0
   #unsent = 0
-  /** Beats since something was heard, or since a reply is awaited. */
+  /** Beats since bytes were received, or since the first reply is awaited. */
   #silentBeats = 0
-  /** Beats until the greeting was answered; undefined once it was. */
-  #greetingBeats: number | undefined = 0
+  /** Beats while signing in; undefined afterwards. */
+  #signInBeats: number | undefined = 0
   #isOver = false
   #isEnding = false
-  /** Scripts that were sent on it, so that the server has them. */
+  /** The SHA-1 of each script that was sent here, so that the server knows it. */
   readonly scripts = new Set<string>()
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     options.heartbeat.add(this)
-    this.#socket = openSocket(options.target, () => this.#greet())
+    this.#socket = openSocket(options.target, () => this.#signIn())
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
     this.#socket.on('error', (error) => this.destroy(error))
     this.#socket.on('close', () => this.destroy(new Error('it closed the connection')))
   }
 
   /**
-   * Sends a command with the others of this turn. The waiter is told RedisAwayError when it was not sent, and
-   * RedisUnknownOutcomeError when it was and no reply came. Throws TypeError for a number that is not finite.
+   * Sends a command together with the others of this turn. The waiter gets RedisAwayError when the command was not
+   * sent, and RedisUnknownOutcomeError when it was sent and no reply came. Throws TypeError for a number that is not
+   * finite.
    */
   send(command: Command, waiter: Waiter): void {
     const pending = this.#pending
-    if (this.#isOver || this.#isEnding) return waiter.reject(new RedisAwayError(`The connection to ${this.#options.target.label} has ended`))
+    const { label } = this.#options.target
+    if (this.#isOver || this.#isEnding) return waiter.reject(new RedisAwayError(`The connection to ${label} has ended`))
     if (pending >= maxPending || this.#socket.writableLength >= maxUnsentBytes) {
-      return waiter.reject(new RedisAwayError(`${this.#options.target.label} is behind: ${pending} commands wait for their replies`))
+      return waiter.reject(new RedisAwayError(`${label} is behind: ${pending} commands wait for their replies`))
     }
     this.#batch.add(command)
     if (pending === 0) this.#silentBeats = 0
@@ -116,13 +129,13 @@ export class Connection implements Beating {
     this.#waiting.push(waiter)
   }
 
-  /** Takes no more commands, and ends when the replies that are awaited have come. */
+  /** Accepts no more commands, and ends the connection when all awaited replies have come. */
   end(): void {
     this.#isEnding = true
     if (this.#pending === 0) this.destroy(new Error('it was closed here'))
   }
 
-  /** Ends at once. A second call does nothing. */
+  /** Ends the connection at once. A second call does nothing. */
   destroy(problem: Error): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -133,14 +146,14 @@ export class Connection implements Beating {
     onEnd(problem)
   }
 
-  /** For the heartbeat. */
+  /** Called by the heartbeat. */
   beat(): void {
     const { commandTimeoutMs, connectTimeoutMs } = this.#options
     const beatMs = beatMsFor(commandTimeoutMs)
     this.#silentBeats += 1
-    if (this.#greetingBeats !== undefined) {
-      this.#greetingBeats += 1
-      if (this.#greetingBeats * beatMs <= connectTimeoutMs) return
+    if (this.#signInBeats !== undefined) {
+      this.#signInBeats += 1
+      if (this.#signInBeats * beatMs <= connectTimeoutMs) return
       this.destroy(new Error(`it did not answer within ${connectTimeoutMs} ms`))
     } else if (this.#pending > 0) {
       if (this.#silentBeats * beatMs <= commandTimeoutMs) return
@@ -161,8 +174,10 @@ export class Connection implements Beating {
     if (pieces.length > 1) this.#socket.uncork()
   }
 
-  /** AUTH comes first, and with it in one write what shows whether the server can be used: it may load, or be a replica. */
-  #greet(): void {
+  /**
+   * Sends AUTH, and in the same write the commands that show whether the server is loading its data or is a replica.
+   */
+  #signIn(): void {
     const { name, target: { user, password, database } } = this.#options
     const optional = (): void => {}
     if (user !== '' || password !== '') this.#ask(user === '' ? ['AUTH', password] : ['AUTH', user, password])
@@ -173,7 +188,7 @@ export class Connection implements Beating {
     this.#flush()
   }
 
-  /** Sends a command of the connection's own. An error as its reply ends the connection, unless `onReply` takes it. */
+  /** Sends a command of the connection itself. An error reply ends the connection, unless there is an `onReply`. */
   #ask(command: Command, onReply?: (reply: Reply) => void): void {
     const reject = (error: Error): void => {
       if (onReply !== undefined && error instanceof RedisReplyError) onReply(error)
@@ -182,10 +197,11 @@ export class Connection implements Beating {
     this.send(command, { resolve: onReply ?? (() => {}), reject })
   }
 
-  /** @param role what ROLE answered; an error where the user may not ask for it */
+  /** @param role the reply to ROLE; an error when the user may not run it */
   #begin(role: Reply): void {
     const name = role instanceof RedisReplyError ? 'master' : textIn(listIn(role)[0])
-    if (name !== 'master') return this.destroy(new Error(`it is a ${name === 'slave' ? 'replica' : name}; name the master`))
+    const kind = name === 'slave' ? 'replica' : name
+    if (name !== 'master') return this.destroy(new Error(`it is a ${kind}; name the master`))
     const { claim } = this.#options
     if (claim === undefined) return this.#ready()
     this.#ask(['EVAL', claimScript, 1, claim.key, ...claim.marks], (reply) => {
@@ -195,7 +211,7 @@ export class Connection implements Beating {
   }
 
   #ready(): void {
-    this.#greetingBeats = undefined
+    this.#signInBeats = undefined
     this.#options.onReady()
   }
 
@@ -223,7 +239,7 @@ export class Connection implements Beating {
     if (this.#isEnding && this.#pending === 0) this.end()
   }
 
-  /** A master that has become a replica says so in its answers alone. Its name may lead to the new master by now. */
+  /** READONLY: the server has become a replica. Its host name may lead to the new master by now, so connect again. */
   #refuse(waiter: Waiter, error: RedisReplyError): void {
     waiter.reject(error)
     if (error.code === 'READONLY') this.destroy(new Error('it has become a replica'))
@@ -246,7 +262,17 @@ export class Connection implements Beating {
     const why = `${this.#options.target.label} is away: ${describe(problem)}`
     for (const [at, waiter] of waiting.entries()) {
       if (at >= sent) waiter.reject(new RedisAwayError(why, problem))
-      else waiter.reject(new RedisUnknownOutcomeError(`${why}; it may have done what it had been sent`, problem))
+      else waiter.reject(new RedisUnknownOutcomeError(`${why}; it may have run the command`, problem))
     }
   }
+}
+
+/** Begins to connect. Node checks the certificate; `NODE_EXTRA_CA_CERTS` adds authorities. */
+function openSocket({ address }: RedisTarget, onOpen: () => void): Socket {
+  if ('path' in address) return connect({ path: address.path }, onOpen)
+  const { host, port, tls } = address
+  const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 } as const
+  if (!tls) return connect(options, onOpen)
+  const { connect: connectTls } = process.getBuiltinModule('node:tls') // Loaded only when it is used.
+  return connectTls({ ...options, ...(isIP(host) === 0 && { servername: host }) }, onOpen)
 }

@@ -1,34 +1,35 @@
 /**
- * What can go wrong with a Redis server, told apart by what its caller can do about it: nothing was sent, nobody knows
- * whether it was done, the server refused.
- *
- * Surprise: a server's own message may quote the arguments of the command that it does not know, passwords among them.
- * That part is cut off.
+ * The errors of the client, told apart by what the caller can do about them: nothing was sent, the outcome is unknown,
+ * or the server refused the command.
  */
+import { reasonOf } from '../base/reason.ts'
+import { HttpError } from '../http/errors.ts'
 
-/** There is no connection that can be used, so nothing was sent. The message and `cause` say why. */
+/** No connection can be used, so nothing was sent. The message and `cause` give the reason. */
 export class RedisAwayError extends Error {
   override readonly name: string = 'RedisAwayError'
 
   constructor(message: string, cause?: unknown) {
     const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // While a server is away this is made for every request, and says where it was made to none.
+    Error.stackTraceLimit = 0 // Every request gets one while the server is away, and its stack would help nobody.
     super(message, cause === undefined ? undefined : { cause })
     Error.stackTraceLimit = stackTraceLimit
   }
 }
 
-/** The command was sent, and the connection ended before its answer: it was done or it was not. It is not sent again. */
+/**
+ * The command was sent, but the connection ended before the answer: it may have run. The client does not send it again.
+ */
 export class RedisUnknownOutcomeError extends RedisAwayError {
   override readonly name = 'RedisUnknownOutcomeError'
 }
 
-/** The server holds, under the same name, what servers with another key share. */
+/** The server already holds, under the same name, the data of servers with another `app_key`. */
 export class RedisForeignError extends Error {
   override readonly name = 'RedisForeignError'
 }
 
-/** What came is not the protocol, or not the kind of reply that the command gives. */
+/** The bytes received are not RESP, or the reply is not of the type that the command returns. */
 export class RedisProtocolError extends Error {
   override readonly name = 'RedisProtocolError'
 }
@@ -36,13 +37,14 @@ export class RedisProtocolError extends Error {
 /** The server answered with an error. */
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError'
-  /** The first word of the server's text, such as `WRONGTYPE`. */
+  /** The first word of the server's message, such as `WRONGTYPE`. */
   readonly code: string
 
-  /** @param text what the server sent behind the `-`; the message is that, with advice where there is some */
+  /** @param text the server's message, without the leading `-`. Advice is added for known codes */
   constructor(text: string) {
     const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // It would name the parser, whatever the command was.
+    Error.stackTraceLimit = 0 // The stack would show the parser, never the command.
+    // The server quotes the arguments of an unknown command, which may include a password.
     const said = text.replace(/,? with args beginning with: .*$/s, '')
     const code = /^[A-Z]+/.exec(said)?.[0] ?? 'ERR'
     const advice = adviceOf.get(code)
@@ -52,21 +54,21 @@ export class RedisReplyError extends Error {
   }
 }
 
-/** What the codes of Redis and Valkey mean for whoever runs the server. */
+/** Explains the error codes of Redis and Valkey to the operator of the server. */
 const adviceOf: ReadonlyMap<string, string> = new Map([
-  ['BUSY', 'a script runs for too long there: see SLOWLOG, or end it with SCRIPT KILL'],
-  ['CLUSTERDOWN', 'it is a node of a cluster that is not whole; a single server is needed'],
+  ['BUSY', 'a script has been running for too long: see SLOWLOG, or end it with SCRIPT KILL'],
+  ['CLUSTERDOWN', 'it is a node of a cluster that is not complete; a single server is needed'],
   ['CROSSSLOT', 'it is a node of a cluster; a single server is needed'],
   ['LOADING', 'it has been started and reads its data; it answers when that is done'],
   ['MASTERDOWN', 'it is a replica that has lost its master; name the master'],
-  ['MISCONF', 'it cannot write its data to disk, and takes no changes until it can'],
+  ['MISCONF', 'it cannot write its data to disk, and accepts no changes until it can'],
   ['MOVED', 'it is a node of a cluster; a single server is needed'],
   ['NOAUTH', 'it wants a password'],
-  ['NOPERM', 'the rules of this user (ACL) do not allow it'],
-  ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and takes no changes until it has them'],
-  ['OOM', 'its memory is full, as maxmemory says: give it more, or let it hold less'],
+  ['NOPERM', 'the ACL rules of this user do not allow it'],
+  ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and accepts no changes until it has them'],
+  ['OOM', 'its memory is full, as maxmemory limits it: raise that, or let it hold less'],
   ['READONLY', 'it is a replica; name the master'],
-  ['TRYAGAIN', 'it is a node of a cluster that is being rebuilt'],
+  ['TRYAGAIN', 'it is a node of a cluster that is being resharded'],
   ['WRONGPASS', 'user and password are not those of the server'],
 ])
 
@@ -83,9 +85,41 @@ const temporaryCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether the server cannot do it now and may be able to in a while: it is away, or it said so. What is left is a
- * mistake in the command or in the rights of the user.
+ * Whether the same command may succeed later: the server is away, or refuses it for now. Any other error is a mistake
+ * in the command or in the user's rights.
  */
 export function isTemporary(error: unknown): boolean {
   return error instanceof RedisAwayError || (error instanceof RedisReplyError && temporaryCodes.has(error.code))
+}
+
+/** The message of a connection error. Node's error for a host with several addresses has none of its own. */
+export function describe(problem: Error): string {
+  if (!(problem instanceof AggregateError)) return problem.message
+  return problem.errors.map((each: unknown) => reasonOf(each)).join(', ')
+}
+
+/** Makes the error that a request fails with: 503 `shared_away` for a temporary error, the same error otherwise. */
+export function answerFor(error: unknown): unknown {
+  return isTemporary(error) ? awayError(reasonOf(error), error) : error
+}
+
+/** The 503 `shared_away` of a request that needs the shared engine. */
+export function awayError(reason: string, cause?: unknown): HttpError {
+  return new HttpError(503, 'shared_away', reason, { headers: { 'Retry-After': '1' }, cause })
+}
+
+/**
+ * Waits for a reply and turns errors into those of a request, as {@link answerFor} does.
+ * @param what names the thing asked for in a log line: `a session`
+ * @param onProblem called when a server that is connected refuses it for now
+ */
+export async function answered<T>(what: string, reply: Promise<T>, onProblem: (message: string) => void): Promise<T> {
+  try {
+    return await reply
+  } catch (error) {
+    if (isTemporary(error) && !(error instanceof RedisAwayError)) {
+      onProblem(`the shared engine refuses ${what}: ${reasonOf(error)}`)
+    }
+    throw answerFor(error)
+  }
 }

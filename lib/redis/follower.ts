@@ -1,19 +1,21 @@
 /**
- * What one process hears of a channel: each event after the id that it began with, once, in the order of ids. What it
- * missed while its connection was away it reads, and holds back meanwhile what comes.
+ * Gives the listeners of one process the events of a channel: each event after the id that it began with, once, in the
+ * order of ids. After an interruption of the connection it reads the missed events, and holds new messages back until
+ * then.
  *
- * Surprise: it tells nothing within the turn in which it hears, and none of this process's own events before the call
- * that published it was answered: a message may overtake the answer, which comes by another connection.
+ * Surprise: a message may arrive before the answer of the call that published it, since that comes over another
+ * connection. An event of this process is therefore held back until its call has been answered. Listeners are never
+ * called in the turn of the event loop in which a message arrives.
  */
 import type { ChannelEvent, ChannelRead } from '../events/broker.ts'
-import type { Calls } from './calls.ts'
+import type { Calls } from './broker-parts.ts'
+import { decoded } from './reply.ts'
 import type { ChannelListener } from './subscriber.ts'
-import { decoded } from './text.ts'
 
-/** Who listens. */
+/** A listener of a channel. */
 export interface EventListener {
   readonly hear: (event: ChannelEvent) => void
-  /** It hears what is newer. */
+  /** It gets the events with a greater id. */
   readonly since: number
 }
 
@@ -21,52 +23,52 @@ export interface FollowerOptions {
   readonly calls: Calls
   /** Reads the events after an id. */
   readonly read: (since: number) => Promise<ChannelRead>
-  /** Told that events were gone when they were to be read. */
+  /** Called when some of the missed events no longer exist. */
   readonly onHole: () => void
 }
 
 interface Message extends ChannelEvent {
-  /** That of the call which published it; empty where it was read. */
+  /** The tag of the call that published the event; '' when the event was read. */
   readonly tag: string
 }
 
-/** Of the messages that are held back while what was missed is read. */
+/** The most messages that are held back while missed events are read. */
 const mostHeld = 10_000
-/** Milliseconds until a read that failed is tried again. */
+/** Milliseconds until a failed read is repeated. */
 const retryMs = 250
 
 export class Follower implements ChannelListener {
   readonly listeners = new Set<EventListener>()
   readonly #options: FollowerOptions
-  /** The id up to which all was told; undefined before `begin`. */
+  /** The id of the last event that listeners got; undefined before `begin`. */
   #position: number | undefined = undefined
-  /** What is to be told, without a hole. */
+  /** The events to deliver next, without a hole. */
   #due: Message[] = []
-  #isHeard = true
-  /** Whether something may have been missed behind what is due. What comes meanwhile is held back. */
+  #isConnected = true
+  /** Whether events after `#due` may have been missed. New messages are held back then. */
   #isBehind = false
   #held: Message[] = []
-  /** How often something may have been missed. */
+  /** How many times messages may have been missed. */
   #misses = 0
-  /** Whether something was missed for good, which the next event tells. */
+  /** Whether events were lost; the next event says so with `gap`. */
   #hasHole = false
   #isReading = false
   #isScheduled = false
   #isClosed = false
   #retry: NodeJS.Timeout | undefined = undefined
 
-  /** To be subscribed before `begin`. */
+  /** Subscribe it to the channel before `begin`. */
   constructor(options: FollowerOptions) {
     this.#options = options
   }
 
-  /** Tells what comes after an id; a second call does nothing. */
+  /** Delivers the events after this id from now on; a second call does nothing. */
   begin(position: number): void {
     this.#position ??= position
     this.#goOn()
   }
 
-  /** Nothing is told any more. */
+  /** Ends delivery. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
@@ -74,21 +76,22 @@ export class Follower implements ChannelListener {
 
   onMessage(message: string): void {
     const [id = '', tag = ''] = message.split(' ', 2)
-    const one = { id: Number(id), tag, text: decoded(message.slice(id.length + tag.length + 2)) ?? '' }
+    const text = decoded(message.slice(id.length + tag.length + 2)) ?? ''
+    const event = { id: Number(id), tag, text }
     if (!this.#isBehind) {
-      this.#due.push(one)
+      this.#due.push(event)
       this.#schedule()
-    } else if (this.#held.push(one) > mostHeld) this.#miss()
+    } else if (this.#held.push(event) > mostHeld) this.#miss()
   }
 
   onLost(): void {
-    this.#isHeard = false
+    this.#isConnected = false
     this.#isBehind = true
     this.#miss()
   }
 
   onReconnected(): void {
-    this.#isHeard = true
+    this.#isConnected = true
     this.#goOn()
   }
 
@@ -102,31 +105,31 @@ export class Follower implements ChannelListener {
     else this.#schedule()
   }
 
-  /** Reads until nothing was missed meanwhile. What is held was heard since before the read, and goes behind it. */
+  /** Reads again until no message was missed during the read. Then every held message comes after the events read. */
   async #catchUp(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
     clearTimeout(this.#retry)
     try {
-      while (this.#isBehind && this.#isHeard && this.#position !== undefined && !this.#isClosed) {
+      while (this.#isBehind && this.#isConnected && this.#position !== undefined && !this.#isClosed) {
         const misses = this.#misses
         const position = Math.max(this.#position, this.#due.at(-1)?.id ?? 0)
         const read = await this.#options.read(position)
         if (misses === this.#misses) this.#take(read, position)
       }
     } catch {
-      // The engine is away, which is told by others, or refuses for now. Until it can be read, all is held back.
+      // The server is away or refuses for now, which is logged elsewhere. Messages are held back until it can be read.
       this.#retry = setTimeout(() => void this.#catchUp(), retryMs).unref()
     } finally {
       this.#isReading = false
     }
   }
 
-  /** An engine that has lost its newest events comes back with ids below those that were told: nothing was missed then. */
+  /** A server that has lost its newest events returns ids below `position`; nothing was missed then. */
   #take({ events, lastId, gap }: ChannelRead, position: number): void {
     if (gap && lastId > position) {
       this.#options.onHole()
-      this.#due.push({ id: position, text: '', tag: '', gap: true }) // It is known, so only its mark is told.
+      this.#due.push({ id: position, text: '', tag: '', gap: true }) // Marks the hole; listeners have this id already.
     }
     this.#due.push(...events.map(({ id, text }) => ({ id, text, tag: '' })), ...this.#held)
     this.#held = []
@@ -145,7 +148,7 @@ export class Follower implements ChannelListener {
     if (this.#position === undefined) return
     let at = 0
     for (; at < this.#due.length && !this.#isClosed; at++) {
-      const { id, tag, text, gap = false } = this.#due[at] as Message // There are so many.
+      const { id, tag, text, gap = false } = this.#due[at] as Message // `at` is below the length.
       this.#hasHole ||= gap
       if (id <= this.#position) continue
       if (this.#options.calls.waitFor(tag, () => this.#flush())) {
@@ -153,13 +156,13 @@ export class Follower implements ChannelListener {
         break
       }
       this.#position = id
-      this.#tell(this.#hasHole ? { id, text, gap: true } : { id, text })
+      this.#deliver(this.#hasHole ? { id, text, gap: true } : { id, text })
       this.#hasHole = false
     }
     this.#due.splice(0, at)
   }
 
-  #tell(event: ChannelEvent): void {
+  #deliver(event: ChannelEvent): void {
     for (const { hear, since } of this.listeners) if (event.id > since) hear(event)
   }
 }

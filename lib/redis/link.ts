@@ -1,42 +1,43 @@
 /**
- * Keeps one connection to a server: opens it, and another one whenever it ends, with pauses that grow and are random, so
- * that many processes do not come back in the same moment.
+ * Keeps one connection to a server open: opens another one whenever it ends. The pauses in between grow and are random,
+ * so that many processes do not reconnect at the same moment.
  */
 import { performance } from 'node:perf_hooks'
 import type { Beating } from '../base/heartbeat.ts'
 import { beatMsFor, Connection, type ConnectionOptions } from './connection.ts'
-import { RedisAwayError, RedisForeignError } from './errors.ts'
-import { describe } from './socket.ts'
+import { describe, RedisAwayError, RedisForeignError } from './errors.ts'
 
 /**
- * `connecting`: before the first connection, as long as that may take; `away`: there is none, and another attempt goes
- * on or is about to; `closed`: there will be none.
+ * `connecting`: waiting for the first connection, for `connectTimeoutMs` at most; `away`: there is no connection, and
+ * attempts go on; `closed`: there will be none.
  */
 export type RedisState = 'connecting' | 'ready' | 'away' | 'closed'
 
 export interface LinkOptions extends Omit<ConnectionOptions, 'onReady' | 'onEnd'> {
   /** A random number from 0 to below 1. */
   readonly random: () => number
-  /** Called at every change, after it. */
+  /** Called after each change of the state. */
   readonly onState: (state: RedisState) => void
 }
 
-/** The longest pause after the first failure, which doubles from failure to failure, and after any; milliseconds. */
+/**
+ * The longest pause in milliseconds after the first failure, which doubles with each failure, and after any failure.
+ */
 const firstPauseMs = 50
 const maxPauseMs = 1000
-/** A connection that ends sooner counts as a failure like those before it. */
+/** A connection that ends within this time counts as another failure. */
 const steadyMs = 1000
 
 export class Link implements Beating {
   readonly #options: LinkOptions
   #pauseTimer: NodeJS.Timeout | undefined = undefined
-  /** The one that is open or being opened. */
+  /** The connection that is open or being opened. */
   #current: Connection | undefined = undefined
   #state: RedisState = 'connecting'
-  /** Beats before the first connection. */
+  /** Beats while waiting for the first connection. */
   #beats = 0
   #problem: Error | undefined = undefined
-  /** Since the last steady connection. */
+  /** Failures since the last connection that lasted. */
   #failures = 0
   #readyAt = 0
   #closing: Promise<void> | undefined = undefined
@@ -49,7 +50,7 @@ export class Link implements Beating {
     this.#open()
   }
 
-  /** For the heartbeat, until there is a first connection or none has come in time. */
+  /** Called by the heartbeat until the state changes for the first time. */
   beat(): void {
     const { connectTimeoutMs, commandTimeoutMs } = this.#options
     this.#beats += 1
@@ -72,15 +73,17 @@ export class Link implements Beating {
     return this.#problem
   }
 
-  /** The error of a command that cannot be sent, with the reason. */
+  /** Makes the error of a command that cannot be sent. */
   awayError(): RedisAwayError {
     const { label } = this.#options.target
     if (this.#state === 'closed') return new RedisAwayError(`The client of ${label} is closed`)
-    const problem = this.#problem
-    return new RedisAwayError(`${label} is away${problem === undefined ? '' : `: ${describe(problem)}`}`, problem)
+    const reason = this.#problem === undefined ? '' : `: ${describe(this.#problem)}`
+    return new RedisAwayError(`${label} is away${reason}`, this.#problem)
   }
 
-  /** Lets the replies come that are awaited, then ends. Resolves when it has. A second call is the same as the first. */
+  /**
+   * Resolves when all awaited replies have come and the connection has ended. A second call returns the same promise.
+   */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
   }

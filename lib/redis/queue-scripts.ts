@@ -1,16 +1,19 @@
 /**
- * What Redis does with a queue, each as one step. The events are a list, each its time in microseconds since 1970 and its
- * text; beside it a hash has the limits of the last push: `most` events, their `age` in microseconds, the `life` of an
- * unused queue in milliseconds. What a process has taken lies in a hash of its own until it was handed out, by token.
+ * The scripts of a queue; each runs as one step. The events of a queue are a list; each begins with its time in
+ * microseconds since 1970. A hash beside it holds the limits of the last push: `most` events, their `age` in
+ * microseconds, the `life` of an unused queue in milliseconds. The events that a process has taken stay in a hash of
+ * that process, by token, until a client got them.
  *
- * Surprise: `take` may come late, when its process has given it up and another connection has asked what became of it.
- * So `restore` leaves a mark for a token that it does not find, and `take` does nothing where one is.
+ * Surprise: `take` may arrive after its process has given up waiting for it and has asked to put the event back on
+ * another connection. So `restore` leaves a mark for each token that it does not find, and `take` does nothing when it
+ * finds one.
  *
- * Surprise: a full engine refuses what adds before anything was changed. What takes out begins with what removes.
+ * Surprise: a server without memory refuses only commands that add, and it must refuse them before a script has changed
+ * anything. So scripts that add begin with that, and scripts that take out begin with commands that remove.
  */
 import type { Redis, RedisScript } from './client.ts'
 
-/** `trim` drops what is over the limits, the oldest first, and gives how many those were. */
+/** `trim` drops the events beyond the limits, the oldest first, and returns how many. */
 const begin = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -45,8 +48,8 @@ most, age, life = tonumber(most), tonumber(age), tonumber(life) or 7200000
 local takenLife = math.min(life, 86400000)`
 
 /**
- * KEYS: events, limits. ARGV: the most events, `age`, `life`, where it is announced, its tag, its text. Gives how many
- * events were dropped.
+ * KEYS: events, limits. ARGV: the maximum number of events, `age`, `life`, the channel of PUBLISH, the tag of the call,
+ * the text. Returns how many events were dropped.
  */
 const push = `${begin}
 local count = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. ARGV[6])
@@ -61,8 +64,9 @@ redis.call('PUBLISH', ARGV[4], ARGV[5])
 return dropped`
 
 /**
- * KEYS: events, limits, what this process has taken. ARGV: a token of this call's own, then those of what was handed
- * out. Gives how many events were dropped, how many are left, and the event; without the latter there is none.
+ * KEYS: events, limits, the events taken by this process. ARGV: the token of this call, then the tokens of events that
+ * clients got. Returns how many events were dropped, how many are left, and the event, which is missing when the queue
+ * is empty.
  */
 const take = `${begin}${limits}
 if #ARGV > 1 then redis.call('HDEL', KEYS[3], unpack(ARGV, 2)) end
@@ -75,8 +79,9 @@ if redis.call('PTTL', KEYS[3]) < takenLife / 2 then redis.call('PEXPIRE', KEYS[3
 return {dropped, redis.call('LLEN', KEYS[1]), event}`
 
 /**
- * KEYS: events, limits, what a process has taken. ARGV: where it is announced, its tag, then the tokens of what is put
- * back, the newest first. To do it twice is the same. Gives how many events were dropped.
+ * KEYS: events, limits, the events taken by a process. ARGV: the channel of PUBLISH, the tag of the call, then the
+ * tokens of the events to put back, the newest first. Running it twice has the effect of running it once. Returns how
+ * many events were dropped.
  */
 const restore = `${begin}${limits}
 local restored = 0
@@ -97,8 +102,8 @@ redis.call('PUBLISH', ARGV[1], ARGV[2])
 return dropped`
 
 /**
- * KEYS: events, limits, what this process has taken. ARGV: tokens of what was handed out. Gives how many events were
- * dropped and how many are left.
+ * KEYS: events, limits, the events taken by this process. ARGV: tokens of events that clients got. Returns how many
+ * events were dropped and how many are left.
  */
 const sweep = `${begin}${limits}
 if #ARGV > 0 then redis.call('HDEL', KEYS[3], unpack(ARGV)) end

@@ -1,37 +1,35 @@
 /**
- * The queues of a broker over Redis: one operation pushes, one takes. What was taken stays in Redis, under a token, until
- * it was handed out, which the next `take` tells along; so an answer that was lost loses no event.
+ * The queues of the broker over Redis. One script pushes an event, one takes an event. An event that was taken stays in
+ * Redis under a token until a client got it, and the next `take` reports that: so no event is lost when an answer is.
  */
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { Availability } from './availability.ts'
-import { answered } from './away.ts'
-import type { BrokerParts } from './broker-parts.ts'
-import { RedisUnknownOutcomeError } from './errors.ts'
-import { eventText, limitArguments } from './event-limits.ts'
+import { eventText, limitArguments, type BrokerParts, type Calls } from './broker-parts.ts'
+import { answered, RedisUnknownOutcomeError } from './errors.ts'
 import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
-import { integerIn, listIn, textIn, type Reply } from './reply.ts'
-import { decoded, encoded } from './text.ts'
+import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
+import type { ChannelListener } from './subscriber.ts'
 
-/** What was taken, by the tag of the call that took it. */
+/** An event that was taken. Its token is the tag of the call that took it. */
 interface TakenEvent extends QueueEvent {
   readonly token: string
 }
 
-/** What this process has to do with a queue. */
+/** The state of a queue that only this process has. */
 interface Own {
-  /** Tokens of what was handed out, which Redis has not been told yet. */
+  /** Tokens of events that clients got, which Redis has not been told yet. */
   readonly handedOut: string[]
-  /** Tokens of what is to be put back when Redis can be asked, in the order of taking. */
+  /** Tokens of events to put back as soon as the server can be asked, in the order of taking. */
   readonly owed: Set<string>
-  /** Whether it may have events that this process has pushed. */
+  /** Whether the queue may hold events that this process has pushed. */
   hasPushed: boolean
 }
 
-/** Tokens that one call takes along. */
+/** The most tokens that one call sends. */
 const mostTokens = 1000
-/** Milliseconds until what could not be put back is tried again. */
+/** Milliseconds until a failed attempt to put an event back is repeated. */
 const retryMs = 1000
 
+/** As `Broker` describes each function. */
 export class RedisQueues {
   readonly #parts: BrokerParts
   readonly #scripts: QueueScripts
@@ -49,7 +47,6 @@ export class RedisQueues {
     })
   }
 
-  /** As the broker's; the other functions too. */
   push(name: string, text: string, limits: SourceLimits): Promise<void> {
     return this.#run('an event', async (tag) => {
       const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
@@ -62,9 +59,9 @@ export class RedisQueues {
     return this.#run('an event', (token) => this.#take(name, token))
   }
 
-  /** Where it cannot be done now, it is done when Redis can be asked. */
+  /** When the server is away, the event is put back once it is there again. */
   putBack(name: string, event: QueueEvent): Promise<void> {
-    const { token } = event as TakenEvent // What is put back is what was taken here.
+    const { token } = event as TakenEvent // Callers pass what take() returned.
     return this.#run('an event', (tag) => this.#restore(name, token, tag))
   }
 
@@ -76,7 +73,7 @@ export class RedisQueues {
     return this.#run('a subscription', () => this.#listen(name, listener))
   }
 
-  /** Drops what has got too old of what was pushed here, and tells what was handed out. */
+  /** Drops the events that became too old in the queues that this process pushes to, and reports what clients got. */
   async sweep(): Promise<void> {
     const sweeps: Promise<void>[] = []
     for (const [name, own] of this.#own) {
@@ -86,12 +83,12 @@ export class RedisQueues {
     await Promise.all(sweeps)
   }
 
-  /** Nobody hears anything any more. */
+  /** Ends all subscriptions. */
   endSubscriptions(): void {
     for (const end of this.#ends) end()
   }
 
-  /** Leaves nothing behind; where Redis is away, what is left there expires within a day. */
+  /** Deletes what this process keeps in Redis. When the server is away, it expires there within a day. */
   async close(): Promise<void> {
     this.#stopWatching()
     this.#restoreOwed()
@@ -134,12 +131,14 @@ export class RedisQueues {
     }
   }
 
-  /** The newest first, so that the oldest is the next to be taken. */
+  /** Puts back the newest event first, so that the oldest is the next to be taken. */
   #restoreOwed(): void {
     if (this.#parts.redis.state !== 'ready') return
-    const goOn = (): void => {} // It is tried again.
+    const goOn = (): void => {} // #restore() tries again later.
     for (const [name, { owed }] of this.#own) {
-      for (const token of [...owed].reverse()) this.#run('an event', (tag) => this.#restore(name, token, tag)).catch(goOn)
+      for (const token of [...owed].reverse()) {
+        this.#run('an event', (tag) => this.#restore(name, token, tag)).catch(goOn)
+      }
     }
   }
 
@@ -164,11 +163,11 @@ export class RedisQueues {
       this.dropped += integerIn(dropped)
       own.hasPushed = integerIn(left) > 0
     } catch {
-      own.handedOut.push(...handedOut) // The next sweep does it.
+      own.handedOut.push(...handedOut) // The next sweep sends them.
     }
   }
 
-  /** A call that is under way until it is answered. */
+  /** Runs a call that counts as under way until it is answered. */
   #run<T>(what: string, work: (tag: string) => Promise<T>): Promise<T> {
     const { calls, onProblem } = this.#parts
     return calls.run((tag) => answered(what, work(tag), onProblem))
@@ -197,7 +196,48 @@ export class RedisQueues {
   }
 }
 
-/** Before it stands its time. */
+/**
+ * Calls the listener of a queue. Several messages within one turn of the event loop are one call at its end; for an
+ * event that this process pushed, the call comes after the push has been answered.
+ */
+class Availability implements ChannelListener {
+  readonly #calls: Calls
+  readonly #listener: () => void
+  #isScheduled = false
+  #isOver = false
+
+  /** @param listener does not throw */
+  constructor(calls: Calls, listener: () => void) {
+    this.#calls = calls
+    this.#listener = listener
+  }
+
+  end(): void {
+    this.#isOver = true
+  }
+
+  onMessage(tag: string): void {
+    if (!this.#calls.waitFor(tag, () => this.#schedule())) this.#schedule()
+  }
+
+  onLost(): void {}
+
+  /** Messages may have been missed. */
+  onReconnected(): void {
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      if (!this.#isOver) this.#listener()
+    })
+  }
+}
+
+/** Reads an event, which begins with its time. */
 function textOf(event: Reply): string {
   const sent = textIn(event)
   const text = sent.slice(sent.indexOf(' ') + 1)

@@ -1,21 +1,22 @@
 /**
- * What goes into a command and what comes back, and how to take a reply for what it must be.
+ * The values of commands and replies: their types, reading a reply as the type it must have, and text that UTF-8 cannot
+ * hold.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 
-/** What a command takes: a text is sent as UTF-8, a number as its decimal text, bytes as they are. */
+/** An argument of a command: text is sent as UTF-8, a number in decimal, bytes as they are. */
 export type Argument = string | number | Uint8Array
 
-/** A command: its name, then what it takes. */
+/** A command: its name and its arguments. */
 export type Command = readonly [name: string, ...rest: readonly Argument[]]
 
 /**
- * What the server answers. A Buffer is a bulk string, which may hold any bytes; a string is a status, such as `OK`; null
- * stands for a string or a list that is not there. An error is a value where it stands in a list, which a script made.
+ * A reply of the server. A Buffer is a bulk string, which may hold any bytes; a string is a status such as `OK`; null
+ * is a missing string or list. An error inside a list, which a script can produce, is a value.
  */
 export type Reply = null | number | string | Buffer | RedisReplyError | readonly Reply[]
 
-/** The text of a status or, as UTF-8, of a bulk string. Throws RedisProtocolError for anything else. */
+/** Reads a status, or a bulk string as UTF-8. Throws RedisProtocolError for any other reply. */
 export function textIn(reply: Reply | undefined): string {
   if (typeof reply === 'string') return reply
   if (Buffer.isBuffer(reply)) return reply.toString()
@@ -23,8 +24,8 @@ export function textIn(reply: Reply | undefined): string {
 }
 
 /**
- * The integer of a reply, or of a bulk string that holds one as a script passes large numbers on.
- * Throws RedisProtocolError for anything else.
+ * Reads an integer, or a bulk string that holds one: scripts return large numbers as text. Throws RedisProtocolError
+ * for any other reply.
  */
 export function integerIn(reply: Reply | undefined): number {
   if (typeof reply === 'number') return reply
@@ -34,7 +35,7 @@ export function integerIn(reply: Reply | undefined): number {
   throw unexpected('an integer', reply)
 }
 
-/** The items of a list. Throws RedisProtocolError for anything else. */
+/** Reads the items of a list. Throws RedisProtocolError for any other reply. */
 export function listIn(reply: Reply | undefined): readonly Reply[] {
   if (isList(reply)) return reply
   throw unexpected('a list', reply)
@@ -50,11 +51,32 @@ function unexpected(expected: string, reply: Reply | undefined): Error {
   return new RedisProtocolError(`Redis answered ${kindOf(reply)} in place of ${expected}`)
 }
 
-/** What it is, without what it holds: that may be a secret. */
+/** Names the type of a reply without its content, which may be secret. */
 function kindOf(reply: Reply | undefined): string {
   if (reply === undefined) return 'too few items'
   if (reply === null) return 'null'
   if (typeof reply === 'number') return 'an integer'
   if (typeof reply === 'string') return `the status ${JSON.stringify(reply.slice(0, 40))}`
   return isList(reply) ? `a list of ${reply.length}` : 'a bulk string'
+}
+
+/**
+ * Marks a text that is sent as JSON: one with a lone surrogate, which UTF-8 cannot hold, or one that begins with this.
+ */
+const escaped = '\uffff'
+
+/** Encodes any string so that UTF-8 keeps it. Different strings have different encodings. */
+export function encoded(text: string): string {
+  return text.startsWith(escaped) || /\p{Surrogate}/u.test(text) ? escaped + JSON.stringify(text) : text
+}
+
+/** Reverses {@link encoded}; undefined for text that it cannot have made. */
+export function decoded(text: string): string | undefined {
+  if (!text.startsWith(escaped)) return text
+  try {
+    const value: unknown = JSON.parse(text.slice(escaped.length))
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,29 +1,29 @@
 /**
- * The protocol of Redis in its second version, RESP2 (https://redis.io/docs/latest/develop/reference/protocol-spec/):
- * replies out of bytes, however these are cut into pieces, and commands into bytes.
+ * RESP2, the second version of the Redis protocol (https://redis.io/docs/latest/develop/reference/protocol-spec/):
+ * parses replies from chunks of any size, and writes commands.
  *
- * Surprise: a bulk string that lies in one piece is not copied: as long as it is kept, so is the whole piece.
+ * Surprise: a bulk string within one chunk is not copied, so it keeps the whole chunk in memory as long as it lives.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 import type { Argument, Command, Reply } from './reply.ts'
 
-/** How large and how deep a reply may be. */
+/** The limits of a reply. */
 export interface ReplyLimits {
   /** Bytes of one whole reply, framing included. */
   readonly maxBytes: number
-  /** Lists within lists; 0: a list holds no list. */
+  /** The nesting of lists; 0: a list contains no list. */
   readonly maxDepth: number
 }
 
 /** A list that is being read. */
 interface OpenList {
   readonly items: Reply[]
-  /** How many are still to come; from 1. */
+  /** How many items are still missing; from 1. */
   missing: number
 }
 
 const defaultLimits: ReplyLimits = { maxBytes: 64 * 2 ** 20, maxDepth: 16 }
-/** Of a line that has no end yet; a whole one may be longer. */
+/** The longest incomplete line that is kept; a complete one may be longer. */
 const maxLineBytes = 65_536
 const noBytes = Buffer.alloc(0)
 const [lineFeed, carriageReturn] = [10, 13]
@@ -32,14 +32,14 @@ const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
 export class ReplyParser {
   readonly #onReply: (reply: Reply) => void
   readonly #limits: ReplyLimits
-  /** The lists that are open, the outermost first. */
+  /** The incomplete lists, the outermost first. */
   readonly #open: OpenList[] = []
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   #line: Buffer = noBytes
-  /** The bulk string that is being put together, with its line end, and how much of it is here. */
+  /** An incomplete bulk string with its line end, and how many bytes of it are there. */
   #bulk: Buffer | undefined = undefined
   #filled = 0
-  /** Bytes of the present reply so far. */
+  /** Bytes of the current reply so far. */
   #bytes = 0
 
   /** @param onReply called with each reply, in order, while {@link read} runs */
@@ -50,14 +50,16 @@ export class ReplyParser {
 
   /**
    * Reads the next bytes.
-   * @throws RedisProtocolError for what is not the protocol or beyond the limits; nothing can be read afterwards
+   * @throws RedisProtocolError for bytes that are not RESP or exceed the limits; the parser cannot be used afterwards
    */
   read(chunk: Buffer): void {
     let at = 0
-    while (at < chunk.length) at = this.#bulk === undefined ? this.#readLine(chunk, at) : this.#fillBulk(this.#bulk, chunk, at)
+    while (at < chunk.length) {
+      at = this.#bulk === undefined ? this.#readLine(chunk, at) : this.#fillBulk(this.#bulk, chunk, at)
+    }
   }
 
-  /** Each of these returns where to go on. */
+  /** Returns where to continue, as the next functions do. */
   #readLine(chunk: Buffer, from: number): number {
     const end = chunk.indexOf(lineFeed, from)
     const next = end < 0 ? chunk.length : end + 1
@@ -70,7 +72,9 @@ export class ReplyParser {
       return next
     }
     this.#line = noBytes
-    if (line.length < 3 || line[line.length - 2] !== carriageReturn) throw malformed('a line that does not end in CR LF', line)
+    if (line.length < 3 || line[line.length - 2] !== carriageReturn) {
+      throw malformed('a line that does not end in CR LF', line)
+    }
     return this.#takeLine(line, chunk, next)
   }
 
@@ -120,7 +124,7 @@ export class ReplyParser {
     this.#open.push({ items: [], missing: length })
   }
 
-  /** Puts a value into the innermost list, and each list that it completes into the one around it. */
+  /** Adds a value to the innermost list, and each list that becomes complete to the list around it. */
   #take(value: Reply): void {
     let whole = value
     for (let list = this.#open.at(-1); list !== undefined; list = this.#open.at(-1)) {
@@ -141,14 +145,14 @@ export class ReplyParser {
   }
 }
 
-/** A number from 0, or -1 for what is not there. */
+/** Reads a length from 0; -1 stands for null. */
 function lengthIn(line: Buffer): number {
   const length = integerOf(line)
   if (length < -1) throw malformed('a wrong length', line)
   return length
 }
 
-/** The digits between the first character and the line end. Beyond 2^53 no number is exact. */
+/** Reads the integer behind the first character. Rejects integers that a number cannot hold exactly. */
 function integerOf(line: Buffer): number {
   const text = line.toString('latin1', 1, line.length - 2)
   const value = Number(text)
@@ -165,12 +169,12 @@ function malformed(what: string, line: Buffer): RedisProtocolError {
   return new RedisProtocolError(`Redis sent ${what}: ${JSON.stringify(line.toString('latin1', 0, 60))}`)
 }
 
-/** Commands that are to be written together. */
+/** Commands that are written together. */
 export class CommandBatch {
   #pieces: (string | Uint8Array)[] = []
   #text = ''
 
-  /** Whether there are none. */
+  /** Whether there is no command. */
   get isEmpty(): boolean {
     return this.#text === '' && this.#pieces.length === 0
   }
@@ -178,13 +182,15 @@ export class CommandBatch {
   /** Appends a command. Throws TypeError for a number that is not finite, with nothing appended. */
   add(command: Command): void {
     for (const argument of command) {
-      if (typeof argument === 'number' && !Number.isFinite(argument)) throw new TypeError(`Cannot send ${argument} to Redis`)
+      if (typeof argument === 'number' && !Number.isFinite(argument)) {
+        throw new TypeError(`Cannot send ${argument} to Redis`)
+      }
     }
     this.#text += `*${command.length}\r\n`
     for (const argument of command) this.#addArgument(argument)
   }
 
-  /** All of them, to be written in this order, texts as UTF-8. The batch is empty afterwards. */
+  /** Returns the pieces to write, in order, text as UTF-8, and empties the batch. */
   take(): readonly (string | Uint8Array)[] {
     const pieces = this.#pieces
     if (this.#text !== '') pieces.push(this.#text)

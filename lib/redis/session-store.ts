@@ -1,47 +1,99 @@
 /**
- * Sessions in Redis or Valkey, for processes on one machine or on many: a hash each, one command for a read and one for
- * a change. A session expires there by itself.
+ * Sessions in Redis or Valkey, for processes on one machine or on many. A session is a hash; reading it is one command,
+ * changing it is another, and Redis deletes it when it expires. The hash has the session's fields, each behind a colon,
+ * and `v`, the version of this format.
  *
- * A key holds the SHA-256 of the id, so that a listing of the keys, or a dump, lets nobody in. Fields of the hash are
- * the session's, each behind a colon, and `v`, the version of this form.
+ * A key contains the SHA-256 of the session id, so nobody can sign in with a list of the keys or a dump.
  *
- * Surprise: Redis does not tell which keys it dropped to keep its `maxmemory`, so none are counted as evicted.
+ * Redis does not report the keys that it evicts at `maxmemory`, so no session counts as evicted.
  */
 import { createHash } from 'node:crypto'
 import type { FieldChanges, Fields, SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
-import { answered } from './away.ts'
-import type { Redis } from './client.ts'
-import { integerIn, listIn, textIn, type Argument, type Reply } from './reply.ts'
-import { createSessionScripts, type SessionScripts } from './session-scripts.ts'
-import { decoded, encoded } from './text.ts'
+import type { Redis, RedisScript } from './client.ts'
+import { answered } from './errors.ts'
+import { decoded, encoded, integerIn, listIn, textIn, type Argument, type Reply } from './reply.ts'
 
 export interface RedisSessionStoreOptions {
   /** It stays open when the store is closed. */
   readonly redis: Redis
-  /** What every key begins with, such as `svc:`. */
+  /** The prefix of every key, such as `svc:`. */
   readonly prefix: string
-  /** What is wrong with the fields that were found; undefined for nothing. Such a session counts as damaged. */
+  /**
+   * Checks the fields of a session. Returns what is wrong with them, and the session counts as damaged, or undefined.
+   */
   readonly problemOf: (fields: Fields) => string | undefined
-  /** Told of each damaged session, and of each refusal of a server that is there, such as that its memory is full. */
+  /**
+   * Called for each damaged session, and each time a server that is connected refuses a command, for want of memory
+   * say.
+   */
   readonly onProblem: (message: string) => void
 }
 
 const version = '1'
 const noChanges: FieldChanges = { set: new Map(), removed: new Set() }
 
-/** Makes a store. What fails because the server is away rejects with HttpError 503 `shared_away`. */
+/** KEYS: the session. Returns its remaining milliseconds and its fields in pairs; null when there is no session. */
+const readScript = `
+local fields = redis.call('HGETALL', KEYS[1])
+if #fields == 0 then return false end
+return {redis.call('PTTL', KEYS[1]), fields}`
+
+/**
+ * ARGV: milliseconds to live, how many strings follow that set fields, these in pairs, then the names of fields to
+ * remove.
+ *
+ * HSET comes first in every script: a server without memory refuses it alone, and only as the first change of a script.
+ * So either nothing is changed or everything is.
+ */
+const change = `
+local function change(key)
+  local last = 2 + tonumber(ARGV[2])
+  for first = 3, last, 1000 do
+    redis.call('HSET', key, unpack(ARGV, first, math.min(first + 999, last)))
+  end
+  for first = last + 1, #ARGV, 1000 do
+    redis.call('HDEL', key, unpack(ARGV, first, math.min(first + 999, #ARGV)))
+  end
+  redis.call('PEXPIRE', key, ARGV[1])
+end`
+
+/** KEYS: the session. */
+const createScript = `${change}
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('DEL', KEYS[1]) end
+change(KEYS[1])`
+
+/** KEYS: the session. Returns 1, or 0 when there is no session. */
+const mergeScript = `${change}
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+change(KEYS[1])
+return 1`
+
+/** KEYS: the session, its new key. Returns 1, or 0 when there is no session. */
+const renameScript = `${change}
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+change(KEYS[1])
+redis.call('RENAME', KEYS[1], KEYS[2])
+return 1`
+
+/** Makes a store. When the server is away, its functions reject with HttpError 503 `shared_away`. */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): SessionStore {
   return new RedisSessionStore(options)
 }
 
 class RedisSessionStore implements SessionStore {
   readonly #options: RedisSessionStoreOptions
-  readonly #scripts: SessionScripts
+  readonly #scripts: { readonly [Name in 'read' | 'create' | 'merge' | 'rename']: RedisScript }
   #damaged = 0
 
   constructor(options: RedisSessionStoreOptions) {
     this.#options = options
-    this.#scripts = createSessionScripts(options.redis)
+    const { redis } = options
+    this.#scripts = {
+      read: redis.script(readScript),
+      create: redis.script(createScript),
+      merge: redis.script(mergeScript),
+      rename: redis.script(renameScript),
+    }
   }
 
   get counts(): StoreCounts {
@@ -74,7 +126,7 @@ class RedisSessionStore implements SessionStore {
     await this.#telling(this.#options.redis.command('DEL', this.#keyOf(id)))
   }
 
-  /** Redis has removed what expired. */
+  /** Redis deletes expired sessions. */
   sweep(): number {
     return 0
   }
@@ -106,15 +158,15 @@ class RedisSessionStore implements SessionStore {
   }
 }
 
-/** What a change passes on, as `session-scripts.ts` has it. */
+/** Makes the arguments of `change`. */
 function valuesOf({ set, removed }: FieldChanges, ttlMs: number, first: readonly string[] = []): Argument[] {
   const pairs = [...first]
   for (const [name, text] of set) pairs.push(fieldOf(name), encoded(text))
-  // Redis takes whole milliseconds, and a session lives for at least one.
+  // Redis accepts whole milliseconds only, and at least one.
   return [Math.max(1, Math.round(ttlMs)), pairs.length, ...pairs, ...[...removed].map(fieldOf)]
 }
 
-/** The fields of a hash; as a text what is wrong with it. */
+/** Reads the fields of a hash. Returns what is wrong with it as a string. */
 function fieldsIn(pairs: readonly Reply[]): Fields | string {
   const fields = new Map<string, string>()
   let found: string | undefined

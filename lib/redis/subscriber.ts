@@ -1,38 +1,38 @@
 /**
- * The channels of PUBLISH: one connection of their own, since one that has subscribed takes no other commands. It is
- * opened by the first subscription. After it has ended, everything is subscribed to anew.
+ * Subscriptions to channels of PUBLISH, on a connection of their own: after SUBSCRIBE a connection accepts no other
+ * commands. The first subscription opens it. A new connection subscribes to all channels again.
  */
 import type { Connection } from './connection.ts'
 import { RedisAwayError } from './errors.ts'
 import { Link, type LinkOptions, type RedisState } from './link.ts'
 
-/** Who listens to a channel. Its functions do not throw. */
+/** A listener of a channel. Its functions do not throw. */
 export interface ChannelListener {
-  /** A message, as UTF-8, in the order of the server. */
+  /** Called with each message, decoded as UTF-8, in the order of the server. */
   onMessage(text: string): void
-  /** The connection has ended: nothing is heard until `onReconnected`. The attempts to come back go on. */
+  /** The connection has ended: there are no messages until `onReconnected`. Attempts to reconnect go on. */
   onLost(problem: RedisAwayError): void
-  /** The server has confirmed anew. What was published in between was not heard; everything from now on will be. */
+  /** The server has confirmed the subscription again. Messages published in between were missed. */
   onReconnected(): void
 }
 
 /** Ends a subscription; a second call does nothing. */
 export type Unsubscribe = () => void
 
-/** A listener, and who waits for the server's first confirmation. */
+/** A listener, and the caller that waits for the server's first confirmation. */
 interface Subscription {
   readonly listener: ChannelListener
   readonly resolve: (unsubscribe: Unsubscribe) => void
   readonly reject: (error: Error) => void
-  /** Whether the server has confirmed it, on whichever connection. */
+  /** Whether the server has ever confirmed it. */
   isConfirmed: boolean
 }
 
 interface Channel {
   readonly name: string
   readonly subscriptions: Set<Subscription>
-  /** Whether the server has confirmed it on the present connection. */
-  isHeard: boolean
+  /** Whether the server has confirmed it on the current connection. */
+  isSubscribed: boolean
 }
 
 export class Subscriber {
@@ -41,12 +41,12 @@ export class Subscriber {
   #link: Link | undefined = undefined
   #isClosed = false
 
-  /** Nothing is connected before the first subscription. */
+  /** Connects at the first subscription. */
   constructor(options: Omit<LinkOptions, 'onMessage'>) {
     this.#options = options
   }
 
-  /** That of its connection; `connecting` before the first subscription. */
+  /** The state of the connection; `connecting` before the first subscription. */
   get state(): RedisState {
     return this.#link?.state ?? 'connecting'
   }
@@ -60,11 +60,11 @@ export class Subscriber {
       const subscription = { listener, resolve, reject, isConfirmed: false }
       const channel = this.#channels.get(name) ?? this.#begin(name, link.connection)
       channel.subscriptions.add(subscription)
-      if (channel.isHeard) this.#confirm(channel, subscription)
+      if (channel.isSubscribed) this.#confirm(channel, subscription)
     })
   }
 
-  /** Ends the connection. Who waits for a confirmation is told RedisAwayError. */
+  /** Ends the connection. Callers that wait for a confirmation get RedisAwayError. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#link?.close()
@@ -74,12 +74,12 @@ export class Subscriber {
     return new Link({
       ...this.#options,
       onState: (state) => this.#changed(state),
-      onMessage: (name, text) => this.#tell(name, text),
+      onMessage: (name, text) => this.#deliver(name, text),
     })
   }
 
   #begin(name: string, connection: Connection | undefined): Channel {
-    const channel: Channel = { name, subscriptions: new Set(), isHeard: false }
+    const channel: Channel = { name, subscriptions: new Set(), isSubscribed: false }
     this.#channels.set(name, channel)
     if (connection !== undefined) this.#ask(channel, connection)
     return channel
@@ -87,10 +87,11 @@ export class Subscriber {
 
   #ask(channel: Channel, connection: Connection): void {
     const resolve = (): void => {
-      channel.isHeard = true
+      channel.isSubscribed = true
       for (const subscription of [...channel.subscriptions]) this.#confirm(channel, subscription)
     }
-    connection.send(['SUBSCRIBE', channel.name], { resolve, reject: (error) => this.#refuse(channel, connection, error) })
+    const reject = (error: Error): void => this.#refused(channel, connection, error)
+    connection.send(['SUBSCRIBE', channel.name], { resolve, reject })
   }
 
   #confirm(channel: Channel, subscription: Subscription): void {
@@ -99,9 +100,9 @@ export class Subscriber {
     subscription.resolve(() => this.#remove(channel, subscription))
   }
 
-  #tell(name: string, text: string): void {
+  #deliver(name: string, text: string): void {
     const channel = this.#channels.get(name)
-    if (channel === undefined || !channel.isHeard) return
+    if (channel === undefined || !channel.isSubscribed) return
     for (const subscription of [...channel.subscriptions]) {
       if (channel.subscriptions.has(subscription)) subscription.listener.onMessage(text)
     }
@@ -115,8 +116,8 @@ export class Subscriber {
     this.#link?.connection?.send(['UNSUBSCRIBE', channel.name], { resolve: ignore, reject: ignore })
   }
 
-  /** The server refuses, as its rules for the user may say: those who wait are told, the others are heard no more. */
-  #refuse(channel: Channel, connection: Connection, error: Error): void {
+  /** The server refuses SUBSCRIBE, for its ACL say. Listeners that had a subscription lose it with the connection. */
+  #refused(channel: Channel, connection: Connection, error: Error): void {
     this.#rejectWaiting(channel, error)
     if (channel.subscriptions.size > 0) connection.destroy(error)
   }
@@ -131,8 +132,8 @@ export class Subscriber {
   }
 
   #lose(channel: Channel, state: RedisState): void {
-    const problem = (this.#link as Link).awayError() // Its state has changed, so it is there.
-    channel.isHeard = false
+    const problem = (this.#link as Link).awayError() // It exists: its state has changed.
+    channel.isSubscribed = false
     this.#rejectWaiting(channel, problem)
     if (state === 'closed') return
     for (const { listener } of [...channel.subscriptions]) listener.onLost(problem)
@@ -144,6 +145,7 @@ export class Subscriber {
       channel.subscriptions.delete(subscription)
       subscription.reject(error)
     }
-    if (channel.subscriptions.size === 0 && this.#channels.get(channel.name) === channel) this.#channels.delete(channel.name)
+    const isCurrent = this.#channels.get(channel.name) === channel
+    if (channel.subscriptions.size === 0 && isCurrent) this.#channels.delete(channel.name)
   }
 }

@@ -1,13 +1,12 @@
 /**
- * The address of a Redis server: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, and
- * `redis+unix:///path/of/socket[?db=database]`.
- *
- * Surprise: no message shows the address as it was given, since a password may stand in any part of one that is wrong.
+ * Parses the address of a Redis server: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, and
+ * `redis+unix:///path/of/socket[?db=database]`. No message quotes the address: in a wrong one, any part may be a
+ * password.
  */
 
-/** Where a server is, and how to sign in there. */
+/** The address of a server, and the account to sign in with. */
 export interface RedisTarget {
-  /** The socket's path, or host and port. */
+  /** The path of a Unix socket, or host and port. */
   readonly address: { readonly path: string } | { readonly host: string; readonly port: number; readonly tls: boolean }
   /** Empty: the user `default`. */
   readonly user: string
@@ -15,36 +14,37 @@ export interface RedisTarget {
   readonly password: string
   /** From 0. */
   readonly database: number
-  /** The server in messages: where it is, without user and password. */
+  /** The address for messages, without user and password. */
   readonly label: string
 }
 
-/** The address cannot be used. The message says why; it begins `must` and shows nothing of the address. */
+/** The address is wrong. The message says why; it begins with `must` and quotes nothing of the address. */
 export class RedisUrlError extends Error {
   override readonly name = 'RedisUrlError'
 }
 
-/** Stands in for the host of a socket's address: without one, the parser takes no user either. */
+/** Replaces the missing host of a Unix socket's address: without a host, URL accepts no user either. */
 const noHost = '_'
 const defaultPort = 6379
 const form = 'redis://, rediss:// or redis+unix://, such as redis://127.0.0.1:6379/0'
 const escapes = 'with percent-encoding for characters such as @ : / ? # in user and password'
 
 /**
- * Reads an address.
- * @param password in place of that of the address, as it is, without percent-encoding
+ * Parses an address.
+ * @param password replaces the password of the address; not percent-encoded
  * @throws RedisUrlError
  */
 export function parseRedisUrl(text: string, password?: string): RedisTarget {
   const scheme = /^(redis|rediss|redis\+unix):\/\//.exec(text)?.[1]
   if (scheme === undefined) throw new RedisUrlError(`must begin with ${form}`)
-  const url = parse(scheme === 'redis+unix' ? text.replace(/^(redis\+unix:\/\/(?:[^/]*@)?)(?=\/)/, `$1${noHost}`) : text)
+  const isSocket = scheme === 'redis+unix'
+  const url = parse(isSocket ? text.replace(/^(redis\+unix:\/\/(?:[^/]*@)?)(?=\/)/, `$1${noHost}`) : text)
   if (url.hash !== '') throw new RedisUrlError(`must have no #, ${escapes}`)
   const account = { user: decoded(url.username), password: password ?? decoded(url.password) }
-  return { ...account, ...(scheme === 'redis+unix' ? socketIn(url) : serverIn(url, scheme === 'rediss')) }
+  return { ...account, ...(isSocket ? socketIn(url) : serverIn(url, scheme === 'rediss')) }
 }
 
-/** What is wrong with an address, in words that begin `must`; undefined: nothing. */
+/** Returns the message of RedisUrlError for a wrong address; undefined for a right one. */
 export function problemOfRedisUrl(text: string): string | undefined {
   try {
     parseRedisUrl(text)
@@ -87,7 +87,9 @@ function socketIn(url: URL): Pick<RedisTarget, 'address' | 'database' | 'label'>
     throw new RedisUrlError('must have a path behind redis+unix://, such as redis+unix:///run/redis/redis.sock')
   }
   const names = [...url.searchParams.keys()]
-  if (names.some((name) => name !== 'db') || names.length > 1) throw new RedisUrlError('must have no more than db behind ?')
+  if (names.some((name) => name !== 'db') || names.length > 1) {
+    throw new RedisUrlError('must have no more than db behind ?')
+  }
   const path = decoded(url.pathname)
   if (path === '/' || path.includes('\0')) throw new RedisUrlError('must have the path of a socket')
   const database = databaseIn(url.searchParams.get('db') ?? '', 'db=0 for one')

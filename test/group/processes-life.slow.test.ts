@@ -130,7 +130,7 @@ describe('the life of several processes', () => {
     const server = await startSeveral(t, count, files, { 'log.max_size_mb': 100 })
     const [one] = [...(await server.clients()).values()] as [ProcessClient]
     await one.ask('/stray').catch(() => 'killed before it could answer')
-    await until(() => /wrote into the pipe of its log what is no line: it is killed\n/.test(server.stdout()))
+    await until(() => /wrote bytes into its log pipe that are not log lines: it is killed\n/.test(server.stdout()))
     await until(() => /ended: by SIGKILL; another takes its place\n/.test(server.stdout()))
     const [other] = [...(await server.clients()).values()] as [ProcessClient]
     assert.equal((await other.ask('/long')).text, 'long')

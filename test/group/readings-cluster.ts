@@ -1,7 +1,7 @@
 /** A primary and workers that tell readings, in one process: the channels between them are in memory. */
 import type { TestContext } from 'node:test'
 import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
-import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary-process.ts'
+import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
 import { createReadingsHost, type ReadingsHost } from '../../lib/group/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'

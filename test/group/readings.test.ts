@@ -313,7 +313,7 @@ describe('the readings of several processes', () => {
     })
     const { processes = [] } = await statusBy(first)
     assert.deepEqual(processes[2], { id: '2', pid: 102, responding: false })
-    assert.deepEqual(problems, ['Cannot read the figures of worker 2 (process 102): RemoteError: out of order'])
+    assert.deepEqual(problems, ['Cannot read the metrics of worker 2 (process 102): RemoteError: out of order'])
   })
 
   it('questions to a primary that is gone are refused', async (t) => {

@@ -10,7 +10,7 @@ import { createStateHost, createWorkerState, type Member, type TimedState } from
 import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
-import { awayError } from '../../lib/redis/away.ts'
+import { awayError } from '../../lib/redis/errors.ts'
 import { listedNode } from '../support/node-panel.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { memoryPorts } from './memory-ports.ts'

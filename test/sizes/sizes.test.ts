@@ -17,13 +17,8 @@ describe('the sources', () => {
 })
 
 describe('the style', () => {
-  /** They are built anew: docs/decisions/second-house.md. */
-  const later = /^(?:group|redis)\//
-
   it('has no line of more than 120 characters', () => {
-    const long = readSources(join(root, 'lib'))
-      .filter(({ path }) => !later.test(path))
-      .flatMap((file) => longLines(file).map((line) => `${file.path}:${line}`))
+    const long = readSources(join(root, 'lib')).flatMap((file) => longLines(file).map((line) => `${file.path}:${line}`))
     assert.deepEqual(long, [])
   })
 })
