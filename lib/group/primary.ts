@@ -207,8 +207,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     kill: () => supervisor.kill(),
     apply: async (command) => {
       await served
-      const canBeAsked = ({ number, serving, ending }: Place): boolean => serving && !ending && watch.answers(number)
-      const first = supervisor.places.find(canBeAsked)?.worker
+      const first = supervisor.places.find((place) => isServing(place) && watch.answers(place.number))?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
       await first.peer.call('process.apply', command).catch((error: Error) => {
         if (!(error instanceof DisconnectedError)) throw error
@@ -223,6 +222,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
       return status
     }),
   }
+}
+
+function isServing({ serving, ending }: Place): boolean {
+  return serving && !ending
 }
 
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
