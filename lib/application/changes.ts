@@ -38,7 +38,7 @@ import type { RouteFileChange } from './persisted-routes.ts'
 import type { Outcome, Reconciler } from './reconciler.ts'
 import type { StateStore } from './state-store.ts'
 
-export interface ChangesOptions {
+interface ChangesOptions {
   readonly store: StateStore
   readonly reconciler: Reconciler
   readonly application: Application<unknown>

@@ -109,7 +109,7 @@ export function withReload(state: DesiredState, inFiles: ReadonlySet<string>): P
 }
 
 /** A setting of a trace switch. */
-export interface SwitchSetting {
+interface SwitchSetting {
   /** The module, or `all`. */
   readonly module: string
   readonly on: boolean

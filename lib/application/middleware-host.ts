@@ -59,7 +59,7 @@ interface SettingsOfGroup {
 }
 
 /** The parts and settings of the middleware of one server. */
-export interface MiddlewareHostOptions<App> {
+interface MiddlewareHostOptions<App> {
   /** `paths.middleware`, absolute. */
   readonly folder: string
   readonly modules: Pick<Modules, 'load'>

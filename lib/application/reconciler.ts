@@ -18,7 +18,7 @@ export interface Outcome {
   readonly added: ReadonlyMap<string, AddResult>
 }
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   readonly application: Pick<Application<unknown>, 'start' | 'reload' | 'apply'>
   readonly trace: TraceSwitches
   readonly credentials: CredentialStore

@@ -32,7 +32,7 @@ export interface ServingParts
 }
 
 /** The parts that serve requests. */
-export interface Serving {
+interface Serving {
   readonly requests: RequestServer
   readonly listener: Listener
   /** The waiting times of requests that got a worker from the queue of `pool_http`, and of `pool_rest`. */

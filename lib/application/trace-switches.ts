@@ -5,7 +5,7 @@
 import type { Trace } from '../log/trace.ts'
 import { switchAt, type StateContent, type TraceEntry } from './desired-state.ts'
 
-export interface TraceSwitchesOptions {
+interface TraceSwitchesOptions {
   /** The switches, as the configuration sets them. */
   readonly trace: Trace
   /** Milliseconds since 1970 by the clock of the state. */

@@ -9,7 +9,7 @@ import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 
 /** Holds the bags: a session, or the request only. */
-export interface FlashHolder {
+interface FlashHolder {
   /** Returns a copy of the bag; undefined when there is none. */
   flashBag(formId: string): Record<string, unknown> | undefined
   /** Stores a copy of the bag; undefined removes it. */

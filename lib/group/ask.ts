@@ -7,7 +7,7 @@
 import { endsWithin } from '../base/deadline.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 
-export interface AskOptions<Process, Answer> {
+interface AskOptions<Process, Answer> {
   /** The name of the call. */
   readonly name: string
   /** Converts an answer. Called once for each answer, late ones included. */

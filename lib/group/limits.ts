@@ -19,7 +19,7 @@ interface Served {
 }
 
 /** The primary's side: the counts of all workers. */
-export interface LimitsHost {
+interface LimitsHost {
   /** Serves a worker until its channel closes. Call it before the first message of the worker arrives. */
   attach(peer: Peer): void
 }

@@ -26,7 +26,7 @@ import {
   type SeenNode,
 } from './node-list.ts'
 
-export interface MembershipOptions {
+interface MembershipOptions {
   readonly redis: Redis
   readonly keys: NodeKeys
   /** Of module `server`. */

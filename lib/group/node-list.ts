@@ -6,7 +6,7 @@ import type { Summary } from '../metrics/processes.ts'
 import { integerIn, listIn, textIn, type Reply } from '../redis/reply.ts'
 
 /** `behind`: the node could not apply the latest state; `problem` says why. */
-export type NodeState = 'starting' | 'ready' | 'behind' | 'stopping'
+type NodeState = 'starting' | 'ready' | 'behind' | 'stopping'
 
 /** The entry of a node, written by itself. */
 export interface NodeEntry extends Summary {
@@ -48,7 +48,7 @@ export interface SeenNode {
 }
 
 /** The reply to a beat. */
-export interface Beat {
+interface Beat {
   /** The engine's time, in milliseconds since 1970. */
   readonly nowMs: number
   /** The stamp of the state in the engine; '' when there is none. */

@@ -34,7 +34,7 @@ import { isLive, mayApply, nodeKeys, type ListedNode, type NodeEntry, type SeenN
 import { Rate } from './rate.ts'
 import { ForgedStateError, RedisState } from './redis-state.ts'
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly redis: Redis
   /** The prefix of every key, such as `svc:`. */
   readonly prefix: string
@@ -57,7 +57,7 @@ export interface NodeOptions {
 }
 
 /** The processes of this node. */
-export interface NodeProcesses {
+interface NodeProcesses {
   /** Applies a state in all of them. When it rejects, they keep the previous state. */
   apply(state: DesiredState): Promise<unknown>
   /** Sums up their readings. */

@@ -9,7 +9,7 @@ export interface NodesHealth {
   readonly warnings: readonly string[]
 }
 
-export interface NodesHost {
+interface NodesHost {
   /** Serves a worker, and sends it each change of `health`, until its channel closes. */
   attach(peer: Peer): void
   readonly health: NodesHealth

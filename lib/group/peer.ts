@@ -24,7 +24,7 @@ export interface PeerPort {
 }
 
 /** A process with an IPC channel: a child made by `fork` of `node:child_process`, or this process when it is one. */
-export interface IpcProcess {
+interface IpcProcess {
   readonly connected: boolean
   send?(message: unknown, handle: undefined, options: undefined, done: (error: Error | null) => void): boolean
   disconnect(): void

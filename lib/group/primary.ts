@@ -33,7 +33,7 @@ import { createSupervisor, type Place, type Supervisor } from './supervisor.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
-export interface PrimaryOptions {
+interface PrimaryOptions {
   readonly loaded: LoadedConfig
   /** The file in which setup saves the admin's credentials. */
   readonly configFile: string
@@ -52,7 +52,7 @@ export interface PrimaryOptions {
   readonly onStop: () => void
 }
 
-export interface Primary {
+interface Primary {
   /** Stops all workers gracefully; a second call joins the first. */
   stop(): void
   /** Ends all workers at once. */

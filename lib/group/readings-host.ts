@@ -14,7 +14,7 @@ import { EndedProcesses, KnownProcess, type WorkerIdentity } from './known-proce
 import type { Peer } from './peer.ts'
 import { askPrimary, askWorker, type LastReading } from './readings.ts'
 
-export interface ReadingsHostOptions {
+interface ReadingsHostOptions {
   /** The primary itself. */
   readonly own: OwnProcess
   /** Called with the error of a worker's answer. */

@@ -26,7 +26,7 @@ export class ForgedStateError extends Error {
   }
 }
 
-export interface RedisStateOptions {
+interface RedisStateOptions {
   readonly redis: Redis
   /** The key of the hash. */
   readonly key: string

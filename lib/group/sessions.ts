@@ -67,7 +67,7 @@ export function createClusterSessionStore(peer: Peer, storePlace: StorePlace, on
   }
 }
 
-export interface SessionHostOptions {
+interface SessionHostOptions {
   /** Called with problems of a store in files. */
   readonly onProblem: (message: string) => void
   /** Opens a store; `openLocalStore` unless given. */

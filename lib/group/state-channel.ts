@@ -85,7 +85,7 @@ export interface Member {
   readonly serving: boolean
 }
 
-export interface StateHostOptions {
+interface StateHostOptions {
   readonly store: StateStore
   readonly log: ModuleLogger
   /** The trace switches of the primary. */
@@ -100,7 +100,7 @@ export interface StateHostOptions {
   readonly patienceMs?: number
 }
 
-export interface StateHost {
+interface StateHost {
   /** Adds a worker until its channel closes. */
   join(member: Member): void
   /**

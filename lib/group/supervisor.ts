@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Ending, WorkerProcess } from './worker-process.ts'
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** The number of workers, from 1. */
   readonly count: number
   /** Starts the worker with this number, from 1. */

@@ -10,14 +10,14 @@ import type { ModuleLogger } from '../log/logger.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 
 /** A worker as the watch sees it. */
-export interface Watched {
+interface Watched {
   /** From 1. */
   readonly number: number
   readonly peer: Peer
   kill(signal: 'SIGKILL'): void
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly log: ModuleLogger
   /** Beats without an answer after which a worker is killed; 0: never. */
   readonly patience: number
@@ -25,7 +25,7 @@ export interface WatchOptions {
   readonly beatMs?: number
 }
 
-export interface Watch {
+interface Watch {
   /** Watches a worker until its channel closes. */
   attach(worker: Watched): void
   /** Whether a worker has answered recently. */

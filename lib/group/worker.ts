@@ -26,7 +26,7 @@ export interface WorkerParts {
 }
 
 /** The calls of the primary to this worker. They may come as soon as it has joined, before there is an app. */
-export interface WorkerDuties {
+interface WorkerDuties {
   /** Applies a state made by another process. */
   readonly follow: (state: DesiredState) => Promise<void>
   /** Carries out a command about the machine that another process has carried out. */

@@ -23,7 +23,7 @@ export const traceModules = [
 ] as const
 
 /** One switch, as a logger holds it: `on` is always the present state. */
-export interface TraceSwitch {
+interface TraceSwitch {
   readonly on: boolean
 }
 

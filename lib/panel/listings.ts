@@ -14,7 +14,7 @@ import { page } from '../admin/page.ts'
 import type { AdminPort, ListedRoute } from './port.ts'
 
 /** The part of the panel's port that the listings use. */
-export type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
+type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
 
 /** The most routes on one page. */
 const pageSize = 200

@@ -19,7 +19,7 @@ import type { AdminPort, DryMatch } from './port.ts'
 import { statusOf } from './status.ts'
 import { createSystemRoutes } from './table.ts'
 
-export interface PanelOptions {
+interface PanelOptions {
   readonly config: Config
   readonly credentials: CredentialStore
   readonly registry: Registry<Chain>
@@ -36,7 +36,7 @@ export interface PanelOptions {
   readonly loginThrottle: LoginThrottle | undefined
 }
 
-export interface Panel {
+interface Panel {
   /** Registers the system routes. Call it once, at the start. */
   open(): void
   /** Logs the setup token while there are no credentials. */

@@ -82,7 +82,7 @@ export const systemRoutes = [
 ] as const satisfies readonly SystemRoute[]
 
 /** The system routes of a server. */
-export interface SystemRoutes {
+interface SystemRoutes {
   readonly routes: readonly Route<Chain>[]
   /** Writes the setup token to the log when a setup is required. */
   announceSetup(): void

@@ -67,7 +67,7 @@ export class Calls {
 }
 
 /** The limits of a source as scripts take them. */
-export type LimitArguments = readonly [maxEvents: number, ageUs: number, lifeMs: number]
+type LimitArguments = readonly [maxEvents: number, ageUs: number, lifeMs: number]
 
 const hourMs = 3_600_000
 /** Longer than the time between two sweeps, so that a sweep still counts the events that became too old. */

@@ -13,13 +13,13 @@ import { decoded } from './reply.ts'
 import type { ChannelListener } from './subscriber.ts'
 
 /** A listener of a channel. */
-export interface EventListener {
+interface EventListener {
   readonly hear: (event: ChannelEvent) => void
   /** It gets the events with a greater id. */
   readonly since: number
 }
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly calls: Calls
   /** Reads the events after an id. */
   readonly read: (since: number) => Promise<ChannelRead>

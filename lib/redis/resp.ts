@@ -8,7 +8,7 @@ import { RedisProtocolError, RedisReplyError } from './errors.ts'
 import type { Argument, Command, Reply } from './reply.ts'
 
 /** The limits of a reply. */
-export interface ReplyLimits {
+interface ReplyLimits {
   /** Bytes of one whole reply, framing included. */
   readonly maxBytes: number
   /** The nesting of lists; 0: a list contains no list. */

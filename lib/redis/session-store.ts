@@ -13,7 +13,7 @@ import type { Redis, RedisScript } from './client.ts'
 import { answered } from './errors.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Argument, type Reply } from './reply.ts'
 
-export interface RedisSessionStoreOptions {
+interface RedisSessionStoreOptions {
   /** It stays open when the store is closed. */
   readonly redis: Redis
   /** The prefix of every key, such as `svc:`. */

@@ -108,7 +108,8 @@ async function checkSuite(path: string, original: string): Promise<void> {
 /** Runs tests up to the first that fails. Resolves with its name; undefined when all pass. */
 function firstFailure(tests: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    const args = ['test/run.js', `--timeout=${testTimeoutMs}`, ...tests]
+    // The test of this list fails for every fault.
+    const args = ['test/run.js', `--timeout=${testTimeoutMs}`, '!test/mutants/', ...tests]
     const run = spawn(process.execPath, args, { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     let text = ''
     let failure: string | undefined

@@ -81,8 +81,8 @@ export const mutants: readonly Mutant[] = [
   // Sessions and flash
   {
     file: 'stores/memory-store.ts',
-    find: 'const entry = this.#take(id, now)\n    if (entry === undefined) return undefined\n    this.#entries.set(id, entry)',
-    replace: 'const entry = this.#entries.get(id)\n    if (entry === undefined) return undefined',
+    find: '    unlink(entry)\n    this.#append(entry)\n    return entry',
+    replace: '    return entry',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
   },
   {
