@@ -66,7 +66,7 @@ const adviceOf: ReadonlyMap<string, string> = new Map([
   ['NOAUTH', 'it wants a password'],
   ['NOPERM', 'the ACL rules of this user do not allow it'],
   ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and accepts no changes until it has them'],
-  ['OOM', 'its memory is full, as maxmemory limits it: raise that, or let it hold less'],
+  ['OOM', 'its memory is full, as maxmemory says: give it more, or let it hold less'],
   ['READONLY', 'it is a replica; name the master'],
   ['TRYAGAIN', 'it is a node of a cluster that is being resharded'],
   ['WRONGPASS', 'user and password are not those of the server'],
