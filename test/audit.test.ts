@@ -262,7 +262,7 @@ import { dirname } from 'node:path'
 const modeOf = (path) => '0' + (statSync(path).mode & 0o7777).toString(8)
 
 export const visit = ({ session }) => session.set('visited', true)
-export const talk = ({ log }) => Array.from({ length: 1500 }, () => log('x'.repeat(1000))).length
+export const talk = ({ log }) => String(Array.from({ length: 1500 }, () => log("x".repeat(1000))).length)
 export const upload = async ({ readForm }) => {
   const { path } = (await readForm()).files[0]
   return [modeOf(dirname(path)), modeOf(path)]

@@ -457,7 +457,7 @@ async function serveRoutes(
   const registry = new Registry<Chain>()
   for (const { name, path, system = false, action } of routes) {
     const record = { name, url: path, action: 'a.mjs', method: '*', middleware: '', scope: '' }
-    registry.add({ record, pattern: parsePattern(path), system, target: compose([], action, { late: () => {}, unawaited: () => {} }) })
+    registry.add({ record, pattern: parsePattern(path), system, target: compose([], action, { late: () => {}, misuse: () => {} }) })
   }
   const { ContextClass } = createContextClass([], {
     bodyLimitBytes: 1,

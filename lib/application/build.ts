@@ -104,7 +104,7 @@ export function buildApplication(
     onProblem: (message) => log('response').warn(message),
   })
   const routesFolder = inFolder(config['paths.routes'])
-  const unawaited = new RateLimited((message) => log('error').warn(message), 1000)
+  const misuses = new RateLimited((message) => log('error').warn(message), 1000)
   const webSockets = new WebSocketHost({
     workers: config['pool_ws.workers'],
     maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
@@ -121,7 +121,7 @@ export function buildApplication(
           withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx),
           error,
         ),
-      unawaited: (ctx, message) => unawaited.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
+      misuse: (ctx, message) => misuses.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
     webSockets: {
       load: () => webSockets.load(),

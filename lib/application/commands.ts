@@ -148,7 +148,10 @@ export type Command<T extends CommandType = CommandType> = { readonly type: T } 
 
 /** Applies commands. */
 export interface Control {
-  /** Resolves when the command has taken effect everywhere; rejects when it has not taken effect anywhere. */
+  /**
+   * Resolves when the command has taken effect everywhere. Rejects with NotEverywhereError when it has taken effect
+   * only here; after any other error it has taken effect nowhere.
+   */
   apply<T extends CommandType>(command: Command<T>): Promise<CommandTable[T]['answers']>
 }
 

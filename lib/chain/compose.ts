@@ -4,9 +4,9 @@
  * Middleware is an onion: `(ctx, next) => { before; await next(); after }`. Its return value is ignored: the reply is
  * what the action returned, or what `ctx.json()` and the like set.
  *
- * Surprise: a chain of synchronous functions is answered without a promise, which is why `next()` returns
- * `void | Promise<void>`: write `await next()` or `return next()`, not `next().then()`. A middleware that does neither
- * gets a line in the log; the middleware before it and the answer still wait for the rest of the chain.
+ * Surprise: a chain of synchronous functions is answered without a promise, which is why `next()` returns `void |
+ * Promise<void>`: write `await next()` or `return next()`, not `next().then()`. A middleware that does neither gets a
+ * line in the log; the middleware before it and the answer still wait for the rest of the chain.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
@@ -42,8 +42,8 @@ export type Chain = (ctx: CoreContext) => Reply | Promise<Reply>
 export interface ChainReports {
   /** An error after the request had been answered; only a `next()` that is not awaited causes one. */
   readonly late: (ctx: CoreContext, error: unknown) => void
-  /** A middleware returned before `next()` had ended. The message says what to write. */
-  readonly unawaited: (ctx: CoreContext, message: string) => void
+  /** A middleware or an action did what has no effect, or a wrong one. The message says what to write. */
+  readonly misuse: (ctx: CoreContext, message: string) => void
 }
 
 /**
@@ -52,7 +52,7 @@ export interface ChainReports {
  * @returns a chain that throws Error when a middleware calls `next()` twice
  */
 export function compose(layers: readonly NamedMiddleware[], action: Action, reports: ChainReports): Chain {
-  if (layers.length === 0) return (ctx) => runAction(ctx, action)
+  if (layers.length === 0) return (ctx) => runAction(ctx, action, reports)
   return (ctx) => {
     const pass = new Pass(ctx, layers, action, reports)
     let outcome: void | Promise<void>
@@ -98,7 +98,7 @@ class Pass {
   enter(index: number): void | Promise<void> {
     const layer = this.#layers[index]
     if (layer === undefined) {
-      const outcome = runAction(this.#ctx, this.#action)
+      const outcome = runAction(this.#ctx, this.#action, this.#reports)
       return outcome instanceof Promise ? outcome.then(noValue) : undefined
     }
     let called = false
@@ -115,13 +115,27 @@ class Pass {
       open = this.#watch(Promise.resolve(below), () => (open = undefined))
       return open
     })
+    if (!called) return this.#endsHere(layer, outcome)
     if (open === undefined || outcome === open) return outcome
     return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))
   }
 
+  /** A layer that does not call `next()` ends the chain, so it must have replied. */
+  #endsHere({ name }: NamedMiddleware, outcome: void | Promise<void>): void | Promise<void> {
+    const check = (): void => {
+      if (this.#ctx.reply !== undefined) return
+      this.#reports.misuse(
+        this.#ctx,
+        `middleware ${name} neither replied nor called next(): the client gets 404; write \`await next()\` in it`,
+      )
+    }
+    if (!isThenable(outcome)) return check()
+    return Promise.resolve(outcome).then(check)
+  }
+
   /** The layers before one that did not wait must wait all the same: a session is saved when the rest has ended. */
   #waitBelow({ name }: NamedMiddleware, below: Promise<void>): Promise<void> {
-    this.#reports.unawaited(
+    this.#reports.misuse(
       this.#ctx,
       `middleware ${name} returned before next() was done: write \`await next()\` in it`,
     )
@@ -147,7 +161,7 @@ class Pass {
 
   #waitForLayers(): Promise<Reply> {
     const names = this.#layers.map((layer) => layer.name).join(', ')
-    this.#reports.unawaited(
+    this.#reports.misuse(
       this.#ctx,
       `a middleware returned before next() was done: write \`await next()\` in ${names}`,
     )
@@ -182,9 +196,18 @@ class Pass {
   }
 }
 
-function runAction(ctx: CoreContext, action: Action): Reply | Promise<Reply> {
+function runAction(ctx: CoreContext, action: Action, reports: ChainReports): Reply | Promise<Reply> {
   const value = action(ctx)
-  return isThenable(value) ? Promise.resolve(value).then((settled) => ctx.replyOf(settled)) : ctx.replyOf(value)
+  if (!isThenable(value)) return replyOf(ctx, value, reports)
+  return Promise.resolve(value).then((settled) => replyOf(ctx, settled, reports))
+}
+
+function replyOf(ctx: CoreContext, value: unknown, reports: ChainReports): Reply {
+  const { redirection } = ctx
+  if (redirection === undefined || value === undefined || value === redirection) return ctx.replyOf(value)
+  reports.misuse(ctx, 'the action returned a value after ctx.redirect(), which is dropped: return one of them')
+  ctx.status = redirection.status
+  return (ctx.reply = redirection)
 }
 
 function noValue(): void {}

@@ -1,6 +1,6 @@
 /**
- * The configuration: one row per key. It drives loading, checking, writing back, the shipped `svc.json` and
- * `docs/configuration.md`. Keys stand in the order in which all of these show them.
+ * The configuration: one row per key, which drives loading, checking, writing back and `docs/configuration.md`. The
+ * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
 import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
@@ -283,8 +283,8 @@ export type ConfigKey = keyof typeof configTable
 export type Config = { readonly [Key in ConfigKey]: ValueOf<(typeof configTable)[Key]> }
 
 /**
- * The keys that a file may contain, in order: those of the table, with a key for each switch (`trace.app`).
- * A pair is the key in the file and the key in the table.
+ * The keys that a file may contain, in order: those of the table, with a key for each switch (`trace.app`). A pair is
+ * the key in the file and the key in the table.
  */
 export function fileKeys(): [fileKey: string, key: ConfigKey][] {
   const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns

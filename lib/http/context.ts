@@ -14,7 +14,18 @@ import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import type { ParkedReply } from './parked.ts'
 import { ReceivedRequest } from './received-request.ts'
-import { BodyReply, emptyReply, htmlType, jsonReply, textReply, textType, toReply, type Reply } from './reply.ts'
+import {
+  BodyReply,
+  emptyReply,
+  htmlType,
+  isReply,
+  jsonReply,
+  RedirectReply,
+  textReply,
+  textType,
+  type Reply,
+} from './reply.ts'
+import { notAReply, replyOfObject } from './returned.ts'
 
 /**
  * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
@@ -44,6 +55,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   run: ((ctx: CoreContext) => Reply | Promise<Reply>) | undefined = undefined
   /** The reply so far. The action's return value replaces it. */
   reply: Reply | undefined = undefined
+  /** The redirect that was made last. */
+  redirection: RedirectReply | undefined = undefined
   /** The status to send, 200 to 599; 0 until one is set. */
   status = 0
 
@@ -152,7 +165,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
         throw new RangeError(`A redirect has status 301, 302, 303, 307 or 308: it is ${status}`)
       }
       this.setHeader('Location', url.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURI))
-      return answer(this, new BodyReply('', ''), status)
+      this.redirection = new RedirectReply(status)
+      return answer(this, this.redirection, status)
     }
   }
 
@@ -200,9 +214,14 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     this.#values = match.values
   }
 
-  /** The reply for an action's return value: undefined keeps the reply so far, or makes an empty 204. */
+  /**
+   * Makes the reply of an action's return value: undefined keeps the reply so far, or makes an empty 204; a string is
+   * HTML, bytes are `application/octet-stream`, objects and arrays are JSON, but for those of `returned.ts`.
+   * @throws TypeError for other values, with advice
+   */
   replyOf(value: unknown): Reply {
-    this.reply = value === undefined ? (this.reply ?? emptyReply) : toReply(value)
+    if (value === undefined) this.reply ??= emptyReply
+    else this.reply = toReply(this, value)
     return this.reply
   }
 
@@ -252,6 +271,26 @@ export function notFound(path: string): Refusal {
 
 function notFoundMessage(path: string): string {
   return `Nothing is here: ${path}`
+}
+
+function toReply(ctx: CoreContext, value: unknown): Reply {
+  if (typeof value === 'object' && value !== null) {
+    if (isReply(value)) return value
+    const prototype: unknown = Object.getPrototypeOf(value)
+    const isPlain = prototype === Object.prototype || prototype === Array.prototype
+    return isPlain && !(Symbol.asyncIterator in value) ? jsonReply(value) : replyOfObject(ctx, value)
+  }
+  if (typeof value === 'string') return new BodyReply(htmlType, value)
+  throw notAReply(value === null ? 'null' : `a ${typeof value}`, adviceOn[value === null ? 'null' : typeof value] ?? '')
+}
+
+const adviceOn: Readonly<Record<string, string>> = {
+  null: "return ctx.fail(404, 'not_found', message) when there is nothing to show, or ctx.json(null)",
+  number: 'return ctx.json(value), or String(value)',
+  bigint: 'return String(value)',
+  boolean: 'return ctx.json(value), or String(value)',
+  symbol: 'return text, an object or bytes',
+  function: 'call it and return what it returns',
 }
 
 function answer(ctx: CoreContext, reply: Reply, status: number | undefined): Reply {

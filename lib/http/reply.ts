@@ -18,13 +18,23 @@ export class BodyReply {
   }
 }
 
+/** A redirect. What the action returns besides it is dropped. */
+export class RedirectReply extends BodyReply {
+  readonly status: number
+
+  constructor(status: number) {
+    super('', '')
+    this.status = status
+  }
+}
+
 /** A reply that writes its bytes itself after the header section, such as a file. */
 export class StreamReply {
   /** The status, 200 to 599. */
   readonly status: number
   /** Name and value in turn. */
   readonly headers: readonly string[]
-  /** The body's length in bytes, for the access log. */
+  /** The body's length in bytes, for the access log; 0 when `send` adds to `sentBytes` itself. */
   readonly length: number
   /** Writes the body and ends the response; called once. It releases its resources however the response ends. */
   readonly send: (response: ServerResponse) => void
@@ -57,21 +67,20 @@ export type Reply = ReadyReply | ParkedReply | UpgradeReply
 export const htmlType = 'text/html; charset=utf-8'
 export const textType = 'text/plain; charset=utf-8'
 export const jsonType = 'application/json; charset=utf-8'
+/** The type of bytes unless the application sets another one. */
+export const bytesType = 'application/octet-stream'
 
 /** The reply without a body. Its status is 204 unless one is set. */
 export const emptyReply = new BodyReply('', '')
 
-/**
- * Makes a reply of the value that an action returned: a string is HTML, bytes are `application/octet-stream`, an
- * object, an array, null, a number or a boolean is JSON.
- * @throws TypeError for other values: a function, a symbol, a bigint
- */
-export function toReply(value: unknown): Reply {
-  if (typeof value === 'string') return new BodyReply(htmlType, value)
-  if (value instanceof BodyReply || value instanceof StreamReply) return value
-  if (value instanceof ParkedReply || value instanceof UpgradeReply) return value
-  if (value instanceof Uint8Array) return new BodyReply('application/octet-stream', value)
-  return jsonReply(value)
+/** Whether a value is a reply. */
+export function isReply(value: unknown): value is Reply {
+  return (
+    value instanceof BodyReply
+    || value instanceof StreamReply
+    || value instanceof ParkedReply
+    || value instanceof UpgradeReply
+  )
 }
 
 /**

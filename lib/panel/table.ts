@@ -94,7 +94,7 @@ const consequences: ReadonlyMap<string, string> = new Map(
 )
 
 /** The guard returns the outcome of `next()`, so there is nothing to report. */
-const noReports: ChainReports = { late: () => {}, unawaited: () => {} }
+const noReports: ChainReports = { late: () => {}, misuse: () => {} }
 
 /** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
 export function createSystemRoutes(port: AdminPort): SystemRoutes {

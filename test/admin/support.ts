@@ -97,7 +97,7 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
       record: { name, url, method, action: '', middleware: '', scope: '' },
       pattern: parsePattern(url),
       system: name.startsWith('svc.'),
-      target: compose(layers, action, { late: () => {}, unawaited: () => {} }),
+      target: compose(layers, action, { late: () => {}, misuse: () => {} }),
     })
   }
   const { ContextClass } = createContextClass([], {

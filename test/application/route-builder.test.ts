@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 function makeBuilder(files: Files) {
   const root = temporaryFolder()
   writeFiles(root, files)
-  const builder = createRouteBuilder({ root, modules: createModules({ root }), reports: { late: assert.fail, unawaited: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
+  const builder = createRouteBuilder({ root, modules: createModules({ root }), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
   const byName = new Map<string, Middleware>([
     ['outer', async (ctx, next) => (await next(), void ctx.replyOf(`outer(${textOf(ctx.reply)})`))],
     ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],

@@ -23,12 +23,12 @@ function chainOf(
   layers: readonly Middleware[],
   action: Action,
   late: (error: unknown) => void = refuse,
-  unawaited: (message: string) => void = () => {},
+  misuse: (message: string) => void = () => {},
 ) {
   const named = layers.map((run, at) => ({ name: `layer${at}`, run }))
   return compose(named, action, {
     late: (_ctx, error) => late(error),
-    unawaited: (_ctx, message) => unawaited(message),
+    misuse: (_ctx, message) => misuse(message),
   })
 }
 

@@ -296,7 +296,7 @@ describe('TLS', () => {
   it('survives plain HTTP and rubbish, and knows the address of a client that left', async (t) => {
     const { cert, key } = makeCertificate(temporaryFolder(), 'server')
     const config = { 'server.tls.cert': cert, 'server.tls.key': key }
-    const { url, port, lines } = await serve(t, { ...actions, '/secure': '(ctx) => ctx.secure' }, config)
+    const { url, port, lines } = await serve(t, { ...actions, '/secure': '(ctx) => String(ctx.secure)' }, config)
     for (const bytes of [requestText('GET /ok'), 'x'.repeat(100_000)]) {
       const client = new Connection(t, port)
       await client.send(bytes)

@@ -74,7 +74,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   const chains = new Map(
     Object.entries(routes).map(([path, [names, action]]) => {
       const layers = names.map((name) => ({ name, run: middleware.get(name) as Middleware })) // a test names known ones
-      return [path, compose(layers, action, { late: refuseLate, unawaited: refuseLate })]
+      return [path, compose(layers, action, { late: refuseLate, misuse: refuseLate })]
     }),
   )
 

@@ -43,7 +43,7 @@ export async function eventServer(
   }
   const events = createEvents({ log, ...options })
   const registry = new Registry<Chain>()
-  const reports = { late: () => {}, unawaited: () => {} }
+  const reports = { late: () => {}, misuse: () => {} }
   for (const [path, action] of Object.entries(actions)) {
     const record = { name: path, url: path, action: 'test', method: '*', middleware: '', scope: '' }
     registry.add({ record, pattern: parsePattern(path), system: false, target: compose([], action, reports) })

@@ -22,7 +22,7 @@ describe('hold', () => {
     const { url } = await serve(t, {
       '/html': '({ hold }) => hold(async () => "<p>late</p>")',
       '/json': '({ hold }) => hold(async () => ({ a: 1 }))',
-      '/plain': '({ hold }) => hold(() => 7)',
+      '/plain': '({ hold }) => hold(() => [7])',
       '/status': '(ctx) => ctx.hold(async () => { ctx.setHeader("X-Late", "yes"); return ctx.text("made", 201) })',
       '/replied': '(ctx) => ctx.hold(async () => { ctx.text("said") })',
       '/nothing': '(ctx) => { ctx.text("replaced"); return ctx.hold(async () => {}) }',
@@ -31,7 +31,7 @@ describe('hold', () => {
     const rows: [string, number, string][] = [
       ['/html', 200, '<p>late</p>'],
       ['/json', 200, '{"a":1}'],
-      ['/plain', 200, '7'],
+      ['/plain', 200, '[7]'],
       ['/status', 201, 'made'],
       ['/replied', 200, 'said'],
       ['/nothing', 204, ''],
@@ -58,7 +58,7 @@ describe('hold', () => {
       assert.deepEqual((await request(url + path, json)).json(), { error: 'internal_error' }, path)
     }
     const log = lines().join('\n')
-    for (const reason of ['later reason', 'thrown reason', 'made of a function', 'a reply that waits itself']) {
+    for (const reason of ['later reason', 'thrown reason', 'returned a function', 'a reply that waits itself']) {
       assert.ok(log.includes(reason), reason)
     }
   })

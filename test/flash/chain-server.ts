@@ -73,7 +73,7 @@ export async function startChain(
   const byName = new Map(groups.flatMap((group) => [...group.middleware]))
   const services = { bodyLimitBytes: 1024, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
   const { ContextClass, viewScope } = createContextClass([sessions.feature, flashFeature(log)], services)
-  const reports = { late: () => {}, unawaited: () => {} }
+  const reports = { late: () => {}, misuse: () => {} }
   const routes = Object.entries(actions).map(([key, action]) => {
     const [path = '', middleware = ''] = key.split(' ')
     const layers = middleware.split(',').flatMap((name) => {

@@ -49,7 +49,7 @@ describe('the session cookie', () => {
         ctx.session.set('a', 1)
       },
       plain: () => 'x',
-      read: ({ session }) => session.get('a'),
+      read: ({ session }) => String(session.get('a')),
     })
     assert.equal((await visitor.ask('plain')).headers['cache-control'], undefined)
     const answer = await visitor.ask('write')
@@ -106,7 +106,7 @@ describe('the session cookie', () => {
   it('that comes twice counts by its first', async (t) => {
     const { visitor } = await visit(t, {
       write: ({ session, query }) => session.set('a', query.get('a')),
-      read: ({ session }) => session.get('a', 'none'),
+      read: ({ session }) => String(session.get('a', 'none')),
     })
     await visitor.ask('write?a=first')
     const first = visitor.id
@@ -121,7 +121,7 @@ describe('the session cookie', () => {
 describe('the time to live', () => {
   const actions: Readonly<Record<string, TestAction>> = {
     write: ({ session }) => session.set('a', 1),
-    read: ({ session }) => session.get('a', 'none'),
+    read: ({ session }) => String(session.get('a', 'none')),
     twice: async ({ session }) => {
       session.set('a', 1)
       await session.save()

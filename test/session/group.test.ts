@@ -20,7 +20,7 @@ import { visit } from './session-server.ts'
 
 const actions: Readonly<Record<string, TestAction>> = {
   write: ({ session }) => session.set('a', 1),
-  read: ({ session }) => session.get('a', 'none'),
+  read: ({ session }) => String(session.get('a', 'none')),
   late: async (ctx) => {
     ctx.session.set('a', 2)
     const { host, cookie = '' } = ctx.headers

@@ -62,7 +62,7 @@ export async function serveSessions(
     makeRequestId: createRequestIds(),
   })
   const middleware = { name: 'SVC_MwSession', run: group?.middleware.get('SVC_MwSession') ?? runWithSession }
-  const reports = { late: (_ctx: unknown, error: unknown) => failures.push(error), unawaited: () => {} }
+  const reports = { late: (_ctx: unknown, error: unknown) => failures.push(error), misuse: () => {} }
   const chains = new Map(
     Object.entries(actions).map(([name, action]) => [
       name,

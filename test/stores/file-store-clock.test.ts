@@ -128,7 +128,7 @@ describe('a session of which more is left than its time', () => {
     const computer = machine(t)
     const { visitor } = await visit(
       t,
-      { set: ({ session }) => session.set('a', 1), get: ({ session }) => session.get('a') },
+      { set: ({ session }) => session.set('a', 1), get: ({ session }) => String(session.get('a')) },
       { store: computer.open(), ttlS: ttl / 1000 },
     )
     const renewed = async (): Promise<boolean> => {

@@ -1,0 +1,212 @@
+/**
+ * Replies made of the objects that an action may return instead of JSON: bytes, a Blob, a `Response` (Fetch standard),
+ * a readable stream or an async iterable.
+ *
+ * A stream is a parked reply: it takes a worker of the streams, waits while the client does not read, and ends at
+ * `pool_rest.stream_timeout_s`. What a source gives within one turn of the event loop is read first: when that is all
+ * of it, such as the body of `Response.json()`, the reply has its length and takes no worker.
+ *
+ * Surprise: a stream that fails or is ended by its time-out breaks the connection. A regular end would make the client
+ * take half a file for the whole.
+ */
+import { Readable } from 'node:stream'
+import { types } from 'node:util'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { CoreContext } from './context.ts'
+import { HttpError } from './errors.ts'
+import { ParkedReply, type EndReason } from './parked.ts'
+import { BodyReply, bytesType, emptyReply, jsonReply, StreamReply, type ReadyReply, type Reply } from './reply.ts'
+
+/** The pieces of a body, one after the other. */
+interface Source {
+  next(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>
+  /** Ends the source early. Does not throw. */
+  cancel(): void
+}
+
+/** A Blob up to this size is read whole. */
+const mostBlobBytes = 2 ** 20
+/** The most bytes and pieces that are read before a stream begins. */
+const mostReadyBytes = 65_536
+const mostReadyPieces = 64
+/** Fields that concern one connection (RFC 9110, section 7.6.1), and the length, which the server sets. */
+const hopByHop = /^(?:connection|content-length|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/
+
+/**
+ * Makes a reply of an object.
+ * @throws TypeError for an object that is no reply, with advice, and for a `Response` that cannot be sent
+ */
+export function replyOfObject(ctx: CoreContext, value: object): Reply {
+  if (types.isAnyArrayBuffer(value)) return new BodyReply(bytesType, new Uint8Array(value))
+  if (ArrayBuffer.isView(value)) {
+    return new BodyReply(bytesType, new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+  }
+  // By its tag: looking at the global `Response` would load all of `fetch`, which an application may never use.
+  const { [Symbol.toStringTag]: tag } = value as { readonly [Symbol.toStringTag]?: unknown }
+  if (tag === 'Response') return replyOfResponse(ctx, value as Response)
+  if (tag === 'Blob' || tag === 'File') {
+    const blob = value as Blob
+    return new StreamedReply(ctx, () => sourceOf(blob.stream()), bytesType, blob.size)
+  }
+  if (value instanceof Readable || Symbol.asyncIterator in value || tag === 'ReadableStream') {
+    return new StreamedReply(ctx, () => sourceOf(value), bytesType)
+  }
+  if (types.isMap(value)) throw notAReply('a Map', 'return Object.fromEntries(map)')
+  if (types.isSet(value)) throw notAReply('a Set', 'return [...set]')
+  if (types.isNativeError(value)) throw notAReply('an Error', 'throw it, or return ctx.fail(status, code, message)')
+  return jsonReply(value)
+}
+
+/** The error of an action that returned a value of another kind. @param what names it, as in `a number` */
+export function notAReply(what: string, advice: string): TypeError {
+  return new TypeError(`An action returned ${what}, of which no reply can be made: ${advice}`)
+}
+
+/** Takes over status and fields, so that middleware can change them while the chain unwinds. */
+function replyOfResponse(ctx: CoreContext, response: Response): Reply {
+  const { status, headers, body, url } = response
+  if (status < 200) throw new TypeError(`An action returned a Response with status ${status}: it must be 200 to 599`)
+  if (response.bodyUsed || body?.locked === true) {
+    throw new TypeError('An action returned a Response whose body has been read already: return a new one, or a clone')
+  }
+  const named = (headers.get('connection') ?? '').toLowerCase().split(/[\s,]+/)
+  for (const [name, value] of headers) {
+    if (hopByHop.test(name) || named.includes(name)) continue
+    if (name === 'content-encoding' && url !== '') continue // `fetch` has decoded the body.
+    if (name === 'set-cookie') ctx.outgoing.append('Set-Cookie', value)
+    else ctx.outgoing.set(name, value)
+  }
+  ctx.status = status
+  return body === null ? emptyReply : new StreamedReply(ctx, () => sourceOf(body), '')
+}
+
+class StreamedReply extends ParkedReply {
+  readonly #open: () => Source
+  /** The Content-Type unless the context has one; '' for none. */
+  readonly #type: string
+  readonly #length: number | undefined
+  #source: Source | undefined = undefined
+  /** Pieces that were read before the stream began, and the next one, which was asked for. */
+  #pieces: Uint8Array[] = []
+  #next: ReturnType<Source['next']> | undefined = undefined
+  #hasBegun = false
+
+  /** @param length in bytes, when it is known */
+  constructor(ctx: CoreContext, open: () => Source, type: string, length?: number) {
+    super(ctx, Infinity)
+    ctx.parked = this // So that the source is cancelled when the chain fails and this is never parked.
+    this.#open = open
+    this.#type = type
+    this.#length = length
+  }
+
+  get kind() {
+    return 'sse' as const
+  }
+
+  async ready(): Promise<ReadyReply | undefined> {
+    const source = (this.#source = this.#open())
+    const isWhole = this.#length !== undefined && this.#length <= mostBlobBytes
+    const turn = new Promise<undefined>((resolve) => setImmediate(resolve, undefined))
+    let length = 0
+    while (isWhole || (length <= mostReadyBytes && this.#pieces.length < mostReadyPieces)) {
+      this.#next = source.next()
+      this.#next.catch(() => {}) // It is awaited here, or later by #send().
+      const result = await (isWhole ? this.#next : Promise.race([this.#next, turn]))
+      if (result === undefined || this.isOver) return undefined
+      this.#next = undefined
+      if (result.done === true) return new BodyReply(this.#type, Buffer.concat(this.#pieces))
+      const piece = bytesOf(result.value)
+      this.#pieces.push(piece)
+      length += piece.length
+    }
+    return undefined
+  }
+
+  waiting(): void {}
+
+  started(): StreamReply {
+    return this.#beginning(() => {
+      this.#hasBegun = true
+      void this.#send()
+    })
+  }
+
+  ended(reason: EndReason): ReadyReply | undefined {
+    this.#cancel()
+    if (reason === 'left') return undefined
+    if (reason === 'head') return this.#beginning((response) => response.end())
+    if (this.#hasBegun) return void this.ctx.response.destroy()
+    throw new HttpError(503, 'overloaded', 'The stream could not begin in time', { headers: { 'Retry-After': '1' } })
+  }
+
+  #cancel(): void {
+    this.#source ??= this.#open() // Also one that was never read holds a file or a connection.
+    this.#source.cancel()
+  }
+
+  #beginning(send: StreamReply['send']): StreamReply {
+    const headers: string[] = []
+    if (this.#type !== '' && this.ctx.outgoingIfAny?.get('Content-Type') === undefined) {
+      headers.push('Content-Type', this.#type)
+    }
+    if (this.#length !== undefined) headers.push('Content-Length', String(this.#length))
+    return new StreamReply(this.ctx.status === 0 ? 200 : this.ctx.status, headers, 0, send)
+  }
+
+  async #send(): Promise<void> {
+    const source = this.#source as Source // ready() has opened it.
+    try {
+      for (const piece of this.#pieces) await this.#write(piece)
+      this.#pieces = []
+      while (!this.isOver) {
+        const { done, value } = await (this.#next ?? source.next())
+        this.#next = undefined
+        if (this.isOver) return
+        if (done === true) {
+          this.ctx.response.end()
+          this.answer(undefined)
+          return
+        }
+        await this.#write(bytesOf(value))
+      }
+    } catch (error) {
+      source.cancel()
+      this.fail(error)
+    }
+  }
+
+  /** Waits while the client does not read. When it disconnects, the promise is freed with the response. */
+  #write(piece: Uint8Array): MaybePromise<void> {
+    const { response } = this.ctx
+    this.ctx.sentBytes += piece.length
+    if (response.write(piece)) return
+    return new Promise((resolve) => response.once('drain', resolve))
+  }
+}
+
+function bytesOf(piece: unknown): Uint8Array {
+  if (typeof piece === 'string') return Buffer.from(piece)
+  if (piece instanceof Uint8Array) return piece
+  if (types.isAnyArrayBuffer(piece)) return new Uint8Array(piece)
+  const kind = piece === null ? 'null' : typeof piece
+  throw new TypeError(`A stream that an action returned gave a value of type ${kind}: it must give text or bytes`)
+}
+
+function sourceOf(value: object): Source {
+  const ignore = (): void => {}
+  if (value instanceof Readable) {
+    const iterator = value[Symbol.asyncIterator]()
+    return { next: () => iterator.next(), cancel: () => void value.destroy() }
+  }
+  if (!(Symbol.asyncIterator in value) || 'getReader' in value) {
+    const reader = (value as ReadableStream).getReader()
+    return { next: () => reader.read(), cancel: () => void reader.cancel().catch(ignore) }
+  }
+  const iterator = (value as AsyncIterable<unknown>)[Symbol.asyncIterator]()
+  return {
+    next: async () => iterator.next(),
+    // A generator that is waiting ends when it goes on: `ctx.signal` tells it sooner.
+    cancel: () => void Promise.resolve(iterator.return?.()).catch(ignore),
+  }
+}

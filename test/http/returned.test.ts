@@ -1,0 +1,287 @@
+// What an action may return besides text and JSON: bytes, a Blob, a Response, streams and async iterables.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { describe, it } from 'node:test'
+import { Connection, requestText } from '../support/connection.ts'
+import { request } from '../support/request.ts'
+import { serve } from '../support/serve.ts'
+import { until } from '../support/until.ts'
+
+const json = { headers: { accept: 'application/json' } }
+let count = 0
+const newKey = (): string => `returned-${process.pid}-${(count += 1)}`
+const emitted = (name: string): Promise<void> =>
+  new Promise((resolve) => process.once(name as 'SIGUSR2', () => resolve())) // Any name will do.
+
+describe('a returned value', () => {
+  it('is sent by its kind', async (t) => {
+    const { url } = await serve(t, {
+      '/text': '() => "<p>"',
+      '/bytes': '() => Uint8Array.of(104, 105)',
+      '/buffer': '() => Buffer.from("hi")',
+      '/words': '() => new Uint16Array(Uint8Array.of(104, 105).buffer)',
+      '/array-buffer': '() => Uint8Array.of(104, 105).buffer',
+      '/blob': '() => new Blob(["h", "i"], { type: "text/css" })',
+      '/large-blob': '() => new Blob(["h".repeat(2 ** 21)])',
+      '/set-type': '(ctx) => { ctx.setHeader("Content-Type", "text/css"); return Buffer.from("hi") }',
+      '/set-type-blob': '(ctx) => { ctx.setHeader("Content-Type", "text/css"); return new Blob(["hi"]) }',
+      '/object': '() => ({ a: 1 })',
+      '/bare': '() => Object.assign(Object.create(null), { a: 1 })',
+      '/list': '() => [1]',
+      '/class': '() => new (class { a = 1; get b() { return 2 } })()',
+      '/date': '() => new Date(0)',
+      '/search': '() => new URL("http://a/")',
+      '/nothing': '() => {}',
+    })
+    const octets = 'application/octet-stream'
+    const jsonType = 'application/json; charset=utf-8'
+    const rows: [string, string | undefined, string][] = [
+      ['text', 'text/html; charset=utf-8', '<p>'],
+      ['bytes', octets, 'hi'],
+      ['buffer', octets, 'hi'],
+      ['words', octets, 'hi'],
+      ['array-buffer', octets, 'hi'],
+      ['blob', octets, 'hi'],
+      ['large-blob', octets, 'h'.repeat(2 ** 21)],
+      ['set-type', 'text/css', 'hi'],
+      ['set-type-blob', 'text/css', 'hi'],
+      ['object', jsonType, '{"a":1}'],
+      ['bare', jsonType, '{"a":1}'],
+      ['list', jsonType, '[1]'],
+      ['class', jsonType, '{"a":1}'],
+      ['date', jsonType, '"1970-01-01T00:00:00.000Z"'],
+      ['search', jsonType, '"http://a/"'],
+      ['nothing', undefined, ''],
+    ]
+    for (const [path, type, text] of rows) {
+      const answer = await request(`${url}/${path}`)
+      assert.deepEqual([answer.headers['content-type'], answer.text], [type, text], path)
+      const length = path === 'nothing' ? undefined : String(Buffer.byteLength(text))
+      assert.equal(answer.headers['content-length'], length, path)
+    }
+  })
+
+  it('of another kind is a 500, whose line in the log says what to return', async (t) => {
+    const rows = [
+      ['null', 'null', "return ctx.fail(404, 'not_found', message) when there is nothing to show, or ctx.json(null)"],
+      ['7', 'a number', 'return ctx.json(value), or String(value)'],
+      ['7n', 'a bigint', 'return String(value)'],
+      ['false', 'a boolean', 'return ctx.json(value), or String(value)'],
+      ['Symbol()', 'a symbol', 'return text, an object or bytes'],
+      ['(() => {})', 'a function', 'call it and return what it returns'],
+      ['new Map()', 'a Map', 'return Object.fromEntries(map)'],
+      ['new Set()', 'a Set', 'return [...set]'],
+      ['new RangeError("x")', 'an Error', 'throw it, or return ctx.fail(status, code, message)'],
+    ] as const
+    const { url, lines } = await serve(t, Object.fromEntries(rows.map(([text], at) => [`/${at}`, `async () => ${text}`])))
+    for (const [at, [, what, advice]] of rows.entries()) {
+      const answer = await request(`${url}/${at}`, json)
+      assert.deepEqual([answer.status, answer.json()], [500, { error: 'internal_error' }], what)
+      const line = `GET /${at} (r${at}): An action returned ${what}, of which no reply can be made: ${advice}`
+      assert.ok(lines().some((one) => one.includes(line)), line)
+    }
+  })
+
+  it('is dropped after a redirect, with a warning', async (t) => {
+    const { url, lines } = await serve(t, {
+      '/both': '(ctx) => { ctx.redirect("/there", 303); return { a: 1 } }',
+      '/reply': '(ctx) => { ctx.redirect("/there"); return ctx.json({ a: 1 }, 200) }',
+      '/one': '(ctx) => ctx.redirect("/there")',
+      '/none': '(ctx) => { ctx.redirect("/there") }',
+    })
+    for (const [path, status] of [['both', 303], ['reply', 302], ['one', 302], ['none', 302]] as const) {
+      const answer = await request(`${url}/${path}`)
+      assert.deepEqual([answer.status, answer.headers.location, answer.text], [status, '/there', ''], path)
+    }
+    const said = lines().filter((line) => line.includes('after ctx.redirect()'))
+    assert.equal(said.length, 1) // At most one a second.
+    assert.match(said[0] ?? '', /\[WARN \] \[error\] GET \/both \(r0\): the action returned a value after ctx\.redirect\(\)/)
+  })
+})
+
+describe('a middleware', () => {
+  it('that neither replies nor calls next() is named in a warning', async (t) => {
+    for (const source of ['() => {}', 'async () => {}']) {
+      const { url, lines } = await serve(t, { '/a': '() => "a"' }, {}, {
+        'routes/r.json': [{ name: 'a', url: '/a', action: 'actions.mjs@r0', middleware: 'silent' }],
+        'routes/middleware/config.json': { load: ['silent.mjs'] },
+        'routes/middleware/silent.mjs': `export default ${source}\n`,
+      })
+      assert.equal((await request(`${url}/a`)).status, 404)
+      assert.match(lines().join('\n'), /\[WARN \] \[error\] GET \/a \(a\): middleware silent neither replied nor called next\(\)/)
+    }
+  })
+})
+
+describe('a returned Response', () => {
+  it('is sent with its status, fields and body', async (t) => {
+    const { url } = await serve(t, {
+      '/json': '() => Response.json({ a: 1 }, { status: 201 })',
+      '/text': '() => new Response("hi")',
+      '/empty': '() => new Response(null, { status: 204, headers: { "X-A": "1" } })',
+      '/moved': '() => Response.redirect("http://example.org/", 307)',
+      '/fields': `(ctx) => {
+        ctx.status = 418
+        ctx.setHeader("X-A", "old")
+        ctx.setHeader("X-B", "kept")
+        ctx.setCookie("a", "1")
+        const headers = new Headers({ "X-A": "new", Connection: "close, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=9" })
+        headers.append("Set-Cookie", "b=2")
+        headers.append("Set-Cookie", "c=3")
+        headers.set("Content-Length", "1000")
+        headers.set("Transfer-Encoding", "chunked")
+        return new Response("hi", { headers })
+      }`,
+    })
+    const made = await request(`${url}/json`)
+    assert.deepEqual([made.status, made.headers['content-type'], made.text], [201, 'application/json', '{"a":1}'])
+    assert.equal(made.headers['content-length'], '7')
+    const text = await request(`${url}/text`)
+    assert.deepEqual([text.status, text.headers['content-type'], text.text], [200, 'text/plain;charset=UTF-8', 'hi'])
+    const empty = await request(`${url}/empty`)
+    assert.deepEqual([empty.status, empty.headers['x-a'], empty.text], [204, '1', ''])
+    const moved = await request(`${url}/moved`)
+    assert.deepEqual([moved.status, moved.headers.location], [307, 'http://example.org/'])
+    const { status, headers, text: body } = await request(`${url}/fields`)
+    assert.deepEqual([status, body, headers['x-a'], headers['x-b'], headers['x-hop']], [200, 'hi', 'new', 'kept', undefined])
+    assert.deepEqual(headers['set-cookie']?.map((cookie) => cookie.split(';')[0]), ['a=1', 'b=2', 'c=3'])
+    assert.deepEqual([headers['content-length'], headers['transfer-encoding']], ['2', undefined])
+  })
+
+  it('of fetch() is passed on without the encoding that fetch() has undone', async (t) => {
+    const upstream = createServer((_, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Type': 'text/css', ETag: '"1"' })
+      response.end(Buffer.from('H4sIAAAAAAAAA8vIBACsKpPYAgAAAA==', 'base64'))
+    })
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
+    t.after(() => upstream.close())
+    const { port } = upstream.address() as { port: number }
+    const { url } = await serve(t, { '/': `() => fetch("http://127.0.0.1:${port}/", { headers: { Connection: "close" } })` })
+    const { headers, text } = await request(url)
+    assert.deepEqual([text, headers['content-type'], headers['content-encoding'], headers.etag], ['hi', 'text/css', undefined, '"1"'])
+  })
+
+  it('that cannot be sent is a 500', async (t) => {
+    const { url, lines } = await serve(t, {
+      '/error': '() => Response.error()',
+      '/used': 'async () => { const used = new Response("a"); await used.text(); return used }',
+      '/locked': '() => { const locked = new Response("a"); locked.body.getReader(); return locked }',
+    })
+    for (const path of ['error', 'used', 'locked']) assert.equal((await request(`${url}/${path}`)).status, 500, path)
+    assert.match(lines().join('\n'), /returned a Response with status 0: it must be 200 to 599/)
+    assert.match(lines().join('\n'), /returned a Response whose body has been read already/)
+  })
+})
+
+describe('a returned stream', () => {
+  const chunks = (inner: string): string => `async function* () { ${inner} }`
+
+  it('is sent, of whichever kind', async (t) => {
+    const later = 'await new Promise((resolve) => setTimeout(resolve, 5));'
+    const { url } = await serve(t, {
+      '/generator': `() => (${chunks(`yield "a"; ${later} yield Buffer.from("b"); yield new ArrayBuffer(0)`)})()`,
+      '/short': `() => (${chunks('yield "a"; yield "b"')})()`,
+      '/readable': `async () => (await import("node:stream")).Readable.from((${chunks(`yield "a"; ${later} yield "b"`)})())`,
+      '/file': 'async () => (await import("node:fs")).createReadStream(new URL(import.meta.url))',
+      '/web': `() => new ReadableStream({ async pull(to) { ${later} to.enqueue(Buffer.from("ab")); to.close() } })`,
+      '/object': `() => ({ [Symbol.asyncIterator]: ${chunks('yield "ab"')} })`,
+      '/response': `() => new Response(new ReadableStream({ async pull(to) { ${later} to.enqueue(Buffer.from("ab")); to.close() } }))`,
+    })
+    for (const path of ['generator', 'short', 'readable', 'web', 'object', 'response']) {
+      const { status, headers, text } = await request(`${url}/${path}`)
+      const type = path === 'response' ? undefined : 'application/octet-stream'
+      assert.deepEqual([status, headers['content-type'], text], [200, type, 'ab'], path)
+    }
+    assert.equal((await request(`${url}/short`)).headers['content-length'], '2')
+    assert.match((await request(`${url}/file`)).text, /^export const r0/)
+    const head = await request(`${url}/generator`, { method: 'HEAD' })
+    assert.deepEqual([head.status, head.headers['content-type'], head.text], [200, 'application/octet-stream', ''])
+  })
+
+  it('takes a worker of the streams and none of the HTTP pool; without a free one it waits, then is 503', async (t) => {
+    const source = `() => (${chunks('yield "a"; await new Promise(() => {})')})()`
+    const config = { 'pool_http.workers': 1, 'pool_rest.workers_sse': 1, 'pool_rest.queue_size': 0 }
+    const { url, port } = await serve(t, { '/stream': source, '/plain': '() => "plain"' }, config)
+    const first = new Connection(t, port)
+    await first.send(requestText('GET /stream'))
+    await until(() => first.received.includes('\r\n\r\n1\r\na\r\n'))
+    assert.equal((await request(`${url}/plain`)).text, 'plain')
+    const refused = await request(`${url}/stream`)
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1'])
+  })
+
+  it('is read no faster than the client reads, and cancelled when it leaves', async (t) => {
+    const [made, ended] = [newKey(), newKey()]
+    const { port } = await serve(t, {
+      '/': `() => (async function* () {
+        const piece = Buffer.alloc(65536)
+        try { for (let at = 1; ; at++) { process.emit("${made}", at); yield piece } } finally { process.emit("${ended}") }
+      })()`,
+    })
+    let last = 0
+    process.on(made as 'SIGUSR2', (at) => (last = at as unknown as number)) // As above.
+    t.after(() => process.removeAllListeners(made))
+    const client = new Connection(t, port)
+    client.socket.pause()
+    await client.send(requestText('GET /'))
+    // Until the buffers of the system are full: then it stands still.
+    await until(() => last > 2)
+    let before = -1
+    while (before !== last) {
+      before = last
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.ok(last < 2000, `${last} pieces of 64 KiB were read ahead`)
+    const over = emitted(ended)
+    await client.reset()
+    await over
+  })
+
+  it('that fails before its first piece is a 500; later the connection is broken', async (t) => {
+    const { url, port, lines } = await serve(t, {
+      '/first': `() => (${chunks('throw new Error("first fault")')})()`,
+      '/later': `() => (${chunks('yield "a"; await new Promise(setImmediate); await new Promise(setImmediate); throw new Error("later fault")')})()`,
+      '/body': `() => new Response(new ReadableStream({
+        start(to) { to.enqueue(Buffer.from("a")); setTimeout(() => to.error(new Error("body fault")), 5) } }))`,
+      '/odd': `() => (${chunks('yield { a: 1 }')})()`,
+    })
+    assert.equal((await request(`${url}/first`)).status, 500)
+    assert.equal((await request(`${url}/odd`)).status, 500)
+    for (const path of ['/later', '/body']) {
+      const client = new Connection(t, port)
+      await client.send(requestText(`GET ${path}`))
+      const text = await client.closed()
+      assert.match(text, /^HTTP\/1.1 200 [^]*\r\n\r\n1\r\na\r\n$/, path) // No chunk of length 0 at its end.
+    }
+    await until(() => /first fault[^]*later fault[^]*body fault/.test(lines().join('\n')))
+    assert.match(lines().join('\n'), /gave a value of type object: it must give text or bytes/)
+  })
+
+  it('is cut at the time-out of streams', async (t) => {
+    const ended = newKey()
+    const { port } = await serve(
+      t,
+      { '/': `() => new ReadableStream({ start(to) { to.enqueue(Buffer.from("a")) }, cancel() { process.emit("${ended}") } })` },
+      { 'pool_rest.stream_timeout_s': 1 },
+    )
+    const over = emitted(ended)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /'))
+    assert.match(await client.closed(), /\r\n\r\n1\r\na\r\n$/)
+    await over
+  })
+
+  it('is cancelled when a middleware fails on the way out', async (t) => {
+    const ended = newKey()
+    const { url } = await serve(t, {
+      '/a': `() => new ReadableStream({ cancel() { process.emit("${ended}") } })`,
+    }, {}, {
+      'routes/r.json': [{ name: 'a', url: '/a', action: 'actions.mjs@r0', middleware: 'fails' }],
+      'routes/middleware/config.json': { load: ['fails.mjs'] },
+      'routes/middleware/fails.mjs': 'export default async (ctx, next) => { await next(); throw new Error("on the way out") }\n',
+    })
+    const over = emitted(ended)
+    assert.equal((await request(`${url}/a`)).status, 500)
+    await over
+  })
+})
