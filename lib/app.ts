@@ -8,7 +8,9 @@ import { buildApplication, type ApplicationParts, type Seams, type SetupApp } fr
 import { Changes, carryOut } from './application/changes.ts'
 import { describeAll, type Command, type Control, type MachineCommandType } from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
+import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
+import { createErrorPages } from './application/error-pages.ts'
 import { openNamedFiles } from './application/named-files.ts'
 import { Reconciler } from './application/reconciler.ts'
 import { createServing, type ServingParts } from './application/serving.ts'
@@ -54,6 +56,8 @@ export interface AppOptions {
   readonly appKey?: string
   /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
   readonly openShared?: OpenShared
+  /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
+  readonly createDevErrorPage?: typeof createDevErrorPage | undefined
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
   readonly sharedPassword?: string
   /** The base of relative paths; the working directory unless given. */
@@ -100,15 +104,18 @@ export interface App extends SetupApp {
   warnings(): readonly string[]
   /** Writes the log lines that wait for the end of this turn of the event loop. */
   flushLogs(): void
-  /**
-   * Writes and closes the logs at once. Call it last: `stop` leaves them open for later lines.
-   */
+  /** Writes and closes the logs at once. Call it last: `stop` leaves them open for later lines. */
   closeLogs(): void
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared'>> {
-  return config['shared.url'] === '' ? {} : { openShared: (await import('./group/shared.ts')).openShared }
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage'>> {
+  return {
+    ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
+    ...(config['app.env'] === 'dev' && {
+      createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
+    }),
+  }
 }
 
 /**
@@ -140,7 +147,8 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => application.stop())
 
   const addressLimit = part?.addressLimit
-  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit, announces })
+  const { createDevErrorPage } = options
+  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit, announces, createDevErrorPage })
   const { requests, listener } = http
   const stop = createStop({
     log: log('server'),
@@ -280,13 +288,15 @@ export function createApp(options: AppOptions = {}): App {
 }
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
+  readonly createDevErrorPage: AppOptions['createDevErrorPage']
   readonly logs: Logs
   /** Whether this process says what is wrong with Node: of several one does. */
   readonly announces: boolean
 }
 
 /** Builds the parts that answer requests. Nothing listens yet. */
-function buildHttp(loaded: LoadedConfig, built: ApplicationParts, { logs, announces, ...given }: HttpOptions) {
+function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
+  const { logs, announces, createDevErrorPage, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -303,6 +313,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, { logs, announ
   )
   const serving = createServing(config, {
     ...given,
+    ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
     registry,
     ContextClass,
     accessLog: logs.access,

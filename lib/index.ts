@@ -13,6 +13,7 @@
  * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
+import { createDevErrorPage } from './application/dev-error-page.ts'
 import { openShared } from './group/shared.ts'
 
 /**
@@ -21,7 +22,7 @@ import { openShared } from './group/shared.ts'
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
-  return create({ openShared, ...options })
+  return create({ openShared, createDevErrorPage, ...options })
 }
 
 /** A server, what it is made from, and where it listens. */

@@ -474,7 +474,7 @@ async function serveRoutes(
     accessLog: undefined,
     metrics: { record: () => {} },
     log: () => silentLogger,
-    reveal: false,
+    reveal: () => false,
     pipelineLimit: 100,
   })
   const server = createServer((question, answer) => {

@@ -21,7 +21,10 @@ const longTurnMs = 100
 
 /** The parts that do not come from the configuration. */
 export interface ServingParts
-  extends Pick<ServerParts, 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log'> {
+  extends Pick<
+    ServerParts,
+    'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'reveal' | 'pageForError'
+  > {
   readonly certificates: Certificates | undefined
   /** Counts for all processes; without it this process counts for itself. */
   readonly addressLimit: AddressLimit | undefined
@@ -68,7 +71,6 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     },
     checkHost: createHostGuard(config['server.allowed_hosts']),
     log,
-    reveal: config['app.env'] === 'dev',
     pipelineLimit: config['server.pipeline_limit'],
   })
   const most = config['server.max_connections_per_ip']

@@ -160,6 +160,10 @@ export const configTable = {
     kind: 'string', default: 'routes/middleware', check: checkPath,
     meaning: 'The folder of the middleware modules and their `config.json`.',
   },
+  'paths.errors': {
+    kind: 'string', default: 'routes/errors', check: checkPath,
+    meaning: 'The folder of the views for error pages, inside `paths.root`. It may be missing.',
+  },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
     meaning: 'The folder of files that the server can make again, such as compiled views.',

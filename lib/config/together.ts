@@ -12,6 +12,7 @@ import type { Config, ConfigKey } from './table.ts'
 const privateKeys = [
   'paths.routes',
   'paths.middleware',
+  'paths.errors',
   'paths.cache',
   'paths.log',
   'paths.temp',

@@ -1,7 +1,7 @@
 /**
  * The way of a request, from top to bottom:
  *
- *   socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
+ * socket -> admit -> find the route -> a worker of the pool -> middleware and action -> respond | park -> access log
  *
  * It has two exits, a reply (`settle`) and an error (`fail`). A request is a 404 until there is a reply. A reply that
  * waits goes to the REST pool, which comes back through one of the two.
@@ -14,7 +14,7 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { Chain } from '../chain/compose.ts'
 import { notFound, type CoreContext } from '../http/context.ts'
-import { errorReply, toHttpError } from '../http/error-reply.ts'
+import { errorReply, toHttpError, type PageForError } from '../http/error-reply.ts'
 import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming, toOriginForm } from '../http/framing.ts'
@@ -52,8 +52,10 @@ export interface ServerParts {
   readonly accessLog: AccessLogPort | undefined
   readonly metrics: MetricsPort
   readonly log: OpenLog
-  /** Whether a 500 shows its stack to the client. */
-  readonly reveal: boolean
+  /** Whether a 500 shows its stack to this client. */
+  readonly reveal: (ctx: CoreContext) => boolean
+  /** Makes pages for errors; the built-in page is sent unless it does. */
+  readonly pageForError?: PageForError
   /** The most requests of one connection that are served at a time, from 1. */
   readonly pipelineLimit: number
 }
@@ -244,7 +246,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       const error = toHttpError(thrown)
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
-      respond(ctx, errorReply(ctx, error, parts.reveal), draining)
+      respond(ctx, errorReply(ctx, error, parts.reveal(ctx), parts.pageForError), draining)
     } catch (second) {
       responseLog.error(
         withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),

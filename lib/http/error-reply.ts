@@ -50,25 +50,46 @@ export function toHttpError(thrown: unknown): HttpError | Refusal {
   return new HttpError(500, 'internal_error', `A value that is no Error was thrown: ${text}`, { cause: thrown })
 }
 
+/** A page for an error. */
+export interface ErrorPage {
+  readonly html: string
+  /** Its own Content-Security-Policy; that of the application stays unless given. */
+  readonly policy?: string
+}
+
+/** Makes the page for an error, or undefined when there is none. Does not throw. `detail`: what the client may know. */
+export type PageForError = (
+  ctx: CoreContext,
+  error: HttpError | Refusal,
+  detail: string | undefined,
+) => ErrorPage | undefined
+
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
  * that it replaces are dropped; a `Cache-Control` of `no-store` or `private` stays. Cookies stay below 500, where the
  * error is an answer that the application meant, such as a refused sign-in. From 500 on they are dropped, since they
  * belong to work that failed, except the cookie of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
+ * @param pageFor asked first for a page for people
  */
-export function errorReply(ctx: CoreContext, error: HttpError | Refusal, reveal: boolean): BodyReply {
+export function errorReply(
+  ctx: CoreContext,
+  error: HttpError | Refusal,
+  reveal: boolean,
+  pageFor?: PageForError,
+): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
   ctx.status = error.status
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
+  const page = pageFor?.(ctx, error, detail) ?? {
+    html: errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }),
+    policy: contentSecurityPolicy,
+  }
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
-  ctx.outgoing.set('Content-Security-Policy', contentSecurityPolicy)
-  return new BodyReply(
-    htmlType,
-    errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }),
-  )
+  if (page.policy !== undefined) ctx.outgoing.set('Content-Security-Policy', page.policy)
+  return new BodyReply(htmlType, page.html)
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }

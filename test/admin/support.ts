@@ -115,7 +115,7 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
     accessLog: undefined,
     metrics: { record: () => {} },
     log: () => silentLogger,
-    reveal: false,
+    reveal: () => false,
     pipelineLimit: 100,
   })
   const server = createServer((request, response) => handle(request, response, 'nothing'))

@@ -59,7 +59,7 @@ export async function eventServer(
     accessLog: undefined,
     metrics: { record: () => {} },
     log,
-    reveal: true,
+    reveal: () => true,
     pipelineLimit: 100,
   })
   const listener = createListener(requests, {

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App } from '../../lib/app.ts'
+import { createDevErrorPage } from '../../lib/application/dev-error-page.ts'
 import { openShared } from '../../lib/group/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -45,6 +46,7 @@ export async function startApplication(
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     openShared,
+    createDevErrorPage,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
   })

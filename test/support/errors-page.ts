@@ -68,7 +68,28 @@ when it sends \`X-Requested-With: XMLHttpRequest\`, or when its body is JSON by 
 
 \`error\` is the code; programs should look at it and not at \`detail\`, whose wording may change. \`detail\` is there
 when the status is below 500. From 500 on the client is told nothing but the code; the reason is in the general log
-under module \`error\`, with its stack. With \`app.env\` \`dev\` a 500 shows its stack to the client as well.
+under module \`error\`, with its stack. In \`dev\` a 500 shows its stack to a program, and to a person the source lines around the place,
+the stack and the request; but only when the Host is a loopback one or \`server.allowed_hosts\` is set, so that a page of
+another site cannot read it. Cookies, \`Authorization\` and fields that look like secrets are masked there.
+
+## Pages of your own
+
+A view in \`paths.errors\` (\`routes/errors\`) takes the place of the small page: \`404.html\` for its status, else \`4xx.html\` or
+\`5xx.html\` for its class, else \`error.html\`. It may use a layout, like every [view](views.md), and these names:
+
+| name | is |
+| --- | --- |
+| \`status\`, \`title\` | 404, \`Not Found\` |
+| \`code\`, \`detail\` | as in the JSON; \`detail\` is empty from 500 on, but in \`dev\` |
+| \`id\` | the request id, which the log names too |
+| \`csp_nonce\` | empty |
+
+There is no session, flash bag, token or helper: an error may come from any of them. Header fields that were set so far are sent.
+Not used for paths that begin with \`/svc-\`, for requests that are refused on the connection (below), and when the queue of the pool
+is full: that answer must cost little. A view that fails is logged under module \`error\`, and the small page is sent until its
+file has changed. \`svc.js check\` compiles them all.
+
+## What is kept
 
 An error drops the header fields that described the reply that never came, such as \`Content-Type\`, \`Cache-Control\`,
 \`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and a \`Cache-Control\` that is \`no-store\`

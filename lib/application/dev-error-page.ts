@@ -1,0 +1,154 @@
+/**
+ * The page of a 500 in `dev`: the message, the source lines around the place, the application's frames of the stack,
+ * and the request. The frames of the server and of Node are folded away, and values that look like secrets are masked.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { isError, textOf } from '../base/reason.ts'
+import type { CoreContext } from '../http/context.ts'
+import type { PageForError } from '../http/error-reply.ts'
+import { escapeHtml } from '../http/escape-html.ts'
+import { STATUS_CODES } from '../http/node-http.ts'
+import { isWithin } from '../storage/paths.ts'
+
+/** A place in a file of the application. */
+interface Place {
+  /** Absolute. */
+  readonly path: string
+  /** From 1. */
+  readonly line: number
+}
+
+/** Source lines that are shown before and behind the place. */
+const around = 6
+/** A larger file is not read. */
+const mostBytes = 2 ** 20
+const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.2rem; color: #b3261e }
+h2 { font-size: 1rem; margin: 2rem 0 .5rem }
+pre, code, td { font: .85rem/1.6 ui-monospace, monospace }
+.message { font-size: 1.05rem; white-space: pre-wrap; overflow-wrap: anywhere }
+.source, .frames { overflow-x: auto; padding: .75rem 0; border: 1px solid #8884; border-radius: .4rem }
+.source code, .frames code { display: inline-block; min-width: 100% }
+.source span, .frames span { display: block; padding: 0 1rem; white-space: pre }
+details { margin-top: .5rem }
+.source b { display: inline-block; width: 4ch; margin-right: 1.5ch; text-align: right; font-weight: normal; opacity: .6 }
+.here { background: #b3261e2b }
+table { border-collapse: collapse; width: 100% }
+td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere }
+td:first-child { white-space: nowrap; opacity: .7 }
+@media (prefers-color-scheme: dark) { h1 { color: #f2b8b5 } }`
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`
+
+/**
+ * Makes the function that shows errors of status 500 and above.
+ * @param root `paths.root`, absolute: files outside are not the application's
+ */
+export function createDevErrorPage(root: string): PageForError {
+  return (ctx, error) => {
+    if (error.status < 500) return undefined
+    const cause = isError(error) && isError(error.cause) ? error.cause : error
+    const stack = isError(cause) ? (cause.stack ?? '') : ''
+    const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+    const own = frames.filter((line) => placeInFrame(line, root) !== undefined)
+    const place = placeInMessage(cause.message, root) ?? placeInFrame(own[0] ?? '', root)
+    const title = `${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`
+    const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>${title}</h1>
+<p class="message">${escapeHtml(messageOf(cause))}</p>
+${place === undefined ? '' : sourceOf(place, root)}${framesOf(own, frames, root)}
+<h2>${escapeHtml(`${ctx.method} ${ctx.path}`)}</h2>
+<table>
+${rowsOf(ctx)}
+</table>
+</body>
+</html>
+`
+    return { html, policy }
+  }
+}
+
+/** The message with those of the causes. */
+function messageOf(error: { readonly message: string; readonly cause?: unknown }): string {
+  const { message, cause } = error
+  if (cause === undefined) return message
+  return `${message}\nCaused by: ${isError(cause) ? messageOf(cause) : textOf(cause)}`
+}
+
+/** The place in a frame of a stack: `at run (file:///app/a.mjs?v=2:10:5)`. */
+function placeInFrame(frame: string, root: string): Place | undefined {
+  const found = /(file:\/\/\/[^\s?)]*?|\/[^\s?)]*?)(?:\?[^:)]*)?:(\d+)(?::\d+)?\)?$/.exec(frame)
+  if (found === null) return undefined
+  const [, name = '', line = ''] = found
+  return placeOf(name.startsWith('file:') ? fileURLToPath(name) : name, line, root)
+}
+
+/** The place that a message names, as those of views and of modules that did not load do: `views/a.html:3: ...`. */
+function placeInMessage(message: string, root: string): Place | undefined {
+  const [, name = '', line = ''] = /(?:^|\s)([^\s:]+\.(?:html|[cm]?[jt]s)):(\d+)/.exec(message) ?? []
+  return name === '' ? undefined : placeOf(resolve(root, name), line, root)
+}
+
+function placeOf(path: string, line: string, root: string): Place | undefined {
+  const isOwn = !path.startsWith(serverFolder) && !path.includes('/node_modules/')
+  try {
+    return isOwn && statSync(path).size <= mostBytes && isWithin(root, path) ? { path, line: Number(line) } : undefined
+  } catch {
+    return undefined // There is no such file.
+  }
+}
+
+/** `lib/` or `dist/`, where the demo's server may lie inside the root. */
+const serverFolder = fileURLToPath(new URL('../', import.meta.url))
+
+function sourceOf({ path, line }: Place, root: string): string {
+  const lines = readFileSync(path, 'utf8').replace(/\n$/, '').split('\n')
+  const first = Math.max(1, line - around)
+  const shown = lines.slice(first - 1, line + around).map((text, at) => {
+    const number = first + at
+    return `<span${number === line ? ' class="here"' : ''}><b>${number}</b>${escapeHtml(text)}</span>`
+  })
+  return `<h2>${escapeHtml(`${relative(root, path)}:${line}`)}</h2>\n<div class="source"><code>${shown.join('')}</code></div>\n`
+}
+
+function framesOf(own: readonly string[], all: readonly string[], root: string): string {
+  if (all.length === 0) return ''
+  const list = (frames: readonly string[]): string => {
+    const spans = frames.map((frame) => `<span>${escapeHtml(frame.trim().replaceAll(`file://${root}/`, ''))}</span>`)
+    return `<div class="frames"><code>${spans.join('')}</code></div>`
+  }
+  const ofOthers = `<details><summary>The whole stack, with the server and Node</summary>${list(all)}</details>`
+  return `<h2>Stack</h2>\n${own.length === 0 ? '' : list(own)}\n${ofOthers}`
+}
+
+function rowsOf(ctx: CoreContext): string {
+  const rows: [string, string][] = [['request id', ctx.id]]
+  if (ctx.route !== undefined) rows.push(['route', `${ctx.route.name}: ${ctx.route.action}`])
+  for (const [name, value] of Object.entries(ctx.params)) rows.push([`:${name}`, masked(name, value)])
+  for (const [name, value] of ctx.query) rows.push([`?${name}`, masked(name, value)])
+  for (const [name, value] of Object.entries(ctx.headers)) rows.push([name, masked(name, value)])
+  return rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join('\n')
+}
+
+function masked(name: string, value: string): string {
+  const isSecret = /^(?:cookie|authorization|proxy-authorization)$/i.test(name) || mayBeSecret(name)
+  return isSecret ? '••••••••' : value
+}
+
+/** Whether the name of a field says that its value is a secret. */
+function mayBeSecret(name: string): boolean {
+  if (/pass|secret|token|^_csrf$|^_resource_id$/i.test(name)) return true
+  const words = name.split(/[_\-.]|(?=[A-Z])/).map((word) => word.toLowerCase())
+  return words.some((word) => ['otp', 'pin', 'cvc', 'cvv', 'card', 'iban'].includes(word))
+}

@@ -1,0 +1,88 @@
+/**
+ * The pages for errors: an application's own are views in `paths.errors`, by status. A page that fails is logged, and
+ * the built-in page is sent until its file has changed: a mistake there must not make two errors of each.
+ */
+import { join, relative, resolve } from 'node:path'
+import type { LoadedConfig } from '../config/load.ts'
+import type { CoreContext } from '../http/context.ts'
+import type { ErrorPage, PageForError } from '../http/error-reply.ts'
+import { isLoopbackHost } from '../http/host.ts'
+import { STATUS_CODES } from '../http/node-http.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import type { Views } from '../views/cache.ts'
+import { versionOf } from '../views/resolve.ts'
+
+interface ErrorPagesOptions {
+  readonly loaded: LoadedConfig
+  readonly views: Views
+  /** Of module `error`. */
+  readonly log: ModuleLogger
+  /** Makes the page of `dev`, from `paths.root`; given in `dev`. */
+  readonly createDevErrorPage: ((root: string) => PageForError) | undefined
+}
+
+/** What errors show to people. */
+interface ErrorPages {
+  /** Whether a 500 shows its stack to this client: in `dev`, where no other site can have sent it (DNS rebinding). */
+  readonly reveal: (ctx: CoreContext) => boolean
+  readonly pageForError: PageForError
+}
+
+/** Makes the pages for errors. */
+export function createErrorPages({ loaded, views, log, createDevErrorPage }: ErrorPagesOptions): ErrorPages {
+  const { config, folder } = loaded
+  const root = resolve(folder, config['paths.root'])
+  const ownPage = createOwnPages(resolve(folder, config['paths.errors']), root, views, log)
+  const devPage = createDevErrorPage?.(root)
+  const isDev = config['app.env'] === 'dev'
+  const restrictsHosts = config['server.allowed_hosts'].length > 0 // Then other hosts have been refused.
+  const reveal = ({ host }: CoreContext): boolean => isDev && (restrictsHosts || isLoopbackHost(host))
+  return {
+    reveal,
+    pageForError: (ctx, error, detail) =>
+      ownPage(ctx, error, detail) ?? (reveal(ctx) ? devPage?.(ctx, error, detail) : undefined),
+  }
+}
+
+/** Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`. */
+function createOwnPages(folder: string, root: string, views: Views, log: ModuleLogger): PageForError {
+  /** The versions of the files that failed, by path. */
+  const failed = new Map<string, string>()
+
+  /** @returns undefined for a file that is not there, or has failed */
+  function render(path: string, data: Readonly<Record<string, unknown>>): ErrorPage | undefined {
+    let version = ''
+    try {
+      const found = versionOf(path)
+      if (found === undefined) return undefined
+      version = JSON.stringify(found)
+      if (failed.get(path) === version) return undefined
+      const html = views.render(relative(root, path), data, {})
+      failed.delete(path)
+      return { html }
+    } catch (error) {
+      failed.set(path, version)
+      log.error(`Cannot show the error page ${relative(root, path)}; the built-in page is shown until it changes`, error)
+      return undefined
+    }
+  }
+
+  return (ctx, { status, code }, detail = '') => {
+    if (ctx.path.startsWith('/svc-') || code === 'overloaded') return undefined
+    const data = {
+      status,
+      code,
+      title: STATUS_CODES[status] ?? 'Error',
+      detail,
+      get id() {
+        return ctx.id // Made, and sent back, only when a page asks for it.
+      },
+      csp_nonce: '',
+    }
+    for (const name of [status, status < 500 ? '4xx' : '5xx', 'error']) {
+      const page = render(join(folder, `${name}.html`), data)
+      if (page !== undefined) return page
+    }
+    return undefined
+  }
+}
