@@ -148,7 +148,8 @@ export function createApp(options: AppOptions = {}): App {
 
   const addressLimit = part?.addressLimit
   const { createDevErrorPage } = options
-  const http = buildHttp(loaded, built, { logs, staticFiles, certificates, addressLimit, announces, createDevErrorPage })
+  const files = { staticFiles, certificates }
+  const http = buildHttp(loaded, built, { ...files, logs, addressLimit, announces, createDevErrorPage })
   const { requests, listener } = http
   const stop = createStop({
     log: log('server'),

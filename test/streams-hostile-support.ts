@@ -41,7 +41,7 @@ export async function serveStreams(t: TestContext, config: Readonly<Record<strin
       '/read': { action: async (ctx) => (await ctx.readText(), ctx.longPoll(ctx.channel('c'))) },
       '/ok': { action: () => 'ok' },
     },
-    { 'app.env': 'dev', ...config },
+    { 'app.env': 'dev', 'server.allowed_hosts': ['h', '127.0.0.1'], ...config },
   )
   const status = async (): Promise<Status> => (await request(`${url}/svc-status`)).json() as Status
   await status()

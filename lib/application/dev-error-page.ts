@@ -34,7 +34,8 @@ pre, code, td { font: .85rem/1.6 ui-monospace, monospace }
 .source code, .frames code { display: inline-block; min-width: 100% }
 .source span, .frames span { display: block; padding: 0 1rem; white-space: pre }
 details { margin-top: .5rem }
-.source b { display: inline-block; width: 4ch; margin-right: 1.5ch; text-align: right; font-weight: normal; opacity: .6 }
+.source b { display: inline-block; width: 4ch; margin-right: 1.5ch; text-align: right; font-weight: normal }
+.source b { opacity: .6 }
 .here { background: #b3261e2b }
 table { border-collapse: collapse; width: 100% }
 td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere }
@@ -80,10 +81,10 @@ ${rowsOf(ctx)}
 }
 
 /** The message with those of the causes. */
-function messageOf(error: { readonly message: string; readonly cause?: unknown }): string {
-  const { message, cause } = error
-  if (cause === undefined) return message
-  return `${message}\nCaused by: ${isError(cause) ? messageOf(cause) : textOf(cause)}`
+function messageOf(error: { readonly name?: string; readonly message: string; readonly cause?: unknown }): string {
+  const { name = 'Error', message, cause } = error
+  const text = `${name}: ${message}`
+  return cause === undefined ? text : `${text}\nCaused by: ${isError(cause) ? messageOf(cause) : textOf(cause)}`
 }
 
 /** The place in a frame of a stack: `at run (file:///app/a.mjs?v=2:10:5)`. */
@@ -119,7 +120,8 @@ function sourceOf({ path, line }: Place, root: string): string {
     const number = first + at
     return `<span${number === line ? ' class="here"' : ''}><b>${number}</b>${escapeHtml(text)}</span>`
   })
-  return `<h2>${escapeHtml(`${relative(root, path)}:${line}`)}</h2>\n<div class="source"><code>${shown.join('')}</code></div>\n`
+  const title = escapeHtml(`${relative(root, path)}:${line}`)
+  return `<h2>${title}</h2>\n<div class="source"><code>${shown.join('')}</code></div>\n`
 }
 
 function framesOf(own: readonly string[], all: readonly string[], root: string): string {

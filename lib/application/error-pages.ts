@@ -62,7 +62,8 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
       return { html }
     } catch (error) {
       failed.set(path, version)
-      log.error(`Cannot show the error page ${relative(root, path)}; the built-in page is shown until it changes`, error)
+      const what = `Cannot show the error page ${relative(root, path)}`
+      log.error(`${what}; the built-in page is shown until it changes`, error)
       return undefined
     }
   }

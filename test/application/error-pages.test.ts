@@ -74,7 +74,7 @@ describe('the page of a 500 in dev', () => {
     const { url } = await serve(t, { '/throw/:password': "() => { throw new Error('a <reason>', { cause: new Error('deeper') }) }" }, { 'app.env': 'dev' })
     const answer = await request(`${url}/throw/path-value?creditCard=card-value&page=2`, { headers })
     assert.equal(answer.status, 500)
-    assert.match(answer.text, /a &lt;reason&gt;\nCaused by: deeper/)
+    assert.match(answer.text, /Error: a &lt;reason&gt;\nCaused by: Error: deeper/)
     assert.match(answer.text, /<h2>actions\.mjs:1<\/h2>\n<div class="source"><code><span class="here"><b>1<\/b>export const r0 = /)
     assert.match(answer.text, /<div class="frames"><code><span>at r0 \(actions\.mjs/)
     assert.match(answer.text, /<details><summary>The whole stack, with the server and Node/)

@@ -19,8 +19,8 @@ function load(config: Readonly<Record<string, unknown>>) {
 describe('values of the configuration', () => {
   const refused: readonly [config: Readonly<Record<string, unknown>>, problems: readonly RegExp[]][] = [
     [{ 'paths.public': '.' }, [/^paths\.public must contain nothing private, .*: it contains the configuration file and paths\.routes and/]],
-    [{ 'paths.public': 'routes' }, [/: it contains paths\.routes and paths\.middleware$/]],
-    [{ 'paths.public': 'link' }, [/: it contains paths\.routes and paths\.middleware$/]],
+    [{ 'paths.public': 'routes' }, [/: it contains paths\.routes and paths\.middleware and paths\.errors$/]],
+    [{ 'paths.public': 'link' }, [/: it contains paths\.routes and paths\.middleware and paths\.errors$/]],
     [{ 'paths.public': 'routes/public' }, []],
     [{ 'paths.public': 'public' }, []],
     [{ 'paths.public': 'site', 'paths.cache': 'site/cache' }, [/: it contains paths\.cache$/]],
