@@ -386,8 +386,8 @@ function buildState(loaded: LoadedConfig, { part, node, application, logs, appKe
   const credentials = new CredentialStore({
     config,
     appKey,
-    writer: file === undefined ? undefined : createCredentialWriter(file, (keys) => {
-      logs.module('config').info(`wrote ${keys.join(', ')} into ${file}`)
+    writer: file === undefined ? undefined : createCredentialWriter(file, config, (keys, written) => {
+      logs.module('config').info(`wrote ${keys.join(', ')} into ${written}`)
     }),
   })
   credentials.share(part?.state.credentials)

@@ -278,7 +278,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   writeFiles(folder, writingApplication)
   const modeOfUpload = await writeEverything(t, folder)
   const files: Readonly<Record<string, readonly string[]>> = {
-    'svc.json': ['svc.json'],
+    'svc.local.json': ['svc.local.json'],
     'routes/admin.json': ['routes/admin.json'],
     '.logs': ['.logs'],
     '.logs/svc.log': ['.logs/svc.log'],

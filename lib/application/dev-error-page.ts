@@ -89,10 +89,11 @@ function messageOf(error: { readonly name?: string; readonly message: string; re
 
 /** The place in a frame of a stack: `at run (file:///app/a.mjs?v=2:10:5)`. */
 function placeInFrame(frame: string, root: string): Place | undefined {
-  const found = /(file:\/\/\/[^\s?)]*?|\/[^\s?)]*?)(?:\?[^:)]*)?:(\d+)(?::\d+)?\)?$/.exec(frame)
-  if (found === null) return undefined
-  const [, name = '', line = ''] = found
-  return placeOf(name.startsWith('file:') ? fileURLToPath(name) : name, line, root)
+  const location = frame.slice(Math.max(frame.lastIndexOf('('), frame.lastIndexOf(' ')) + 1)
+  const parts = location.split(':')
+  const [name = ''] = parts.slice(0, -2).join(':').split('?')
+  if (!name.startsWith('file:///') && !name.startsWith('/')) return undefined
+  return placeOf(name.startsWith('/') ? name : fileURLToPath(name), parts.at(-2) ?? '', root)
 }
 
 /** The place that a message names, as those of views and of modules that did not load do: `views/a.html:3: ...`. */

@@ -1,6 +1,4 @@
-/**
- * The server's name and version, as the command line, the logs and the ping endpoint show them.
- */
+/** The server's name and version, as the command line, the logs and the ping endpoint show them. */
 
 /** The version, the same as in `package.json`; a test holds them together. */
 export const version = '0.1.0'
@@ -12,13 +10,15 @@ export const serverName = `svc/${version}`
 interface Started {
   readonly config: { readonly 'app.env': string }
   readonly file?: string | undefined
+  readonly localFile?: string | undefined
 }
 
 /**
  * The first line of the log.
  * @param more more about the process, with `, ` at its end
  */
-export function startLine({ config, file }: Started, more = ''): string {
+export function startLine({ config, file, localFile }: Started, more = ''): string {
   const started = `${serverName} on Node ${process.versions.node}, ${config['app.env']}, process ${process.pid}`
-  return `${started}, ${more}configuration ${file ?? 'without a file'}`
+  const files = [file, localFile].filter((name) => name !== undefined)
+  return `${started}, ${more}configuration ${files.length === 0 ? 'without a file' : files.join(' and ')}`
 }

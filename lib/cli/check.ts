@@ -32,6 +32,7 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   // A wrong key has been replaced by an empty one, about which nothing is to be said.
   const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
   printWarnings([...loaded.warnings, ...warningsTogether(loaded), ...ofKeys])
+  for (const key of loaded.overridden ?? []) process.stdout.write(`${loaded.localFile} overrides ${key}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   printWarnings(notes)
   const problems = new Set([...ofConfig, ...ofApplication])

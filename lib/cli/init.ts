@@ -6,7 +6,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from './process.ts'
 
@@ -20,10 +21,12 @@ interface ApplicationFile {
 const privateMode = 0o600
 const publicMode = 0o644
 const appKeyBytes = 32
+/** Editors complete and check `svc.json` with it. */
+const schemaFile = fileURLToPath(new URL('../../docs/svc.schema.json', import.meta.url))
 
-const gitignore = `# svc.json holds app_key, which signs the tokens of this application. Keep it out of the repository.
-svc.json
-.svc.json.*.tmp
+const gitignore = `# What this machine has of its own: app_key, which signs tokens, and the admin's password.
+svc.local.json
+.svc.local.json.*.tmp
 .cached/
 .logs/
 node_modules/
@@ -47,7 +50,8 @@ export default (ctx) =>
       { name: 'routes/home.mjs', use: 'the actions that they run' },
       { name: 'routes/home.html', use: 'the view of this page' },
       { name: 'routes/middleware/config.json', use: 'the middleware to load' },
-      { name: 'svc.json', use: 'the configuration, with a key of your own' },
+      { name: 'svc.json', use: 'the configuration' },
+      { name: 'svc.local.json', use: 'what this machine has of its own: its key, and later the admin' },
     ],
   })
 
@@ -105,7 +109,7 @@ export function init(folder: string): number {
  * @returns the files that were made, relative to the folder
  * @throws Error with the reason: the folder is not empty, or cannot be written. Nothing is left behind then.
  */
-export function initApplication(folder: string, files = applicationFiles()): string[] {
+export function initApplication(folder: string, files = applicationFiles(resolve(folder))): string[] {
   const made: (() => void)[] = []
   const root = resolve(folder)
   try {
@@ -156,10 +160,15 @@ function undo(made: readonly (() => void)[]): string[] {
   return failures
 }
 
-/** The files in the order in which they are made, with a new random `app_key`. */
-function applicationFiles(): ApplicationFile[] {
+/**
+ * The files in the order in which they are made, with a new random `app_key`.
+ * @param folder of the application, absolute
+ */
+function applicationFiles(folder: string): ApplicationFile[] {
+  const appKey = randomBytes(appKeyBytes).toString('base64url')
   return [
-    { name: 'svc.json', text: configuration(randomBytes(appKeyBytes).toString('base64url')), mode: privateMode },
+    { name: 'svc.json', text: configuration(folder), mode: publicMode },
+    { name: 'svc.local.json', text: `${JSON.stringify({ app_key: appKey }, null, 2)}\n`, mode: privateMode },
     { name: '.gitignore', text: gitignore, mode: publicMode },
     { name: 'routes/app.json', text: routes, mode: publicMode },
     { name: 'routes/home.mjs', text: action, mode: publicMode },
@@ -169,12 +178,12 @@ function applicationFiles(): ApplicationFile[] {
 }
 
 /** Contains what an application is likely to change; every other key has its default. */
-function configuration(appKey: string): string {
+function configuration(folder: string): string {
   const keys = {
+    $schema: relative(folder, schemaFile),
     app: { env: 'prod' },
-    app_key: appKey,
+    config: { local: true },
     server: { host: '127.0.0.1', port: 8080, trusted_proxies: [], allowed_hosts: [] },
-    admin: { user: '', password: '', secret: '' },
     paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: '' },
     log: { level: 'info' },
   }

@@ -8,7 +8,7 @@
 import { text } from 'node:stream/consumers'
 import { StringDecoder } from 'node:string_decoder'
 import { checkSetup, makeCredentials, type SetupInput } from '../admin/credentials.ts'
-import type { LoadedConfig } from '../config/load.ts'
+import { fileToWrite, type LoadedConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
 import type { Config } from '../config/table.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
@@ -39,7 +39,7 @@ const notThreeLines = 'Standard input must have three lines: the name, the passw
 
 /**
  * Asks for a name and a password and saves them.
- * @param file the configuration file; a missing one is made with mode 0600
+ * @param file the configuration file; a missing one, or a missing local one, is made with mode 0600
  * @param load reads that file; rejects with ConfigError
  * @returns the exit status: 0 saved, 1 given up or not saved, 2 the answers break a rule, 78 wrong configuration
  */
@@ -66,7 +66,7 @@ export async function passwd(
     streams.problem('Nothing was changed\n')
     return exitStatus.failed
   }
-  return save(file, config, answers, streams)
+  return save(fileToWrite(file, config), config, answers, streams)
 }
 
 async function save(file: string, config: Config, answers: SetupInput, streams: PasswdStreams): Promise<number> {

@@ -1,6 +1,4 @@
-/**
- * The application secret, `app_key`: which key signs, and warnings about it.
- */
+/** The application secret, `app_key`: which key signs, and warnings about it. */
 import { randomBytes } from 'node:crypto'
 import type { Config } from './table.ts'
 

@@ -17,10 +17,13 @@ export interface Entry {
   readonly value: unknown
 }
 
-/** A message about a key, and the names that lead to the key in the file; undefined: it is not about the file. */
+/** A message about a key. */
 export interface Finding {
   readonly text: string
+  /** The names that lead to the key in its file; undefined: it is not about a file. */
   readonly path: readonly string[] | undefined
+  /** The index of that file; 0 unless given. */
+  readonly layer?: number
 }
 
 /** The keys of a value by name, problems with its shape, and its unknown keys. */
@@ -38,28 +41,39 @@ export type GroupedConfig = Config & Readonly<Record<string, unknown>>
 
 type Values = Partial<Record<ConfigKey, unknown>>
 
+/** A configuration of several layers, and what was found in them. */
+interface Assembled {
+  /** Frozen, with the default for each wrong value. */
+  readonly config: Config
+  readonly problems: readonly Finding[]
+  readonly unknown: readonly Finding[]
+  /** The keys that a later layer has taken from an earlier one, in the order of the table. */
+  readonly replaced: readonly string[]
+}
+
 /**
- * Assembles the values of a file, nested or dotted, and overrides, dotted. An override does not correct a wrong value
- * of the file: the file would fail the next time it is used without. It throws nothing.
- * @returns the problems, the unknown keys, and a frozen configuration with the default for each wrong value
+ * Assembles the values of files, nested or dotted, each above those before it, and overrides, dotted. A value above
+ * another one does not correct it: the file would fail the next time it is used without. It throws nothing.
  */
-export function assembleConfig(
-  value: unknown,
-  overrides: Partial<Config>,
-): { readonly config: Config; readonly problems: readonly Finding[]; readonly unknown: readonly Finding[] } {
+export function assembleConfig(layers: readonly unknown[], overrides: Partial<Config>): Assembled {
   const values = defaults()
-  const file = apply(values, value)
+  const files = layers.map((value) => apply(values, value))
   const above = apply(values, overrides)
-  const notOfTheFile = (finding: Finding): Finding => ({ text: finding.text, path: undefined })
-  const problems = [...file.problems, ...above.problems.map(notOfTheFile)]
-  const unknown = [...file.unknown, ...above.unknown.map(notOfTheFile)]
+  const inLayer = (layer: number) => (finding: Finding): Finding => ({ ...finding, layer })
+  const notOfAFile = (finding: Finding): Finding => ({ text: finding.text, path: undefined })
+  const problems = files.flatMap((file, at) => file.problems.map(inLayer(at)))
+  problems.push(...above.problems.map(notOfAFile))
+  const unknown = [...files.flatMap((file, at) => file.unknown.map(inLayer(at))), ...above.unknown.map(notOfAFile)]
   const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
   const { 'log.file': log, 'access_log.file': accessLog } = config
   if (log === accessLog) {
     const text = `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`
-    problems.push({ text, path: file.found.get('access_log.file')?.path })
+    const layer = files.findLastIndex(({ found }) => found.has('access_log.file'))
+    problems.push({ text, path: files[layer]?.found.get('access_log.file')?.path, layer })
   }
-  return { config, problems, unknown }
+  const keys = fileKeys().map(([key]) => key)
+  const replaced = keys.filter((key) => files.filter(({ found }) => found.has(key)).length > 1)
+  return { config, problems, unknown, replaced }
 }
 
 /** Finds the keys of a value, which must be an object. A member that is `undefined` counts as absent. */
@@ -79,7 +93,7 @@ export function findEntries(value: unknown): Entries {
       return
     }
     for (const [name, member] of Object.entries(object)) {
-      if (member === undefined) continue
+      if (member === undefined || (group === '' && name === '$schema')) continue // That is for editors.
       const key = group === '' ? name : `${group}.${name}`
       if (known.has(key)) add({ key, path: [...path, name], value: member })
       else if (groups.has(key)) visit(member, key, [...path, name])

@@ -32,8 +32,7 @@ export function checkPath(text: string): string | undefined {
 }
 
 /**
- * A stored password: empty, the MD5 as 32 lower-case hex digits, or a hash of the hardened kind, which begins
- * `scrypt`.
+ * A stored password: empty, the MD5 as 32 lower-case hex digits, or a hash of the hardened kind, which begins `scrypt`.
  */
 export function checkPasswordHash(text: string): string | undefined {
   return text === '' || /^[0-9a-f]{32}$/.test(text) || text.startsWith('scrypt')

@@ -1,21 +1,25 @@
-/**
- * Reads and writes the admin credentials in the configuration file, for `admin/credential-store.ts`.
- */
+/** Reads and writes the admin credentials in the configuration files, for `admin/credential-store.ts`. */
 import { existsSync } from 'node:fs'
 import type { CredentialWriter } from '../admin/credential-store.ts'
-import { loadConfig } from './load.ts'
+import { fileToWrite, loadConfig, localFileOf } from './load.ts'
 import { saveConfig } from './save.ts'
+import type { Config } from './table.ts'
 
 /**
- * Makes the writer of a configuration file.
- * @param onSaved called with the keys that were written
+ * Makes the writer of a configuration file, or of the local one beside it (`fileToWrite`).
+ * @param onSaved called with the keys that were written, and the file
  */
-export function createCredentialWriter(file: string, onSaved: (keys: readonly string[]) => void): CredentialWriter {
+export function createCredentialWriter(
+  file: string,
+  config: Config,
+  onSaved: (keys: readonly string[], file: string) => void,
+): CredentialWriter {
   return {
-    read: () => (existsSync(file) ? loadConfig(file).config : undefined),
+    read: () => (existsSync(file) || existsSync(localFileOf(file)) ? loadConfig(file).config : undefined),
     write: (changes) => {
-      saveConfig(file, changes)
-      onSaved(Object.keys(changes))
+      const written = fileToWrite(file, config)
+      saveConfig(written, changes)
+      onSaved(Object.keys(changes), written)
     },
   }
 }

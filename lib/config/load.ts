@@ -1,11 +1,12 @@
 /**
- * Finds, reads and checks the configuration.
+ * Finds, reads and checks the configuration: `svc.json` and, merged over it, `svc.local.json` beside it, for what one
+ * machine has of its own.
  *
  * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file
  * are reported at once, in one ConfigError.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
 import { mayOthersRead } from '../storage/paths.ts'
@@ -13,9 +14,11 @@ import { assembleConfig, findEntries, type Finding } from './assemble.ts'
 import { configTable, fileKeys } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
-/** The text of a configuration file and the positions of its values. */
+/** A configuration file: its absolute path, its text, its value and the positions in it. */
 interface ConfigDocument {
+  readonly file: string
   readonly text: string
+  readonly value: unknown
   readonly root: JsonNode
 }
 
@@ -26,9 +29,14 @@ export interface LoadedConfig {
   readonly file: string | undefined
   /** The absolute path of the folder that relative paths are relative to: that of the file. */
   readonly folder: string
+  /** The absolute path of the local file; undefined when there was none. */
+  readonly localFile?: string | undefined
+  /** The keys of the local file that are in the other one too. */
+  readonly overridden?: readonly string[]
   /** Unknown keys, each with the nearest known one, and a missing file. */
   readonly warnings: readonly string[]
-  readonly document: ConfigDocument | undefined
+  /** The files that were read, the local one last. */
+  readonly documents: readonly ConfigDocument[]
 }
 
 /** The configuration cannot be used. The message contains all problems; `problems` has them one by one. */
@@ -81,13 +89,16 @@ const givenAsValue = 'the configuration'
 
 /** Makes the error for problems of values, at least one, each with its line in the file. */
 export function errorOfValues(
-  { file, document }: LoadedConfig,
+  { file, documents }: LoadedConfig,
   problems: readonly ValueProblem[],
   cause?: unknown,
 ): ConfigError {
-  const entries = document === undefined ? undefined : findEntries(parseJson(document.text)).found
-  const findings = problems.map(({ key, text }) => ({ text, path: entries?.get(key)?.path }))
-  return new ConfigError(file ?? givenAsValue, inOrder(findings, document), { cause })
+  const entries = documents.map(({ value }) => findEntries(value).found)
+  const findings = problems.map(({ key, text }): Finding => {
+    const layer = entries.findLastIndex((found) => found.has(key))
+    return { text, path: entries[layer]?.get(key)?.path, layer }
+  })
+  return new ConfigError(file ?? givenAsValue, inOrder(findings, documents), { cause })
 }
 
 /** The configuration file, and why it is that one. */
@@ -118,22 +129,31 @@ export function findConfigFile(options: {
   return { file: isDemo ? resolve(packageFolder, 'svc.json') : here, namedBy: undefined, isDemo }
 }
 
+/** The local file beside a configuration file: `svc.local.json` beside `svc.json`. It need not exist. */
+export function localFileOf(file: string): string {
+  return `${file.replace(/\.json$/, '')}.local.json`
+}
+
+/** The file that changes are written to: the local one when it exists or `config.local` asks for it. */
+export function fileToWrite(file: string, config: Config): string {
+  const local = localFileOf(file)
+  return config['config.local'] || existsSync(local) ? local : file
+}
+
 /**
- * Reads a configuration file. It never writes.
- * @param overrides values that replace those of the file: `--host`, `--port` and `--env` of the command line
- * @throws ConfigError when the file cannot be read, is no JSON, or contains values that are not allowed
+ * Reads a configuration file and the local one beside it. It never writes.
+ * @param overrides values that replace those of the files: `--host`, `--port` and `--env` of the command line
+ * @throws ConfigError when a file cannot be read, is no JSON, or contains values that are not allowed
  */
 export function loadConfig(file: string, overrides: Partial<Config> = {}): LoadedConfig {
   const path = resolve(file)
-  const text = readText(path)
-  if (text === undefined) {
-    const loaded = parseConfig({}, dirname(path), overrides)
-    return { ...loaded, warnings: [`${path} is not there: the defaults are used`] }
-  }
-  const value = parseText(path, text)
-  const document = { text, root: mapJson(text) }
-  const loaded = checked(value, overrides, path, { file: path, folder: dirname(path), document })
-  return { ...loaded, warnings: [...loaded.warnings, ...exposedSecrets(path, value)] }
+  const main = readDocument(path)
+  const local = readDocument(localFileOf(path))
+  const documents = [main, local].filter((document) => document !== undefined)
+  const place = { file: main?.file, localFile: local?.file, folder: dirname(path), documents }
+  const loaded = checked(documents.map(({ value }) => value), overrides, path, place)
+  const missing = main === undefined ? [`${path} is not there: the defaults are used`] : []
+  return { ...loaded, warnings: [...missing, ...loaded.warnings, ...documents.flatMap(exposedSecrets)] }
 }
 
 /**
@@ -143,7 +163,13 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
  * @throws ConfigError
  */
 export function parseConfig(value: unknown, folder: string, overrides: Partial<Config> = {}): LoadedConfig {
-  return checked(value, overrides, givenAsValue, { file: undefined, folder: resolve(folder), document: undefined })
+  return checked([value], overrides, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
+}
+
+/** @returns undefined when there is no such file */
+function readDocument(file: string): ConfigDocument | undefined {
+  const text = readText(file)
+  return text === undefined ? undefined : { file, text, value: parseText(file, text), root: mapJson(text) }
 }
 
 function readText(path: string): string | undefined {
@@ -176,7 +202,7 @@ function parseText(path: string, text: string): unknown {
 }
 
 /** A warning when everybody on this machine can read secrets in the file. */
-function exposedSecrets(path: string, value: unknown): string[] {
+function exposedSecrets({ file: path, value }: ConfigDocument): string[] {
   const { found } = findEntries(value)
   const secrets = fileKeys().flatMap(([name, key]) => {
     const given = (found.get(name)?.value ?? '') as string | readonly string[] // It has been checked.
@@ -199,25 +225,29 @@ function excerpt(text: string, offset: number): string {
 }
 
 function checked(
-  value: unknown,
+  values: readonly unknown[],
   overrides: Partial<Config>,
   source: string,
-  place: Pick<LoadedConfig, 'file' | 'folder' | 'document'>,
+  place: Omit<LoadedConfig, 'config' | 'warnings' | 'overridden'>,
 ): LoadedConfig {
-  const { config, problems, unknown } = assembleConfig(value, overrides)
-  const warnings = inOrder(unknown, place.document).map((text) => `${source}: ${text}`)
-  const loaded = { config, warnings, ...place }
-  if (problems.length > 0) throw new ConfigError(source, inOrder(problems, place.document), { warnings, rest: loaded })
+  const { config, problems, unknown, replaced } = assembleConfig(values, overrides)
+  const warnings = inOrder(unknown, place.documents).map((text) => `${source}: ${text}`)
+  const loaded = { config, warnings, ...place, overridden: replaced }
+  if (problems.length > 0) throw new ConfigError(source, inOrder(problems, place.documents), { warnings, rest: loaded })
   return loaded
 }
 
-/** The messages in the order of the file, with their lines. Messages that are not about the file come last. */
-function inOrder(findings: readonly Finding[], document: ConfigDocument | undefined): string[] {
-  if (document === undefined) return findings.map(({ text }) => text)
-  const placed = findings.map(({ text, path }) => {
-    const node = path === undefined ? undefined : nodeAt(document.root, path)
-    if (node === undefined) return { text, start: document.text.length }
-    return { text: `${text} (line ${placeOf(document.text, node.start).line})`, start: node.start }
+/**
+ * The messages in the order of the files, with their lines, and the name of the file where it is the local one.
+ * Messages that are not about a file come last.
+ */
+function inOrder(findings: readonly Finding[], documents: readonly ConfigDocument[]): string[] {
+  const placed = findings.map(({ text, path, layer = 0 }) => {
+    const document = documents[layer]
+    const node = path === undefined || document === undefined ? undefined : nodeAt(document.root, path)
+    if (document === undefined || node === undefined) return { text, layer: Infinity, start: 0 }
+    const name = document.file.endsWith('.local.json') ? `${basename(document.file)}, ` : ''
+    return { text: `${text} (${name}line ${placeOf(document.text, node.start).line})`, layer, start: node.start }
   })
-  return placed.sort((a, b) => a.start - b.start).map(({ text }) => text)
+  return placed.sort((a, b) => a.layer - b.layer || a.start - b.start).map(({ text }) => text)
 }

@@ -270,6 +270,11 @@ export const configTable = {
     meaning: 'Seconds between two readings of the monitor page.',
   },
 
+  'config.local': {
+    kind: 'boolean', default: false,
+    meaning: 'Write what setup and `passwd` save into [the local file](#the-local-file), which is made when it is '
+      + 'missing.',
+  },
   cache_ram: {
     kind: 'boolean', default: true,
     meaning: 'Keep compiled views in memory. A changed file is seen at once.',

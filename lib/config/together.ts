@@ -1,11 +1,9 @@
-/**
- * Checks of values that belong together: problems that keep a server from starting, and warnings.
- */
+/** Checks of values that belong together: problems that keep a server from starting, and warnings. */
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../storage/paths.ts'
-import type { LoadedConfig, ValueProblem } from './load.ts'
+import { fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** Paths that must not be inside the folder of static files, where everybody can read them. */
@@ -82,5 +80,7 @@ function publishedIn(loaded: LoadedConfig): string[] {
     .map((key): [what: string, path: string] => [key, config[key]])
     .filter(([, path]) => path !== '')
   if (file !== undefined) places.unshift(['the configuration file', file])
+  const written = file === undefined ? undefined : fileToWrite(file, config)
+  if (written !== undefined && written !== file) places.unshift(['the local configuration file', written])
   return places.filter(([, path]) => isAtOrIn(open, resolve(folder, path))).map(([what]) => what)
 }

@@ -45,7 +45,7 @@ export interface ProcessPart extends ProcessPlace {
  */
 export interface Joining {
   /** The configuration as the primary read it. */
-  readonly loaded: Omit<LoadedConfig, 'document'>
+  readonly loaded: Omit<LoadedConfig, 'documents'>
   readonly configFile: string
   readonly appKey: AppKey
   /** Replaces the password of `shared.url`. */

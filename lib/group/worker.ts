@@ -63,7 +63,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
     access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
   })
   const options: WorkerParts['options'] = {
-    loaded: { ...loaded, document: undefined },
+    loaded: { ...loaded, documents: [] },
     configFile,
     ...(sharedPassword !== undefined && { sharedPassword }),
     ...(listenFd !== undefined && { listenFd }),

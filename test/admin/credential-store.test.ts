@@ -17,9 +17,10 @@ function md5(text: string): string {
 /** A store over a file that is not there yet. */
 function make(config: Readonly<Record<string, unknown>> = {}) {
   const file = join(temporaryFolder(), 'svc.json')
+  const { config: parsed } = parseConfig(config, '/')
   const store = new CredentialStore({
-    config: parseConfig(config, '/').config,
-    writer: createCredentialWriter(file, () => {}),
+    config: parsed,
+    writer: createCredentialWriter(file, parsed, () => {}),
     appKey: 'in use',
     now: () => nowMs,
   })

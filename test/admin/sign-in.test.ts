@@ -28,8 +28,9 @@ interface Started extends PortInHand {
 /** Serves the actions with a real svc.json of their own, which is made when something is saved. */
 async function start(t: TestContext, config: Record<string, unknown> = {}, options: Partial<SignInOptions> = {}): Promise<Started> {
   const file = join(temporaryFolder(), 'svc.json')
-  const writer = createCredentialWriter(file, () => {})
-  const store = new CredentialStore({ config: parseConfig(config, '/').config, writer, appKey: 'key in use', now: () => nowMs })
+  const { config: parsed } = parseConfig(config, '/')
+  const writer = createCredentialWriter(file, parsed, () => {})
+  const store = new CredentialStore({ config: parsed, writer, appKey: 'key in use', now: () => nowMs })
   const held = makePort(config, async (command) => {
     try {
       if ('user' in command) return { done: await store.setUp(command.user, command.password) }

@@ -12,6 +12,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const files = [
   'svc.json',
+  'svc.local.json',
   '.gitignore',
   'routes/app.json',
   'routes/home.mjs',
@@ -25,19 +26,21 @@ test('makes the files of an application, also where the folder and those above i
   for (const file of files) assert.ok(statSync(join(folder, file)).size > 0, file)
 })
 
-test('svc.json is for prod, has a fresh key of 32 bytes, and is for its owner alone', () => {
+test('its configuration is for prod; the local file has a fresh key of 32 bytes, and is for its owner alone', () => {
   const [one, two] = [join(temporaryFolder(), 'one'), join(temporaryFolder(), 'two')] as const
   const keys = [one, two].map((folder) => {
     initApplication(folder)
     const { config, warnings } = loadConfig(join(folder, 'svc.json'))
     assert.deepEqual(warnings, [])
     assert.equal(config['app.env'], 'prod')
-    assert.equal(statSync(join(folder, 'svc.json')).mode & 0o7777, 0o600)
+    assert.equal(statSync(join(folder, 'svc.local.json')).mode & 0o7777, 0o600)
+    const { app_key: _, $schema, ...shown } = JSON.parse(readFileSync(join(folder, 'svc.json'), 'utf8')) as Record<string, unknown>
+    assert.deepEqual([_, 'admin' in shown, existsSync(join(folder, $schema as string))], [undefined, false, true])
     return config.app_key
   })
   for (const key of keys) assert.match(key, /^[A-Za-z0-9_-]{43}$/)
   assert.notEqual(keys[0], keys[1])
-  assert.match(readFileSync(join(one, '.gitignore'), 'utf8'), /^svc\.json$/m)
+  assert.match(readFileSync(join(one, '.gitignore'), 'utf8'), /^svc\.local\.json$/m)
 })
 
 test('its routes, middleware configuration, actions and view work', async () => {

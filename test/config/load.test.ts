@@ -220,7 +220,7 @@ test('reads a file, and tells its absolute path and folder', () => {
   assert.equal(loaded.file, file)
   assert.equal(loaded.folder, folder)
   assert.equal(loaded.config['server.port'], 1)
-  assert.equal(loaded.document?.text, text)
+  assert.equal(loaded.documents[0]?.text, text)
   assert.deepEqual(loaded.warnings, [`${file}: unknown key mine (line 2)`])
 })
 

@@ -19,7 +19,7 @@ const head = `<!-- Made by \`npm run docs\` from test/support/documentation.ts, 
 the built-in middleware. Change those. -->
 # Configuration
 
-The server reads one file, \`svc.json\`. Without a file, or for a key that the file does not have, the defaults
+The server reads \`svc.json\`, and over it [\`svc.local.json\`](#the-local-file) where that is there. Without a file, or for a key that the file does not have, the defaults
 below hold. The built-in middleware has [settings](#settings-of-the-built-in-middleware) in a file of its own.
 
 ## Which file
@@ -34,12 +34,24 @@ The first of these that is given or there:
 Relative paths in the file are relative to the folder of the file. \`--host\`, \`--port\` and \`--env\` stand above
 the file.
 
+With \`"$schema": "PATH/docs/svc.schema.json"\` in the file an editor knows the keys, their meaning and their ranges; \`init\` writes that.
+
 \`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
 \`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of
 \`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
 
 A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status
 78. The last of the four starts the demo application, which the log says. The first line of the log names the file.
+
+## The local file
+
+One file to commit and one to keep: what is the same on every machine is in \`svc.json\`, and what one machine has of its own, such as
+secrets, is in \`svc.local.json\` beside it (\`<name>.local.json\` beside \`<name>.json\`). Its keys stand above those of the other file,
+one by one, nested or dotted; a list takes the place of the whole list. \`svc.js check\` prints the keys that are in both.
+
+What the server itself saves, the admin's name, password and secret and the key of the first setup, and what \`svc.js passwd\`
+saves, goes into the local file when it is there or \`config.local\` is \`true\`; then \`svc.json\` is never written. It is made with mode
+0600 when it is missing. \`init\` makes an application that way.
 
 ## How it is written
 
@@ -102,6 +114,7 @@ const titles: Readonly<Record<string, string>> = {
   pool_ws: 'WebSocket connections',
   pool_rest: 'Long polls and SSE streams',
   monitor: 'Monitor page',
+  config: 'Configuration files',
   cache_ram: 'View cache',
   cache_disk: 'View cache',
 }

@@ -2,10 +2,12 @@
 import { writeFileSync } from 'node:fs'
 import { renderConfiguration } from './documentation.ts'
 import { renderErrors } from './errors-page.ts'
+import { renderSchema } from './schema.ts'
 
 const pages = [
   ['configuration.md', renderConfiguration],
   ['errors.md', renderErrors],
+  ['svc.schema.json', renderSchema],
 ] as const
 
 for (const [name, render] of pages) {

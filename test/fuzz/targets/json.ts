@@ -48,7 +48,7 @@ export const configuration: Target = {
   check([text = '', user = '']) {
     const before = read(text)
     if (before !== undefined) {
-      const { config, problems } = assembleConfig(before.value, {})
+      const { config, problems } = assembleConfig([before.value], {})
       assert.ok(Object.isFrozen(config))
       for (const problem of problems) assert.ok(problem.text.length > 0)
     }
