@@ -127,9 +127,9 @@ describe('the parsers', () => {
     ['JSON in a list', () => parseJson('[{"__proto__":{"polluted":1}}]')],
     ['cookies', () => parseCookies('__proto__=1; constructor=2; prototype=3')],
     ['a form', () => parseUrlencoded(Buffer.from('__proto__[polluted]=1&constructor[prototype][polluted]=1'))],
-    ['a configuration', () => assembleConfig(JSON.parse('{"__proto__":{"admin":{"user":"x"}},"constructor":{"prototype":{"polluted":1}}}'), {})],
-    ['a nested configuration', () => assembleConfig(JSON.parse('{"admin":{"__proto__":{"user":"x"}},"trace":{"__proto__":{"app":false}}}'), {})],
-    ['a dotted configuration', () => assembleConfig(JSON.parse('{"__proto__.polluted":1,"admin.__proto__":{"user":"x"}}'), {})],
+    ['a configuration', () => assembleConfig([JSON.parse('{"__proto__":{"admin":{"user":"x"}},"constructor":{"prototype":{"polluted":1}}}')], {})],
+    ['a nested configuration', () => assembleConfig([JSON.parse('{"admin":{"__proto__":{"user":"x"}},"trace":{"__proto__":{"app":false}}}')], {})],
+    ['a dotted configuration', () => assembleConfig([JSON.parse('{"__proto__.polluted":1,"admin.__proto__":{"user":"x"}}')], {})],
     ['a configuration that is changed', () => editConfig('{"__proto__":{"admin":{"user":"x"}}}', { 'admin.user': '__proto__' })],
     ['a route record', () => parseRecord(JSON.parse('{"__proto__":{"name":"n","url":"/","action":"a.js"}}'), { root: '/srv', middlewareKnown: () => true })],
     ['a pattern', () => parsePattern('/:__proto__/:constructor/*prototype')],
@@ -146,9 +146,9 @@ describe('the parsers', () => {
   }
 
   it('of a configuration believe nothing that it has not itself', () => {
-    const { config } = assembleConfig(JSON.parse('{"__proto__":{"admin":{"user":"evil"}},"admin":{"__proto__":{"secret":"evil"}}}'), {})
+    const { config } = assembleConfig([JSON.parse('{"__proto__":{"admin":{"user":"evil"}},"admin":{"__proto__":{"secret":"evil"}}}')], {})
     assert.deepEqual([config['admin.user'], config['admin.secret']], ['', ''])
-    assert.equal(assembleConfig(Object.create({ 'admin.user': 'evil' }), {}).config['admin.user'], '')
+    assert.equal(assembleConfig([Object.create({ 'admin.user': 'evil' })], {}).config['admin.user'], '')
   })
 
   it('of a route record believe nothing that it has not itself', () => {

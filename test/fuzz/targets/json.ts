@@ -59,7 +59,7 @@ export const configuration: Target = {
       assert.ok(error instanceof Error && error.constructor !== TypeError, String(error))
       return
     }
-    assert.equal(assembleConfig(JSON.parse(edited), {}).config['admin.user'], user)
+    assert.equal(assembleConfig([JSON.parse(edited)], {}).config['admin.user'], user)
     assert.equal(editConfig(edited, { 'admin.user': user }), edited)
     const rest = (json: string): string => JSON.stringify(withoutUser(JSON.parse(json)))
     assert.equal(rest(edited), rest(text))
