@@ -10,7 +10,7 @@ import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
-import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
+import { NameTakenError, type PrefixFormat, type Registry, type Route } from '../routing/registry.ts'
 import {
   ReloadError,
   RouteRefusedError,
@@ -43,6 +43,7 @@ interface ApplicationOptions<SetupApp> {
 /** The routes of the files and all their problems. */
 export interface Inspection {
   readonly routes: readonly Route<Chain>[]
+  readonly formats: readonly PrefixFormat[]
   /** Files and records that cannot be used. */
   readonly problems: readonly ReloadProblem[]
   /** Modules that do not load. Their routes answer 500. */
@@ -233,7 +234,7 @@ export class Application<SetupApp> {
       await prepared.setUp()
       this.#refuseWhenStopped()
       const replaced = registry.list().filter((route) => !route.system)
-      registry.replaceApplication(inspection.routes)
+      registry.replaceApplication(inspection.routes, inspection.formats)
       this.#sources = sources
       await prepared.commit()
       return { inspection, replaced }
@@ -260,7 +261,10 @@ export class Application<SetupApp> {
         const { route, problem: error, broken: isBroken } = await build(good)
         files.push(route)
         const place = { file, index: good.index, name: good.record.name }
-        if (error !== undefined) (isBroken ? broken : incomplete).push({ ...place, error })
+        if (error === undefined) continue
+        const field = error.startsWith('middleware ') ? 'middleware' : 'action'
+        const problem = { ...place, error, ...found.placeOf(file, good.index, field) }
+        ;(isBroken ? broken : incomplete).push(problem)
       }
     }
     const folder = problemOfFile(routesFolder, 'the folder of route files is not there')
@@ -283,7 +287,7 @@ export class Application<SetupApp> {
       const place = { file: 'a route added while the server ran', index: null, name: error.routeName }
       problems.push({ ...place, error: error.message })
     }
-    return { inspection: { routes, problems, broken, incomplete, notes }, sources }
+    return { inspection: { routes, formats: found.formats, problems, broken, incomplete, notes }, sources }
   }
 
   /** @throws RouteRefusedError */

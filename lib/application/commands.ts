@@ -10,6 +10,9 @@ export interface ReloadProblem {
   readonly index: number | null
   readonly name: string
   readonly error: string
+  /** The place in the file, both from 1, where there is one. */
+  readonly line?: number
+  readonly column?: number
 }
 
 /** The result of a reload. */
@@ -45,7 +48,8 @@ const mostNames = 5
 
 /** A problem in one line: file, place, route name, what is wrong. */
 export function describe(problem: ReloadProblem): string {
-  const place = problem.index === null ? problem.file : `${problem.file}[${problem.index}]`
+  const { file, index, line, column } = problem
+  const place = line === undefined ? (index === null ? file : `${file}[${index}]`) : `${file}:${line}:${column}`
   return `${place}: ${problem.name === '' ? '' : `route "${problem.name}": `}${problem.error}`
 }
 

@@ -6,11 +6,12 @@
  */
 import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
+import { configTable } from '../config/table.ts'
 import { METHODS } from '../http/node-http.ts'
 import { nearest } from '../base/nearest.ts'
 import { actionPath, parseAction } from '../routing/action.ts'
 import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
-import type { RouteRecord } from '../routing/route.ts'
+import type { ErrorFormat, RouteRecord } from '../routing/route.ts'
 
 /** The rules that depend on the application. */
 export interface RecordRules {
@@ -39,7 +40,11 @@ export interface BadRecord {
   readonly problems: readonly string[]
 }
 
-const knownFields = ['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope']
+const knownFields = [
+  ...['name', 'url', 'pattern', 'action', 'method', 'middleware', 'scope', 'body_limit_kb', 'error_format'],
+]
+const { min: leastKb, max: mostKb } = configTable['server.body_limit_kb']
+const errorFormats = ['json', 'html', 'auto']
 const mostMiddleware = 100
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
@@ -59,17 +64,37 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   const method = readMethod(value, problems, warnings)
   const middleware = readMiddleware(value, rules, problems)
   const scope = readText(value, 'scope', problems) ?? ''
+  const limits = readOptions(value, problems)
   for (const field of Object.keys(value)) {
     if (!knownFields.includes(field)) warnings.push(unknownField(field))
   }
   if (problems.length > 0 || pattern === undefined) return { name, reserved: name.startsWith('svc.'), problems }
-  return { record: { name, url: pattern.text, action, method, middleware, scope }, pattern, warnings }
+  return { record: { name, url: pattern.text, action, method, middleware, scope, ...limits }, pattern, warnings }
 }
 
 /** Whether two records are the same in every field. */
 export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
-  const fields = Object.keys(a) as (keyof RouteRecord)[] // Both have the same fields.
+  const fields = Object.keys({ ...a, ...b }) as (keyof RouteRecord)[] // Of two records.
   return fields.every((field) => a[field] === b[field])
+}
+
+/** Reads the fields that may be missing: a record has those that are given. Adds problems with them to a list. */
+export function readOptions(
+  fields: Readonly<Record<string, unknown>>,
+  problems: string[],
+): Pick<RouteRecord, 'body_limit_kb' | 'error_format'> {
+  const { body_limit_kb: limit, error_format: format } = fields
+  const isInteger = typeof limit === 'number' && Number.isInteger(limit)
+  if (limit !== undefined && !(isInteger && limit >= leastKb && limit <= mostKb)) {
+    problems.push(`body_limit_kb must be ${leastKb} to ${mostKb}: it is ${JSON.stringify(limit)}`)
+  }
+  if (format !== undefined && !errorFormats.includes(format as string)) {
+    problems.push(`error_format must be json, html or auto: it is ${JSON.stringify(format)}`)
+  }
+  return {
+    ...(limit !== undefined && { body_limit_kb: limit as number }), // Both have been checked, or are a problem.
+    ...(format !== undefined && { error_format: format as ErrorFormat }),
+  }
 }
 
 function readName(fields: Readonly<Record<string, unknown>>, problems: string[]): string {

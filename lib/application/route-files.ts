@@ -1,5 +1,6 @@
 /**
- * Reads the route files of a folder: every `*.json` directly in it, an array of route records each, in name order.
+ * Reads the route files of a folder: every `*.json` directly in it, in name order. A file is an array of route records,
+ * or an object with `routes` and the `defaults` of their fields.
  *
  * It throws and registers nothing. Good records and problems are returned side by side, since a start leaves out a
  * wrong record, and a reload accepts none. The problem of a file as a whole has `index: null`. Names are compared by
@@ -7,12 +8,14 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { nearest } from '../base/nearest.ts'
+import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
-import { parseJson } from '../json/json-map.ts'
-import { quote } from '../routing/pattern.ts'
-import { parseRecord } from './record.ts'
-import type { GoodRecord, RecordRules } from './record.ts'
+import { mapJson, parseJson, placeOf, type JsonNode } from '../json/json-map.ts'
+import { parsePattern, quote } from '../routing/pattern.ts'
+import type { PrefixFormat } from '../routing/registry.ts'
+import { parseRecord, readOptions, type GoodRecord, type RecordRules } from './record.ts'
 
 /** A route file and its good records, each with its index in the file's array, from 0. */
 interface RouteFile {
@@ -21,14 +24,33 @@ interface RouteFile {
   readonly records: readonly (GoodRecord & { readonly index: number })[]
 }
 
+/** A line and a column, both from 1; empty where there is none. */
+type FilePlace = Pick<ReloadProblem, 'line' | 'column'>
+
 /** The content of a folder of route files. A folder that cannot be read is the file of its problem. */
 interface RouteFiles {
   readonly files: readonly RouteFile[]
+  /** The form of errors below the prefixes of the files. */
+  readonly formats: readonly PrefixFormat[]
   readonly problems: readonly ReloadProblem[]
   readonly warnings: readonly ReloadProblem[]
   /** Whether the folder is missing, which is no problem by itself: there are no routes then. */
   readonly missing: boolean
+  /** The place of a field of a record, or of the record when it does not have the field. */
+  placeOf(file: string, index: number, field: string): FilePlace
 }
+
+/** The fields that the records of a file have unless they say otherwise. */
+interface Defaults {
+  readonly prefix: string
+  readonly middleware: string
+  /** `scope`, `method`, `body_limit_kb` and `error_format`, as they stand there. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+const noDefaults: Defaults = { prefix: '', middleware: '', fields: {} }
+const replacedFields = ['scope', 'method', 'body_limit_kb', 'error_format']
+const defaultFields = ['prefix', 'middleware', ...replacedFields]
 
 /**
  * Reads a folder of route files. Folders and files whose name begins with a dot are skipped; a link is followed.
@@ -37,22 +59,44 @@ interface RouteFiles {
 export function readRouteFiles(folder: string, rules: RecordRules): RouteFiles {
   const found = new Findings()
   const missing = !existsSync(folder)
-  for (const file of missing ? [] : listFiles(folder, found)) {
-    const values = readArray(folder, file, found)
-    if (values !== undefined) readRecords(file, values, rules, found)
-  }
-  return { missing, files: found.files, problems: found.problems, warnings: found.warnings }
+  for (const file of missing ? [] : listFiles(folder, found)) readRouteFile(folder, file, rules, found)
+  const { files, formats, problems, warnings } = found
+  return { missing, files, formats, problems, warnings, placeOf: (...place) => found.placeOf(...place) }
 }
 
 class Findings {
   readonly files: RouteFile[] = []
+  readonly formats: PrefixFormat[] = []
   readonly problems: ReloadProblem[] = []
   readonly warnings: ReloadProblem[] = []
   /** Where each name was first given. */
   readonly places = new Map<string, { readonly file: string; readonly index: number }>()
+  readonly texts = new Map<string, string>()
+  /** The maps of files with a problem: mapping takes long, and most files have none. */
+  readonly #maps = new Map<string, JsonNode>()
 
   refuseFile(file: string, error: string): void {
     this.problems.push({ file, index: null, name: '', error })
+  }
+
+  placeOf(file: string, index: number, field: string): FilePlace {
+    const text = this.texts.get(file)
+    if (text === undefined) return {}
+    const root = this.#maps.get(file) ?? mapJson(text)
+    this.#maps.set(file, root)
+    const member = (node: JsonNode | undefined, name: string) => node?.members?.find((one) => one.name === name)
+    const record = (root.items ?? member(root, 'routes')?.value.items)?.[index]
+    const alias = field === 'url' ? 'pattern' : field
+    const given = member(record, field) ?? member(record, alias) ?? member(member(root, 'defaults')?.value, field)
+    const start = given?.start ?? record?.start
+    return start === undefined ? {} : placeOf(text, start)
+  }
+
+  /** @param error begins with the name of the field that it is about */
+  note(list: ReloadProblem[], problem: Omit<ReloadProblem, 'line' | 'column'> & { readonly index: number }): void {
+    const { file, index, error } = problem
+    const field = error.startsWith('bad pattern') ? 'url' : (/^(?:field )?"?(\w+)/.exec(error)?.[1] ?? '')
+    list.push({ ...problem, ...this.placeOf(file, index, field) })
   }
 }
 
@@ -68,7 +112,26 @@ function listFiles(folder: string, found: Findings): string[] {
   }
 }
 
-function readArray(folder: string, file: string, found: Findings): readonly unknown[] | undefined {
+function readRouteFile(folder: string, file: string, rules: RecordRules, found: Findings): void {
+  const value = readJson(folder, file, found)
+  if (value === undefined) return
+  if (Array.isArray(value)) return readRecords(file, value, noDefaults, rules, found)
+  if (!isObject(value) || !Array.isArray(value['routes'])) {
+    const forms = 'a JSON array of route records, or an object {"defaults": {...}, "routes": [...]}'
+    return found.refuseFile(file, `a route file is ${forms}`)
+  }
+  const { routes, defaults: given = {}, ...others } = value
+  const problems = Object.keys(others).map((name) => unknownMember('the file', name, ['defaults', 'routes']))
+  const defaults = readDefaults(given, rules, problems)
+  if (problems.length > 0) return problems.forEach((problem) => found.refuseFile(file, problem))
+  const { error_format: format } = readOptions(defaults.fields, [])
+  if (defaults.prefix !== '' && format !== undefined) {
+    found.formats.push({ prefix: parsePattern(defaults.prefix), format })
+  }
+  readRecords(file, routes as readonly unknown[], defaults, rules, found)
+}
+
+function readJson(folder: string, file: string, found: Findings): unknown {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(join(folder, file)))
@@ -84,33 +147,95 @@ function readArray(folder: string, file: string, found: Findings): readonly unkn
   }
   try {
     const value = parseJson(text)
-    if (Array.isArray(value)) return value
-    found.refuseFile(file, 'a route file is a JSON array of route records: put [ and ] around them')
+    found.texts.set(file, text)
+    return value
   } catch (error) {
     found.refuseFile(file, reasonOf(error))
+    return undefined
   }
-  return undefined
 }
 
-function readRecords(file: string, values: readonly unknown[], rules: RecordRules, found: Findings): void {
+/** Checks the defaults of a file by the rules of a record. */
+function readDefaults(given: unknown, rules: RecordRules, problems: string[]): Defaults {
+  if (!isObject(given)) {
+    problems.push('defaults must be an object')
+    return noDefaults
+  }
+  for (const name of Object.keys(given)) {
+    if (!defaultFields.includes(name)) problems.push(unknownMember('defaults', name, defaultFields))
+  }
+  const { prefix = '', middleware = '', ...fields } = given
+  const isPrefix = typeof prefix === 'string' && (prefix === '' || (prefix.startsWith('/') && !prefix.endsWith('/')))
+  if (!isPrefix) problems.push(`defaults: prefix must begin with / and not end with one: it is ${quote(prefix)}`)
+  // A record with these fields and no others of its own shows what is wrong with them.
+  const url = isPrefix ? joined(prefix as string, '/') : '/'
+  const probe = { name: 'n', url, action: 'a.js', middleware, ...fields }
+  const parsed = parseRecord(probe, rules)
+  if (!('record' in parsed)) problems.push(...parsed.problems.map((problem) => `defaults: ${problem}`))
+  else if (parsed.pattern.segments.some(({ kind }) => kind === 'rest')) {
+    problems.push(`defaults: prefix must have no rest: it is ${quote(prefix)}`)
+  }
+  return problems.length > 0 ? noDefaults : { prefix: prefix as string, middleware: middleware as string, fields }
+}
+
+function unknownMember(where: string, name: string, known: readonly string[]): string {
+  const near = nearest(name, known)
+  return `${where} has an unknown member ${quote(name)}${near === undefined ? '' : `: did you mean ${quote(near)}?`}`
+}
+
+function joined(prefix: string, url: string): string {
+  if (prefix === '') return url
+  return url === '/' ? prefix : prefix + url
+}
+
+function readRecords(
+  file: string,
+  values: readonly unknown[],
+  defaults: Defaults,
+  rules: RecordRules,
+  found: Findings,
+): void {
   const records: RouteFile['records'][number][] = []
   for (const [index, value] of values.entries()) {
-    const parsed = parseRecord(value, rules)
+    if (isObject(value) && value['defaults'] !== undefined && value['defaults'] !== false) {
+      const name = typeof value['name'] === 'string' ? value['name'] : ''
+      found.note(found.problems, { file, index, name, error: 'defaults must be false, or be left out' })
+      continue
+    }
+    const parsed = parseRecord(withDefaults(value, defaults), rules)
     if (!('record' in parsed)) {
-      for (const error of parsed.problems) found.problems.push({ file, index, name: parsed.name, error })
+      for (const error of parsed.problems) found.note(found.problems, { file, index, name: parsed.name, error })
       continue
     }
     const { name } = parsed.record
     const place = found.places.get(name)
     if (place !== undefined) {
       const taken = `name ${quote(name)} is taken by ${place.file}, index ${place.index}: names are unique`
-      found.problems.push({ file, index, name, error: taken })
+      found.note(found.problems, { file, index, name, error: taken })
       continue
     }
     found.places.set(name, { file, index })
     const { record, pattern, warnings } = parsed
     records.push({ index, record, pattern, warnings })
-    for (const error of warnings) found.warnings.push({ file, index, name, error })
+    for (const error of warnings) found.note(found.warnings, { file, index, name, error })
   }
   found.files.push({ file, records })
+}
+
+/** The record with the defaults of its file; wrong fields stay as they are, for the messages about them. */
+function withDefaults(value: unknown, { prefix, middleware, fields }: Defaults): unknown {
+  if (!isObject(value)) return value
+  const { defaults, ...record } = value
+  if (defaults === false) return record
+  const result: Record<string, unknown> = { ...fields, ...record }
+  for (const name of ['url', 'pattern']) {
+    const url = record[name]
+    if (typeof url === 'string' && url.startsWith('/')) result[name] = joined(prefix, url)
+  }
+  const { middleware: own = '' } = record
+  if (middleware !== '' && typeof own === 'string') {
+    const names = `${middleware},${own}`.split(',').map((name) => name.trim())
+    result['middleware'] = [...new Set(names.filter((name) => name !== ''))].join(',')
+  }
+  return result
 }

@@ -153,7 +153,7 @@ function mustCut(ctx: CoreContext): boolean {
   if (ctx.request.complete || ctx.body.consumed) return false
   if (ctx.expectsContinue) return true
   const announced = ctx.header('content-length')
-  return announced === undefined || Number(announced) > ctx.services.bodyLimitBytes
+  return announced === undefined || Number(announced) > ctx.bodyLimitBytes
 }
 
 function mayCompress(ctx: CoreContext, type: string): boolean {

@@ -175,6 +175,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   function answerUnmatched(ctx: CoreContext): void {
+    ctx.formatOfPrefix = registry.errorFormatOf(ctx.path)
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {
       const allow = methods.join(', ')

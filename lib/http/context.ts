@@ -8,7 +8,7 @@
  */
 import type { Socket } from 'node:net'
 import type { EndedRequest } from '../base/ports.ts'
-import type { Match, RouteRecord } from '../routing/route.ts'
+import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
 import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
@@ -76,6 +76,8 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   closed = false
   /** Whether the client disconnected before its answer was complete. */
   left = false
+  /** The form of errors of a path that no route answers, and that is below a prefix of routes. */
+  formatOfPrefix: ErrorFormat = 'auto'
   /** Whether the answer must be the last on its connection. */
   lastOnConnection = false
   /** The name of a cookie that is sent even with a 500: the session that it names has been saved. */
@@ -102,6 +104,16 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
       this.#params = params
     }
     return this.#params
+  }
+
+  /** The form of errors: the route's, else that of the routes below the same prefix. */
+  get errorFormat(): ErrorFormat {
+    return this.route === undefined ? this.formatOfPrefix : (this.route.error_format ?? 'auto')
+  }
+
+  override get bodyLimitBytes(): number {
+    const kb = this.route?.body_limit_kb
+    return kb === undefined ? super.bodyLimitBytes : kb * 1024
   }
 
   /** The name of the route that answers; '' when none does. */

@@ -12,10 +12,12 @@ import { STATUS_CODES } from './node-http.ts'
 import { BodyReply, htmlType, jsonReply } from './reply.ts'
 
 /**
- * Whether the client is a program that reads JSON: by Accept, X-Requested-With, or a JSON request body.
- * @param request for its header fields, by lower-case name
+ * Whether the client is a program that reads JSON: by the route's `error_format`, else by Accept, X-Requested-With, or
+ * a JSON request body.
  */
-export function wantsJson(request: Pick<CoreContext, 'header'>): boolean {
+export function wantsJson(request: Pick<CoreContext, 'header'> & Partial<Pick<CoreContext, 'errorFormat'>>): boolean {
+  const { errorFormat = 'auto' } = request
+  if (errorFormat !== 'auto') return errorFormat === 'json'
   if (acceptsJson(request.header('accept') ?? '')) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')

@@ -140,10 +140,15 @@ export class ReceivedRequest {
     return this.givenId ?? this.#madeId
   }
 
+  /** The most bytes that the body may have. */
+  get bodyLimitBytes(): number {
+    return this.services.bodyLimitBytes
+  }
+
   /** The body, for the server's own parts. */
   get body(): Body {
     return (this.#body ??= new Body(this.request, {
-      maxBytes: this.services.bodyLimitBytes,
+      maxBytes: this.bodyLimitBytes,
       temporaryFolder: this.services.temporaryFolder,
       explainJson: this.services.explainJson,
       onStart: () => {

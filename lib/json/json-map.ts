@@ -5,11 +5,12 @@
  * Surprise: a name that appears twice in one object is an error here. `JSON.parse` silently takes the last.
  */
 
-/** A value, which is `text.slice(start, end)`. Only objects have `members`. */
+/** A value, which is `text.slice(start, end)`. Only objects have `members`, only lists `items`. */
 export interface JsonNode {
   readonly start: number
   readonly end: number
   readonly members?: readonly JsonMember[]
+  readonly items?: readonly JsonNode[]
 }
 
 /** A member of an object. Its name with the quotes is `text.slice(start, nameEnd)`. */
@@ -178,13 +179,14 @@ class Reader {
 
   #list(depth: number): JsonNode {
     const start = this.#at++
+    const items: JsonNode[] = []
     this.#space()
     while (this.#text[this.#at] !== ']') {
-      this.#value(depth + 1)
+      items.push(this.#value(depth + 1))
       this.#separator(']')
     }
     this.#at++
-    return { start, end: this.#at }
+    return { start, end: this.#at, items }
   }
 
   #separator(closing: string): void {

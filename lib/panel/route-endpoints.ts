@@ -1,13 +1,18 @@
 /**
  * Routes at run time: add, delete, reload, and the dry match.
  */
-import { ReloadError, RouteRefusedError, RoutesUnsavedError } from '../application/commands.ts'
+import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../application/commands.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
+
+/** A problem as the answer has it: the place is in the text. */
+function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
+  return line === undefined ? problem : { ...problem, error: `${problem.error} (line ${line}, column ${column})` }
+}
 
 /** Makes the handlers. */
 export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
@@ -87,7 +92,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       } catch (error) {
         if (!(error instanceof ReloadError)) throw error
         log.warn(withRequestId(`reload by ${ctx.ip} refused: ${error.message}`, ctx))
-        return refuse(ctx, 409, error.message, { errors: error.problems })
+        return refuse(ctx, 409, error.message, { errors: error.problems.map(withPlace) })
       }
     },
 

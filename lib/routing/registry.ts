@@ -5,8 +5,10 @@
  * `replaceApplication` builds a new table and then takes it into use with one assignment: a request sees the old table
  * or the new one, and when building fails the old one stays.
  */
-import type { Match, Route } from './route.ts'
+import type { ErrorFormat, Match, Route } from './route.ts'
 import { Trie } from './trie.ts'
+
+import type { Pattern } from './pattern.ts'
 
 export type { Match, Route } from './route.ts'
 
@@ -21,9 +23,17 @@ export class NameTakenError extends Error {
   }
 }
 
+/** The form of errors below a prefix of routes. */
+export interface PrefixFormat {
+  /** As a pattern without a rest: `/api/:tenant`. */
+  readonly prefix: Pattern
+  readonly format: ErrorFormat
+}
+
 /** The table of routes. `T` is what the server runs for a route. */
 export class Registry<T> {
   #table = new Table<T>()
+  #formats: readonly PrefixFormat[] = []
 
   /** The number of routes. */
   get size(): number {
@@ -72,18 +82,27 @@ export class Registry<T> {
     return [...this.#table.byName.values()]
   }
 
+  /** The form of errors of a path that no route answers: that of the longest prefix that it is below, else `auto`. */
+  errorFormatOf(path: string): ErrorFormat {
+    if (this.#formats.length === 0) return 'auto'
+    const segments = path.split('/').slice(1)
+    return this.#formats.find(({ prefix }) => isBelow(segments, prefix))?.format ?? 'auto'
+  }
+
   /**
    * Replaces all routes except the system's in one step.
+   * @param formats of errors below prefixes; of two for one prefix the first counts
    * @returns the number of routes removed
    * @throws NameTakenError when two have one name, or one has that of a system route; TypeError when a system route is
    *   among them. Nothing has changed then.
    */
-  replaceApplication(routes: readonly Route<T>[]): number {
+  replaceApplication(routes: readonly Route<T>[], formats = this.#formats): number {
     const kept = this.list().filter((route) => route.system)
     const removed = this.size - kept.length
     const wrong = routes.find((route) => route.system)
     if (wrong !== undefined) throw new TypeError(`Cannot replace routes: "${wrong.record.name}" is a system route`)
     this.#table = new Table([...kept, ...routes])
+    this.#formats = formats.toSorted((a, b) => b.prefix.segments.length - a.prefix.segments.length)
     return removed
   }
 
@@ -127,6 +146,13 @@ class Table<T> {
     if (this.byName.has(name)) throw new NameTakenError(name)
     this.byName.set(name, route)
   }
+}
+
+function isBelow(segments: readonly string[], { segments: wanted }: Pattern): boolean {
+  return wanted.every((segment, at) => {
+    const given = segments[at]
+    return given !== undefined && (segment.kind === 'literal' ? given === segment.encoded : given !== '')
+  })
 }
 
 function takes(methods: string, method: string): boolean {

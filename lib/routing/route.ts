@@ -1,9 +1,7 @@
-/**
- * The types of a route and of a match. The router never calls `target`.
- */
+/** The types of a route and of a match. The router never calls `target`. */
 import type { Pattern } from './pattern.ts'
 
-/** A route record in its normal form: the specification's fields, none missing, none unknown. */
+/** A route record in its normal form: the specification's fields, none missing, and those that may be missing. */
 export interface RouteRecord {
   readonly name: string
   /** The URL pattern as the user wrote it. */
@@ -15,7 +13,14 @@ export interface RouteRecord {
   /** Names joined by commas without spaces, in the order they run; `''` for none. */
   readonly middleware: string
   readonly scope: string
+  /** The most KiB of a request's body, in place of `server.body_limit_kb`. */
+  readonly body_limit_kb?: number
+  /** The form of its errors, in place of the rule by the request: `auto` is that rule. */
+  readonly error_format?: ErrorFormat
 }
+
+/** The form of errors. */
+export type ErrorFormat = 'json' | 'html' | 'auto'
 
 /** A route of the registry. `T` is what the server runs for it. */
 export interface Route<T> {

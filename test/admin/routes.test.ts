@@ -240,7 +240,7 @@ test('a reload says what came, went and changed', async (t) => {
     warnings,
   })
   assert.equal(warnings.length, 1)
-  assert.match(warnings[0] ?? '', /^b\.json\[3\]: route "waits": .*later\.mjs/)
+  assert.match(warnings[0] ?? '', /^b\.json:1:224: route "waits": .*later\.mjs/)
   assert.equal((await server.ask('/new')).text, 'late')
   assert.equal((await server.ask('/gone')).status, 404)
 })

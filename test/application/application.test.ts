@@ -129,7 +129,7 @@ describe('a reload', () => {
     write({ 'routes/a.json': [route('d'), { ...route('b'), scope: 'x' }, route('c'), route('e', 'none.mjs')] })
     const { warnings, ...result } = await application.reload()
     assert.deepEqual(result, { totalDeleted: 3, totalLoaded: 4, added: ['d', 'e'], removed: ['a'], changed: ['b'] })
-    assert.deepEqual(warnings, ['a.json[3]: route "e": Cannot load none.mjs: there is no such file'])
+    assert.deepEqual(warnings, ['a.json:1:160: route "e": Cannot load none.mjs: there is no such file'])
     assert.deepEqual(names(), ['d', 'b', 'c', 'e'])
   })
 

@@ -161,7 +161,7 @@ describe('changes one after the other', () => {
     await made.control.apply(reload)
     assert.deepEqual(made.lines, [
       'info server routes reloaded: 1 removed, 1 loaded',
-      'warn config f.json[0]: route "f": field "odd" is not known and is ignored',
+      'warn config f.json:1:42: route "f": field "odd" is not known and is ignored',
     ])
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { readRouteFiles } from '../../lib/application/route-files.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -71,9 +71,9 @@ test('tells what is wrong with a record, by its index, and keeps the others', ()
   const { files, problems, warnings } = readRouteFiles(folder, rules)
   assert.deepEqual(files[0]?.records.map(({ index, record }) => [index, record.name]), [[0, 'a'], [3, 'c']])
   assert.deepEqual(problems, [
-    { file: 'a.json', index: 1, name: 'b', error: 'bad pattern "b" at position 1: a pattern begins with /' },
-    { file: 'a.json', index: 1, name: 'b', error: 'action is missing' },
-    { file: 'a.json', index: 2, name: '', error: 'a route record is a JSON object: it is 7' },
+    { file: 'a.json', index: 1, name: 'b', error: 'bad pattern "b" at position 1: a pattern begins with /', line: 1, column: 54 },
+    { file: 'a.json', index: 1, name: 'b', error: 'action is missing', line: 1, column: 42 },
+    { file: 'a.json', index: 2, name: '', error: 'a route record is a JSON object: it is 7', line: 1, column: 65 },
   ])
   assert.deepEqual(warnings, [
     {
@@ -81,6 +81,8 @@ test('tells what is wrong with a record, by its index, and keeps the others', ()
       index: 3,
       name: 'c',
       error: 'field "methods" is not known and is ignored: did you mean "method"?',
+      line: 1,
+      column: 106,
     },
   ])
 })
@@ -92,18 +94,89 @@ test('refuses a name that an earlier record has, and says where', () => {
   const { files, problems } = readRouteFiles(folder, rules)
   assert.deepEqual(files.map((file) => file.records.map(({ record }) => record.name)), [['bad/', 'x', 'y'], ['z']])
   assert.deepEqual(problems, [
-    { file: 'a.json', index: 3, name: 'x', error: 'name "x" is taken by a.json, index 1: names are unique' },
-    { file: 'b.json', index: 0, name: 'y', error: 'name "y" is taken by a.json, index 2: names are unique' },
+    { file: 'a.json', index: 3, name: 'x', error: 'name "x" is taken by a.json, index 1: names are unique', line: 1, column: 126 },
+    { file: 'b.json', index: 0, name: 'y', error: 'name "y" is taken by a.json, index 2: names are unique', line: 1, column: 3 },
   ])
 })
 
 test('neither an empty folder nor one that is not there is a problem, but the latter is told', () => {
   const folder = temporaryFolder()
-  assert.deepEqual(readRouteFiles(folder, rules), { missing: false, files: [], problems: [], warnings: [] })
-  const gone = readRouteFiles(join(folder, 'gone'), rules)
-  assert.deepEqual(gone, { missing: true, files: [], problems: [], warnings: [] })
+  for (const [path, isMissing] of [[folder, false], [join(folder, 'gone'), true]] as const) {
+    const { missing, files, problems, warnings } = readRouteFiles(path, rules)
+    assert.deepEqual([missing, files, problems, warnings], [isMissing, [], [], []])
+  }
 })
 
 function records(...names: string[]): string {
   return JSON.stringify(names.map((name) => ({ name, url: '/a', action: 'a.js' })))
 }
+
+describe('a route file with defaults', () => {
+  const read = (files: Readonly<Record<string, unknown>>) => {
+    const folder = temporaryFolder()
+    for (const [name, content] of Object.entries(files)) {
+      writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
+    }
+    return readRouteFiles(folder, { root: '/srv/app', middlewareKnown: (name) => name !== 'unknown' })
+  }
+  const record = { name: 'a', url: '/a', action: 'a.js' }
+
+  it('gives its records what they do not say themselves', () => {
+    const defaults = { prefix: '/api/:tenant', middleware: 'one, two', scope: 's', method: 'GET', body_limit_kb: 5, error_format: 'json' }
+    const own = { name: 'own', url: '/b', middleware: 'two,three', scope: 't', method: 'POST', body_limit_kb: 6, error_format: 'html' }
+    const { files, formats, problems } = read({
+      'a.json': {
+        defaults,
+        routes: [record, { ...record, name: 'root', url: undefined, pattern: '/' }, { ...record, ...own }, { ...record, name: 'none', defaults: false }],
+      },
+    })
+    assert.deepEqual(problems, [])
+    const given = { method: 'GET', middleware: 'one,two', scope: 's', body_limit_kb: 5, error_format: 'json' }
+    assert.deepEqual(files[0]?.records.map((one) => one.record), [
+      { name: 'a', url: '/api/:tenant/a', action: 'a.js', ...given },
+      { name: 'root', url: '/api/:tenant', action: 'a.js', ...given },
+      { ...record, ...own, url: '/api/:tenant/b', middleware: 'one,two,three' },
+      { ...record, name: 'none', method: '*', middleware: '', scope: '' },
+    ])
+    assert.deepEqual(formats.map(({ prefix, format }) => [prefix.text, format]), [['/api/:tenant', 'json']])
+  })
+
+  it('is refused as a whole when it is of neither form or its defaults are wrong', () => {
+    const rows: [unknown, RegExp][] = [
+      [{}, /^a route file is a JSON array of route records, or an object \{"defaults": \{\.\.\.\}, "routes": \[\.\.\.\]\}$/],
+      [{ routes: {} }, /^a route file is /],
+      [{ routes: [], default: {} }, /^the file has an unknown member "default": did you mean "defaults"\?$/],
+      [{ routes: [], defaults: [] }, /^defaults must be an object$/],
+      [{ routes: [], defaults: { prefx: '/a' } }, /^defaults has an unknown member "prefx": did you mean "prefix"\?$/],
+      [{ routes: [], defaults: { name: 'a' } }, /^defaults has an unknown member "name"$/],
+      ...['api', '/', '/api/', 7].map((prefix): [unknown, RegExp] => [{ routes: [], defaults: { prefix } }, /^defaults: prefix must begin with \/ and not end with one/]),
+      [{ routes: [], defaults: { prefix: '/a/*rest' } }, /^defaults: prefix must have no rest/],
+      [{ routes: [], defaults: { prefix: '/:a/:a' } }, /^defaults: bad pattern/],
+      [{ routes: [], defaults: { middleware: 'unknown' } }, /^defaults: middleware "unknown" is not known/],
+      [{ routes: [], defaults: { method: 7 } }, /^defaults: method must be a text/],
+      [{ routes: [], defaults: { body_limit_kb: 0 } }, /^defaults: body_limit_kb must be 1 to 1048576: it is 0$/],
+      [{ routes: [], defaults: { error_format: 'xml' } }, /^defaults: error_format must be json, html or auto: it is "xml"$/],
+    ]
+    for (const [content, error] of rows) {
+      const { problems, files } = read({ 'a.json': content })
+      assert.deepEqual([problems.length, files.length, problems[0]?.index], [1, 0, null], JSON.stringify(content))
+      assert.match(problems[0]?.error ?? '', error)
+    }
+  })
+
+  it('says where in the file a mistake is, in the record or in the defaults', () => {
+    const text = `{
+  "defaults": { "prefix": "/:id",
+    "method": "GET" },
+  "routes": [
+    { "name": "a", "url": "/:id", "action": "a.js" },
+    { "name": "b", "url": "/b",
+      "body_limit_kb": "5", "action": "b.js" },
+    { "name": "c", "url": "/c", "action": "c.js", "defaults": true }
+  ]
+}`
+    const { problems } = read({ 'a.json': text })
+    assert.deepEqual(problems.map(({ name, line, column }) => [name, line, column]), [['a', 5, 20], ['b', 7, 7], ['c', 8, 51]])
+    assert.equal(problems[2]?.error, 'defaults must be false, or be left out')
+  })
+})

@@ -38,23 +38,23 @@ test('names each kind of problem with its file and place, with status 78', async
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.deepEqual([status, stdout], [78, ''])
   const expected = [
-    /z\.json\[0\]: route "fields": url is missing/,
-    /z\.json\[0\]: route "fields": action is missing/,
-    /z\.json\[1\]: route "svc\.own": name must not begin with "svc\."/,
-    /z\.json\[2\]: route "home": .*taken by home\.json/,
-    /z\.json\[3\]: route "pattern": bad pattern "\/:id\/:id"/,
-    /z\.json\[4\]: route "middleware": .*"nobody"/,
-    /z\.json\[5\]: route "outside": .*"\.\.\/home\.mjs"/,
-    /z\.json\[6\]: route "absent": .*absent\.mjs: there is no such file/,
-    /z\.json\[7\]: route "export": .*home\.mjs.*"absent"/,
-    /z\.json\[8\]: route "syntax": .*syntax\.mjs:2: SyntaxError/,
-    /z\.json\[9\]: route "throws": .*throws\.mjs.*at load/,
+    /z\.json:\d+:\d+: route "fields": url is missing/,
+    /z\.json:\d+:\d+: route "fields": action is missing/,
+    /z\.json:\d+:\d+: route "svc\.own": name must not begin with "svc\."/,
+    /z\.json:\d+:\d+: route "home": .*taken by home\.json/,
+    /z\.json:\d+:\d+: route "pattern": bad pattern "\/:id\/:id"/,
+    /z\.json:\d+:\d+: route "middleware": .*"nobody"/,
+    /z\.json:\d+:\d+: route "outside": .*"\.\.\/home\.mjs"/,
+    /z\.json:\d+:\d+: route "absent": .*absent\.mjs: there is no such file/,
+    /z\.json:\d+:\d+: route "export": .*home\.mjs.*"absent"/,
+    /z\.json:\d+:\d+: route "syntax": .*syntax\.mjs:2: SyntaxError/,
+    /z\.json:\d+:\d+: route "throws": .*throws\.mjs.*at load/,
     /view\.html:2: @if has no @endif/,
-    /z\.json\[11\]: route "noview": .*noview\.html: there is no such file/,
+    /z\.json:\d+:\d+: route "noview": .*noview\.html: there is no such file/,
     /include\.html:1: .*parts\/absent\.html/,
-    /z\.json\[13\]: route "kind": .*kind\.txt/,
-    /z\.json\[14\]: route "csrf": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it/,
-    /z\.json\[15\]: route "auth": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it/,
+    /z\.json:\d+:\d+: route "kind": .*kind\.txt/,
+    /z\.json:\d+:\d+: route "csrf": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it/,
+    /z\.json:\d+:\d+: route "auth": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it/,
     /zc\.json: .*line 1, column 13/,
     /zd\.json: /,
   ]
@@ -81,7 +81,7 @@ test('names problems of the middleware, and what is wrong with the route files b
     assert.equal(status, 78)
     const [first, second, ...more] = stderr.split('\n')
     assert.match(first ?? '', reason)
-    assert.equal(second, 'problem: b.json[0]: route "b": action is missing')
+    assert.equal(second, 'problem: b.json:1:2: route "b": action is missing')
     assert.deepEqual(more, [''])
   }
 })
@@ -120,7 +120,7 @@ test('says of TypeScript which Node runs it, where this one does not', async (t)
   const cwd = applicationFolder({ 'routes/r.json': [record('t', { action: 'typed.ts' })], 'typed.ts': 'export default (): number => 1' })
   const { status, stderr } = await runLauncher(t, ['check'], { cwd })
   const runsNone = process.env['SVC_TEST_TARGET'] === 'dist' // There Node is told to strip no types.
-  const problem = `problem: r.json[0]: route "t": Cannot run typed.ts: Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do\n`
+  const problem = `problem: r.json:1:24: route "t": Cannot run typed.ts: Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do\n`
   assert.deepEqual([status, stderr], runsNone ? [78, problem] : [0, ''])
 })
 
@@ -184,7 +184,7 @@ test('names everything in one run: configuration, middleware, routes, modules, a
   })
   const { status, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.equal(status, 78)
-  const wanted = [/log\.level/, /nope\.mjs/, /z\.json\[0\].*bad pattern/, /z\.json\[1\].*syntax\.mjs/, /z\.json\[2\].*missing\.mjs/, /view\.html:1/]
+  const wanted = [/log\.level/, /nope\.mjs/, /z\.json:\d+:\d+.*bad pattern/, /z\.json:\d+:\d+.*syntax\.mjs/, /z\.json:\d+:\d+.*missing\.mjs/, /view\.html:1/]
   for (const problem of wanted) assert.match(stderr, problem)
 })
 
@@ -194,5 +194,5 @@ test('stays 0 for a field that nobody knows, and says so', async (t) => {
   })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.deepEqual([status, stderr], [0, ''])
-  assert.match(stdout, /^warning: z\.json\[0\]: .*"description"/m)
+  assert.match(stdout, /^warning: z\.json:\d+:\d+: .*"description"/m)
 })

@@ -28,7 +28,7 @@ test('prints what is right, names what is left out, and ends with 78', async (t)
   const { status, stdout, stderr } = await runLauncher(t, ['routes'], { cwd })
   assert.equal(status, 78)
   assert.match(stdout, /^home +\* +\/ +- +home\.mjs$/m)
-  assert.equal(stderr, 'left out: b.json[0]: route "b": action is missing\n')
+  assert.equal(stderr, 'left out: b.json:1:2: route "b": action is missing\n')
 })
 
 test('prints the table and ends with 78 when the middleware cannot be loaded', async (t) => {

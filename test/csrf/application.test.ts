@@ -62,8 +62,8 @@ describe('an application with forms', () => {
     const behind = { name: 'behind', url: '/behind', middleware: 'SVC_MwIsAuth, SVC_MwSession', action: 'notes.mjs' }
     const { app, url, lines } = await start(t, { 'routes/z.json': [behind] }, { 'app.env': 'dev' })
     const warnings = [
-      'r.json[2]: route "alone": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it in the list',
-      'z.json[0]: route "behind": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it in the list',
+      'r.json:1:256: route "alone": middleware SVC_MwCsrf cannot work: SVC_MwSession must stand before it in the list',
+      'z.json:1:35: route "behind": middleware SVC_MwIsAuth cannot work: SVC_MwSession must stand before it in the list',
     ]
     assert.deepEqual(app.warnings(), warnings)
     const logged = lines().filter((line) => line.includes('[WARN ] [config] ')).map((line) => line.split('[config] ', 2)[1])

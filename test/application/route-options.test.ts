@@ -1,0 +1,81 @@
+// body_limit_kb and error_format of a route, and of the routes below a prefix.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startApplication } from '../support/application.ts'
+import { request } from '../support/request.ts'
+
+const files = {
+  'a.mjs': `
+    export const read = async ({ readText }) => String((await readText()).length)
+    export const fail = ({ fail }) => fail(409, 'taken', 'It is taken')`,
+}
+const html = { headers: { accept: 'text/html' } }
+const json = { headers: { accept: 'application/json' } }
+
+describe('body_limit_kb of a route', () => {
+  it('stands above that of the server, larger or smaller', async (t) => {
+    const { url } = await startApplication(t, {
+      ...files,
+      'routes/a.json': [
+        { name: 'small', url: '/small', action: 'a.mjs@read', body_limit_kb: 1 },
+        { name: 'large', url: '/large', action: 'a.mjs@read', body_limit_kb: 4 },
+        { name: 'usual', url: '/usual', action: 'a.mjs@read' },
+      ],
+    }, { 'server.body_limit_kb': 2 })
+    for (const [path, kb] of [['small', 1], ['usual', 2], ['large', 4]] as const) {
+      const fits = await request(`${url}/${path}`, { body: 'x'.repeat(kb * 1024) })
+      assert.deepEqual([fits.status, fits.text], [200, String(kb * 1024)], path)
+      assert.equal((await request(`${url}/${path}`, { body: 'x'.repeat(kb * 1024 + 1) })).status, 413, path)
+    }
+  })
+})
+
+describe('error_format', () => {
+  const isJson = (text: string): boolean => text.startsWith('{"error":')
+
+  it('of a route decides for its errors, whatever the client accepts', async (t) => {
+    const { url } = await startApplication(t, {
+      ...files,
+      'routes/a.json': [
+        { name: 'json', url: '/json', action: 'a.mjs@fail', error_format: 'json' },
+        { name: 'html', url: '/html', action: 'a.mjs@fail', error_format: 'html' },
+        { name: 'auto', url: '/auto', action: 'a.mjs@fail', error_format: 'auto' },
+        { name: 'auth', url: '/auth', action: 'a.mjs@fail', error_format: 'json', middleware: 'SVC_MwSession,SVC_MwIsAuth' },
+      ],
+    })
+    const rows = [['json', true, true], ['html', false, false], ['auto', false, true]] as const
+    for (const [path, forHtml, forJson] of rows) {
+      assert.equal(isJson((await request(`${url}/${path}`, html)).text), forHtml, path)
+      assert.equal(isJson((await request(`${url}/${path}`, json)).text), forJson, path)
+    }
+    assert.equal((await request(`${url}/auth`, html)).status, 401) // And no redirect to the sign-in.
+    assert.equal(isJson((await request(`${url}/nowhere`, html)).text), false)
+  })
+
+  it('of a file with a prefix decides for 404 and 405 below it; the longest prefix counts, and of two the first', async (t) => {
+    const below = (prefix: string, format: string, name: string) => ({
+      defaults: { prefix, error_format: format, method: 'GET' },
+      routes: [{ name, url: '/there', action: 'a.mjs@fail' }],
+    })
+    const { app, url, write } = await startApplication(t, {
+      ...files,
+      'routes/a.json': below('/api/:tenant', 'json', 'a'),
+      'routes/b.json': below('/api/:tenant/pages', 'html', 'b'),
+      'routes/c.json': below('/api/:tenant', 'html', 'c'),
+    })
+    const formOf = async (path: string, method = 'GET') => {
+      const { status, text } = await request(url + path, { ...html, method })
+      return [status, isJson(text)]
+    }
+    assert.deepEqual(await formOf('/api/x/there'), [409, true])
+    assert.deepEqual(await formOf('/api/x/there', 'POST'), [405, true])
+    assert.deepEqual(await formOf('/api/x/nowhere/at/all'), [404, true])
+    assert.deepEqual(await formOf('/api/x'), [404, true])
+    assert.deepEqual(await formOf('/api'), [404, false])
+    assert.deepEqual(await formOf('/apiary/x'), [404, false])
+    assert.deepEqual(await formOf('/api/x/pages/nowhere'), [404, false])
+    write({ 'routes/a.json': [] })
+    await app.control.apply({ type: 'routes.reload' })
+    assert.deepEqual(await formOf('/api/x/nowhere'), [404, false])
+  })
+})
