@@ -131,9 +131,7 @@ export function createApp(options: AppOptions = {}): App {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
-  const { certificates, staticFiles } = openNamedFiles(loaded, (message, error) => {
-    log('response').error(message, error)
-  })
+  const files = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
@@ -146,10 +144,8 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => application.stop())
 
-  const addressLimit = part?.addressLimit
-  const { createDevErrorPage } = options
-  const files = { staticFiles, certificates }
-  const http = buildHttp(loaded, built, { ...files, logs, addressLimit, announces, createDevErrorPage })
+  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage }
+  const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
     log: log('server'),
