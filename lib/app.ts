@@ -87,6 +87,13 @@ export interface App extends SetupApp {
    * stop came first; then call `stop`.
    */
   start(): Promise<Address>
+  /**
+   * Sends a request without a port, for tests; the first one loads the application, unless it has been started. A
+   * redirect is not followed.
+   * @param path with its query
+   * @param init as `fetch` takes it
+   */
+  request(path: string, init?: RequestInit): Promise<Response>
   /** Applies a state that another process of this server has made. Rejects when this one cannot. */
   follow(state: DesiredState): Promise<void>
   /** Carries out a command about the machine that another process of this server has carried out. */
@@ -197,6 +204,7 @@ export function createApp(options: AppOptions = {}): App {
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 
+  let loading: Promise<void> | undefined
   async function start(): Promise<Address> {
     if (life.phase === 'started') throw new Error('Cannot start: the server has been started before')
     if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
@@ -210,6 +218,26 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   async function loadAndListen(): Promise<Address> {
+    await (loading ??= loadAll())
+    const address = await listen()
+    node?.listens(address.port)
+    if (stop.begun) {
+      await Promise.all([listener.stopAccepting(), listener.closeAll()])
+      throw new Error('Cannot start: the server is being stopped')
+    }
+    if (part === undefined) log('server').info(`listening on ${address.url}`)
+    else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
+    return address
+  }
+
+  async function request(path: string, init?: RequestInit): Promise<Response> {
+    if (stop.begun) throw new Error('Cannot send a request: the server has been stopped')
+    const { inject } = await import('./application/inject.ts')
+    await (loading ??= loadAll())
+    return inject((socket) => listener.accept(socket), path, init)
+  }
+
+  async function loadAll(): Promise<void> {
     if (part === undefined) log('server').info(startLine(loaded))
     for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
     panel.open()
@@ -220,15 +248,6 @@ export function createApp(options: AppOptions = {}): App {
     await node?.join()
     await part?.beforeListening()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
-    const address = await listen()
-    node?.listens(address.port)
-    if (stop.begun) {
-      await Promise.all([listener.stopAccepting(), listener.closeAll()])
-      throw new Error('Cannot start: the server is being stopped')
-    }
-    if (part === undefined) log('server').info(`listening on ${address.url}`)
-    else log('server').info(`process ${part.number} of ${part.count} serves: ${process.pid}`)
-    return address
   }
 
   /** Loads the application, and brings it to the state with which this process begins. */
@@ -273,6 +292,7 @@ export function createApp(options: AppOptions = {}): App {
     follow: async (state) => void (await reconciler.follow(state)),
     carryOut: async (command) => void (await carryOut(handlers, command)),
     start,
+    request,
     stop: (drains) => stop.begin(drains),
     get stopping() {
       return stop.begun

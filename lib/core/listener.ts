@@ -67,6 +67,8 @@ export interface Listener {
   listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
   /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
+  /** Serves a connection that did not come through the socket. */
+  accept(socket: Socket): void
   /** Accepts the connections that wait in the kernel now. */
   acceptWaiting(): Promise<void>
   /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
@@ -148,6 +150,9 @@ export function createListener(requests: RequestServer, options: ListenerOptions
     setCertificates: (certificates) => {
       if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
       server.setSecureContext(certificates)
+    },
+    accept: (socket) => {
+      server.emit(options.certificates === undefined ? 'connection' : 'secureConnection', socket)
     },
     acceptWaiting: () => acceptWaiting(server),
     stopAccepting: () => stopAccepting(server),

@@ -1,0 +1,81 @@
+/**
+ * Requests without a port, for tests: `app.request('/notes')`. The bytes go through a pair of streams in memory instead
+ * of a socket; everything else is the way of every request, Node's parser included.
+ */
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { duplexPair, Readable, type Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+
+/** The client's address in these requests. */
+const loopback = '127.0.0.1'
+/** Statuses whose answers have no body (Fetch standard, "null body status"). */
+const withoutBody = [204, 205, 304]
+
+/**
+ * Sends a request and resolves with its answer as soon as the header section is there. A redirect is not followed.
+ * @param accept takes the server's side of the connection
+ * @param path with its query; a relative one begins at `/`
+ * @param init as `fetch` takes it, and as loosely: `FormData` is multipart, `URLSearchParams` urlencoded
+ * @throws Error, as a rejection, when the connection ends before an answer
+ */
+export async function inject(
+  accept: (socket: Socket) => void,
+  path: string,
+  init: RequestInit = {},
+): Promise<Response> {
+  const { method, url, headers, body, signal } = new Request(new URL(path, 'http://localhost'), {
+    ...init,
+    ...(init.body !== undefined && init.body !== null && { duplex: 'half' }),
+  })
+  const { request } = process.getBuiltinModule('node:http')
+  const [client, server] = duplexPair()
+  client.on('close', () => server.destroy()) // The streams of a pair do not learn of each other's destruction.
+  server.on('close', () => {
+    if (!server.writableFinished) client.destroy(new Error('The server has cut the connection'))
+  })
+  accept(asSocket(server))
+  const target = new URL(url)
+  // `Request` leaves out fields that a browser does not let a page set, such as Host.
+  const fields = Object.fromEntries([...headers, ...new Headers(init.headers)])
+  const sent = request({
+    createConnection: () => client as Socket, // The client needs no more of a socket than a stream.
+    method,
+    path: target.pathname + target.search,
+    headers: { host: 'localhost', ...fields },
+    signal,
+  })
+  const answered = answerOf(sent)
+  if (body === null) sent.end()
+  else await Promise.race([pipeline(Readable.fromWeb(body as ReadableStream), sent), answered])
+  const answer = await answered
+  const isEmpty = method === 'HEAD' || withoutBody.includes(answer.statusCode as number)
+  if (isEmpty) answer.resume()
+  return new Response(isEmpty ? null : (Readable.toWeb(answer) as globalThis.ReadableStream), {
+    status: answer.statusCode as number, // An answer has one.
+    headers: pairsOf(answer.rawHeaders),
+  })
+}
+
+function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => sent.on('response', resolve).on('error', reject))
+}
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  return Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] as string, flat[2 * at + 1] as string])
+}
+
+/** Gives a stream the members of a socket that the server uses. */
+function asSocket(stream: Duplex): Socket {
+  const socket = stream as Socket
+  const itself = (): Socket => socket
+  return Object.assign(socket, {
+    remoteAddress: loopback,
+    bytesRead: 0,
+    setTimeout: itself,
+    setNoDelay: itself,
+    setKeepAlive: itself,
+    destroySoon: () => void socket.end(() => socket.destroy()),
+  })
+}
