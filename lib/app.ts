@@ -234,7 +234,7 @@ export function createApp(options: AppOptions = {}): App {
     if (stop.begun) throw new Error('Cannot send a request: the server has been stopped')
     const { inject } = await import('./application/inject.ts')
     await (loading ??= loadAll())
-    return inject((socket) => listener.accept(socket), path, init)
+    return inject((stream) => listener.accept(stream), path, init)
   }
 
   async function loadAll(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The package's own face: `createApp()` for those who embed the server, and the types for those who write actions and
+ * The public entry of the package: `createApp()` for programs that embed the server, and the types for actions and
  * middleware in TypeScript.
  *
  * ```ts
@@ -9,26 +9,26 @@
  * const { url } = await app.start()
  * ```
  *
- * Surprise: an app never touches the process. Signals, exit statuses and what nobody caught are left to whoever embeds
- * it; the last two calls are `await app.stop()` and `app.closeLogs()`.
+ * An app never touches the process: signals, exit statuses and uncaught errors are left to the program around it. Its
+ * last two calls are `await app.stop()` and `app.closeLogs()`.
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
 import { createDevErrorPage } from './application/dev-error-page.ts'
 import { openShared } from './group/shared.ts'
 
 /**
- * Builds a server from a configuration. It loads all of the server, also what this configuration does not ask for,
- * since it answers at once.
+ * Builds a server from a configuration. It loads all parts of the server, also those that this configuration does not
+ * need, since it returns at once.
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
   return create({ openShared, createDevErrorPage, ...options })
 }
 
-/** A server, what it is made from, and where it listens. */
+/** A server, its options, and the address that it listens on. */
 export type { App, AppOptions } from './app.ts'
 export type { Address } from './core/listener.ts'
-/** What a middleware module's `setup(app)` is given, and what it and its teardown look like. */
+/** The argument of a middleware module's `setup(app)`, and the types of that function and its teardown. */
 export type { SetupApp } from './application/build.ts'
 export type { Setup, Teardown } from './application/middleware-host.ts'
 
@@ -41,20 +41,20 @@ export type { Config, ConfigKey } from './config/table.ts'
 export { MiddlewareError } from './application/middleware-config.ts'
 /** Route files or modules cannot be used: `start` and the command `routes.reload` reject with it. */
 export { ReloadError } from './application/commands.ts'
-/** How a running server is changed: `app.control.apply({ type: 'routes.reload' })`. */
+/** Commands that change a running server: `app.control.apply({ type: 'routes.reload' })`. */
 export type { Command, CommandType, Control, ReloadProblem, ReloadResult } from './application/commands.ts'
 
-/** What a request is to actions, middleware and views; an action and a middleware. */
+/** The context of a request, an action, and a middleware. */
 export type { Action, Context, Middleware } from './application/context.ts'
 /** Runs the rest of the chain. */
 export type { Next } from './chain/compose.ts'
 /** The record of a route, as `ctx.route` has it. */
 export type { RouteRecord } from './routing/route.ts'
-/** What `ctx.json()` and the like give back, to be returned. */
+/** The return value of `ctx.json()` and the other replies. */
 export type { Reply } from './http/reply.ts'
-/** What `ctx.readForm()` gives. */
+/** The result of `ctx.readForm()`. */
 export type { Form, FormFile } from './http/form.ts'
-/** What `ctx.setCookie()` takes. */
+/** The attributes that `ctx.setCookie()` accepts. */
 export type { CookieAttributes } from './http/cookie.ts'
 /** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
 export { HttpError } from './http/errors.ts'
@@ -64,7 +64,7 @@ export type { FlashBag } from './flash/bag.ts'
 /** Channels and queues, as `ctx.channel(name)` and `ctx.queue(name)` have them. */
 export type { Channel } from './events/channel.ts'
 export type { Queue } from './events/queue.ts'
-/** What a module exports as `websocket`, and the connection that its functions are given. */
+/** The export `websocket` of a module, and the connection that its functions receive. */
 export type { WebSocketConnection, WebSocketHandlers } from './websocket/connection.ts'
-/** The log of a module, as `ctx.logger()` and `app.logger()` give it. */
+/** The log of a module, as `ctx.logger()` and `app.logger()` return it. */
 export type { Level, ModuleLogger } from './log/logger.ts'

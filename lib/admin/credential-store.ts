@@ -18,7 +18,7 @@ interface CredentialSettings {
 
 /** Reads and writes `svc.json`; `config/credential-writer.ts` implements it. */
 export interface CredentialWriter {
-  /** The values in the file now; undefined where there is no file. Throws Error when it cannot be read. */
+  /** The values in the file now; undefined where there is not a file. Throws Error when it cannot be read. */
   read(): CredentialSettings | undefined
   /** Writes values, and leaves the rest of the file as it is. Throws Error when it cannot; nothing has changed then. */
   write(changes: Partial<CredentialSettings>): void

@@ -21,7 +21,7 @@ interface ErrorPagesOptions {
   readonly createDevErrorPage: ((root: string) => PageForError) | undefined
 }
 
-/** What errors show to people. */
+/** The pages, and who may see a stack. */
 interface ErrorPages {
   /** Whether a 500 shows its stack to this client: in `dev`, where no other site can have sent it (DNS rebinding). */
   readonly reveal: (ctx: CoreContext) => boolean

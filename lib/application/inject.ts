@@ -5,11 +5,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { duplexPair, Readable, type Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import type { ReadableStream } from 'node:stream/web'
 
-/** The client's address in these requests. */
-const loopback = '127.0.0.1'
 /** Statuses whose answers have no body (Fetch standard, "null body status"). */
 const withoutBody = [204, 205, 304]
 
@@ -21,7 +17,7 @@ const withoutBody = [204, 205, 304]
  * @throws Error, as a rejection, when the connection ends before an answer
  */
 export async function inject(
-  accept: (socket: Socket) => void,
+  accept: (stream: Duplex) => void,
   path: string,
   init: RequestInit = {},
 ): Promise<Response> {
@@ -35,7 +31,7 @@ export async function inject(
   server.on('close', () => {
     if (!server.writableFinished) client.destroy(new Error('The server has cut the connection'))
   })
-  accept(asSocket(server))
+  accept(server)
   const target = new URL(url)
   // `Request` leaves out fields that a browser does not let a page set, such as Host.
   const fields = Object.fromEntries([...headers, ...new Headers(init.headers)])
@@ -48,7 +44,10 @@ export async function inject(
   })
   const answered = answerOf(sent)
   if (body === null) sent.end()
-  else await Promise.race([pipeline(Readable.fromWeb(body as ReadableStream), sent), answered])
+  else {
+    const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]) // Two types for one thing.
+    source.on('error', (error) => sent.destroy(error)).pipe(sent)
+  }
   const answer = await answered
   const isEmpty = method === 'HEAD' || withoutBody.includes(answer.statusCode as number)
   if (isEmpty) answer.resume()
@@ -64,18 +63,4 @@ function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
 
 function pairsOf(flat: readonly string[]): [string, string][] {
   return Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] as string, flat[2 * at + 1] as string])
-}
-
-/** Gives a stream the members of a socket that the server uses. */
-function asSocket(stream: Duplex): Socket {
-  const socket = stream as Socket
-  const itself = (): Socket => socket
-  return Object.assign(socket, {
-    remoteAddress: loopback,
-    bytesRead: 0,
-    setTimeout: itself,
-    setNoDelay: itself,
-    setKeepAlive: itself,
-    destroySoon: () => void socket.end(() => socket.destroy()),
-  })
 }

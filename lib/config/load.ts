@@ -143,7 +143,7 @@ export function fileToWrite(file: string, config: Config): string {
 /**
  * Reads a configuration file and the local one beside it. It never writes.
  * @param overrides values that replace those of the files: `--host`, `--port` and `--env` of the command line
- * @throws ConfigError when a file cannot be read, is no JSON, or contains values that are not allowed
+ * @throws ConfigError when a file cannot be read, is not JSON, or contains values that are not allowed
  */
 export function loadConfig(file: string, overrides: Partial<Config> = {}): LoadedConfig {
   const path = resolve(file)

@@ -37,7 +37,7 @@ export function saveConfig(file: string, changes: Partial<Config>, steps?: FileS
 /**
  * Returns the text with the changes in it.
  * @param text undefined for a new file
- * @throws Error when the text is no JSON object or contains a key twice, and when a change has an unknown key or an
+ * @throws Error when the text is not JSON object or contains a key twice, and when a change has an unknown key or an
  *   invalid value
  */
 export function editConfig(text: string | undefined, changes: Partial<Config>): string {

@@ -8,6 +8,7 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { LogPort } from '../base/ports.ts'
 import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
@@ -21,7 +22,7 @@ import {
 } from './connections.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { checkNode } from './node-check.ts'
-import { nameLocalPeer } from './node-internals.ts'
+import { nameLocalPeer, serveStream } from './node-internals.ts'
 import type { RequestServer } from './server.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
@@ -68,7 +69,7 @@ export interface Listener {
   /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
   /** Serves a connection that did not come through the socket. */
-  accept(socket: Socket): void
+  accept(stream: Duplex): void
   /** Accepts the connections that wait in the kernel now. */
   acceptWaiting(): Promise<void>
   /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
@@ -151,9 +152,7 @@ export function createListener(requests: RequestServer, options: ListenerOptions
       if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
       server.setSecureContext(certificates)
     },
-    accept: (socket) => {
-      server.emit(options.certificates === undefined ? 'connection' : 'secureConnection', socket)
-    },
+    accept: (stream) => serveStream(server, stream, options.certificates !== undefined),
     acceptWaiting: () => acceptWaiting(server),
     stopAccepting: () => stopAccepting(server),
     closeIdle: () => {

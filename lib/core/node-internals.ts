@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage as Incoming, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { IncomingMessage } from '../http/node-http.ts'
 
 // ---- the header section of a response: `_header` ----
@@ -197,4 +198,27 @@ export function nameLocalPeer(socket: Socket): void {
  */
 export function closeListening(server: Server, closed: () => void): void {
   NetServer.prototype.close.call(server, closed)
+}
+
+// ---- a connection that did not come through the socket: `connection` ----
+
+/**
+ * Serves a stream as a connection. Node documents that a server takes any stream by this event, and that it needs some
+ * members of a socket; which of them this server and Node use is not documented. Used by `app.request()` alone, for
+ * tests.
+ * @param isSecure whether the server has a certificate: the stream then stands behind the handshake
+ */
+export function serveStream(server: Server, stream: Duplex, isSecure: boolean): void {
+  const socket = stream as Socket
+  const itself = (): Socket => socket
+  Object.assign(socket, {
+    remoteAddress: '127.0.0.1',
+    encrypted: isSecure,
+    bytesRead: 0,
+    setTimeout: itself,
+    setNoDelay: itself,
+    setKeepAlive: itself,
+    destroySoon: () => void socket.end(() => socket.destroy()),
+  })
+  server.emit(isSecure ? 'secureConnection' : 'connection', socket)
 }

@@ -33,7 +33,7 @@ import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 /** Finds static files; `static/` implements it. */
 interface StaticFilesPort {
   /**
-   * @returns the reply to a GET or HEAD; undefined when the path is no file, or the method is another
+   * @returns the reply to a GET or HEAD; undefined when the path is not a file, or the method is another
    * @throws HttpError as an action may
    */
   open(ctx: CoreContext): MaybePromise<StreamReply | undefined>

@@ -116,7 +116,7 @@ const longestMs = 2 ** 31 - 1
 /** Makes the primary's side. */
 export function createStateHost(options: StateHostOptions): StateHost {
   const { store, log, trace, patienceMs = 10_000 } = options
-  /** What became of the last state sent to each worker: undefined, or a line that says why it was not applied. */
+  /** The outcome of the last state sent to each worker: undefined, or a line that says why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
   /** Workers that may be making a change of their own. They apply states after it, however long it takes. */
   const changing = new Set<Member>()

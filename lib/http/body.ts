@@ -24,7 +24,7 @@ export interface BodyOptions {
   readonly onStart?: () => void
   /** The folder of temporary folders for uploads; the system's unless given. */
   readonly temporaryFolder?: string | undefined
-  /** Explains a body that is no JSON; see `parseJson`. */
+  /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson | undefined
 }
 

@@ -152,12 +152,12 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     return (value, status) => answer(this, jsonReply(value), status)
   }
 
-  /** Replies with HTML, unescaped. Throws TypeError when it is no string. */
+  /** Replies with HTML, unescaped. Throws TypeError when it is not a string. */
   get html(): (text: string, status?: number) => Reply {
     return (text, status) => answer(this, textReply(htmlType, text), status)
   }
 
-  /** Replies with plain text. Throws TypeError when it is no string. */
+  /** Replies with plain text. Throws TypeError when it is not a string. */
   get text(): (text: string, status?: number) => Reply {
     return (text, status) => answer(this, textReply(textType, text), status)
   }

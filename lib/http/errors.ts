@@ -61,7 +61,7 @@ export class HttpError extends Error {
    * @param code one of {@link errorCodes}, or an application's own word
    * @param message for the client below 500, only for the log from 500 on
    * @param options `headers` to send along; `cause` as in Error
-   * @throws RangeError when the status is no integer from 400 to 599
+   * @throws RangeError when the status is not an integer from 400 to 599
    */
   constructor(
     status: number,

@@ -1,10 +1,10 @@
 /**
- * JSON from a client. The message for a text that is no JSON says where the mistake is. V8's own messages do so in some
- * cases only, differ between versions, and quote the text, which may hold a password.
+ * JSON from a client. The message for a text that is not JSON says where the mistake is. V8's own messages do so in
+ * some cases only, differ between versions, and quote the text, which may hold a password.
  */
 import { HttpError } from './errors.ts'
 
-/** Says what is wrong with a text that is no JSON: `line 2, column 5: ...`. It must quote no value of the text. */
+/** Says what is wrong with a text that is not JSON: `line 2, column 5: ...`. It must quote no value of the text. */
 export type ExplainJson = (text: string) => string
 
 /**

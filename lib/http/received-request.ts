@@ -22,7 +22,7 @@ export interface RequestServices {
   /** The folder of uploads while their requests run; the system's temporary folder unless given. */
   readonly temporaryFolder?: string
   readonly clientAddress: ClientAddress
-  /** Explains a body that is no JSON; see `parseJson`. */
+  /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
   readonly makeRequestId: () => string
   /** The header sections of this server; the first answer makes them. */
@@ -169,7 +169,7 @@ export class ReceivedRequest {
     return () => this.body.text()
   }
 
-  /** Reads the body as JSON; 400 when it is no JSON. */
+  /** Reads the body as JSON; 400 when it is not JSON. */
   get readJson(): () => Promise<unknown> {
     return () => this.body.json()
   }

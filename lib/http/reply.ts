@@ -85,7 +85,7 @@ export function isReply(value: unknown): value is Reply {
 
 /**
  * Makes a reply of text.
- * @throws TypeError when the text is no string
+ * @throws TypeError when the text is not a string
  */
 export function textReply(type: string, text: unknown): BodyReply {
   if (typeof text !== 'string') throw new TypeError(`A text reply is made of a string: it is a ${typeof text}`)

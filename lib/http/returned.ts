@@ -115,7 +115,10 @@ class StreamedReply extends ParkedReply {
       const result = await (isWhole ? this.#next : Promise.race([this.#next, turn]))
       if (result === undefined || this.isOver) return undefined
       this.#next = undefined
-      if (result.done === true) return new BodyReply(this.#type, Buffer.concat(this.#pieces))
+      if (result.done === true) {
+        this.ctx.parked = undefined // It did not wait, so its time counts as that of any other.
+        return new BodyReply(this.#type, Buffer.concat(this.#pieces))
+      }
       const piece = bytesOf(result.value)
       this.#pieces.push(piece)
       length += piece.length

@@ -189,7 +189,7 @@ function createJsonLine(): RenderLine {
   }
 }
 
-/** The text of a message that is no string, which JavaScript can pass. An error's stack follows the line. */
+/** The text of a message that is not a string, which JavaScript can pass. An error's stack follows the line. */
 function titleOf(message: unknown): string {
   return textOf(message).split('\n', 1).join()
 }

@@ -15,7 +15,8 @@ export interface RedisBrokerOptions {
   /** The prefix of every channel of PUBLISH. It differs for each database, since PUBLISH ignores databases. */
   readonly place: string
   /**
-   * Called when events were lost, and each time a server that is connected refuses a command, for want of memory say.
+   * Called when events were lost, and each time a server that is connected refuses a command, for example for want of
+   * memory.
    */
   readonly onProblem: (message: string) => void
 }

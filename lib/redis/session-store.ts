@@ -23,8 +23,8 @@ interface RedisSessionStoreOptions {
    */
   readonly problemOf: (fields: Fields) => string | undefined
   /**
-   * Called for each damaged session, and each time a server that is connected refuses a command, for want of memory
-   * say.
+   * Called for each damaged session, and each time a server that is connected refuses a command,
+   * for example for want of memory.
    */
   readonly onProblem: (message: string) => void
 }

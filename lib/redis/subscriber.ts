@@ -116,7 +116,10 @@ export class Subscriber {
     this.#link?.connection?.send(['UNSUBSCRIBE', channel.name], { resolve: ignore, reject: ignore })
   }
 
-  /** The server refuses SUBSCRIBE, for its ACL say. Listeners that had a subscription lose it with the connection. */
+  /**
+   * The server refuses SUBSCRIBE, for example by its ACL. Listeners that had a subscription lose it with the
+   * connection.
+   */
   #refused(channel: Channel, connection: Connection, error: Error): void {
     this.#rejectWaiting(channel, error)
     if (channel.subscriptions.size > 0) connection.destroy(error)

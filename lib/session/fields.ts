@@ -17,7 +17,7 @@ export const csrfTokenKey = '_csrf_token'
 const keyPrefix = 'key:'
 const flashPrefix = 'flash:'
 
-/** A key as an application gives it. Throws TypeError when it is no string. */
+/** A key as an application gives it. Throws TypeError when it is not a string. */
 export function checkedKey(key: unknown): string {
   if (typeof key === 'string') return key
   throw new TypeError(`A key of the session is a string: it is ${typeof key}`)

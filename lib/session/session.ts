@@ -83,7 +83,7 @@ export class Session {
 
   /**
    * Sets a key to a copy of the value.
-   * @throws TypeError when the key is no string, or JSON cannot hold the value
+   * @throws TypeError when the key is not a string, or JSON cannot hold the value
    */
   set(key: string, value: unknown): void {
     const data = this.#data()

@@ -21,7 +21,7 @@ export interface ResourceIdMembers {
   readonly UGetResource: () => Promise<string>
   /**
    * A hidden input `_resource_id` with the signed id; '' for the id ''. The client can read the id, but not change it.
-   * @throws TypeError when it is no string, number or bigint
+   * @throws TypeError when it is not a string, number or bigint
    */
   readonly resourceInput: (id: string | number | bigint) => string
   /** The specification's name for `resourceInput`. */
