@@ -133,8 +133,7 @@ export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openS
 export function createApp(options: AppOptions = {}): App {
   const { part } = options
   const announces = part === undefined || part.number === 1
-  const given = options.loaded ?? parseConfig(options.config ?? {}, options.folder ?? process.cwd())
-  const loaded = withAppKey(given, options.appKey)
+  const loaded = loadedOf(options)
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
@@ -155,10 +154,9 @@ export function createApp(options: AppOptions = {}): App {
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
+    ...stopLimits(config),
     log: log('server'),
     lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
-    drainDelayMs: config['server.drain_delay_s'] * 1000,
-    timeoutMs: config['server.stop_timeout_s'] * 1000,
     requests,
     listener,
     onBegin: () => {
@@ -302,6 +300,10 @@ export function createApp(options: AppOptions = {}): App {
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
   }
+}
+
+function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': timeoutS }: Config) {
+  return { drainDelayMs: drainS * 1000, timeoutMs: timeoutS * 1000 }
 }
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
@@ -450,8 +452,10 @@ async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<voi
   }
 }
 
-function withAppKey(loaded: LoadedConfig, appKey: string | undefined): LoadedConfig {
-  return appKey === undefined ? loaded : { ...loaded, config: { ...loaded.config, app_key: appKey } }
+/** The configuration that the options give, with the application secret of theirs. */
+function loadedOf({ loaded, config, folder, appKey }: AppOptions): LoadedConfig {
+  const given = loaded ?? parseConfig(config ?? {}, folder ?? process.cwd())
+  return appKey === undefined ? given : { ...given, config: { ...given.config, app_key: appKey } }
 }
 
 /**

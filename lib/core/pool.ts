@@ -153,16 +153,18 @@ export class Pool<T> implements PoolCounts {
     if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
   }
 
-  #handOver(): void {
+  /** @param nowMs the time at which the first item is started, if there is time then */
+  #handOver(nowMs = performance.now()): void {
     if (this.#handingOver) return // The loop below continues: items that end at once must not fill the stack.
     this.#handingOver = true
+    let startMs = nowMs
     try {
       for (const [next, since] of this.#queue) {
-        const nowMs = performance.now()
-        if (this.#busy === this.workers || !this.#hasTime(nowMs)) break
+        if (this.#busy === this.workers || !this.#hasTime(startMs)) break
         this.forget(next)
-        this.#onWaited?.(nowMs - since)
+        this.#onWaited?.(startMs - since)
         this.#begin(next)
+        startMs = performance.now()
       }
     } finally {
       this.#handingOver = false
@@ -180,22 +182,23 @@ export class Pool<T> implements PoolCounts {
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false
-    this.#beginTurn(this.#turnMs)
+    this.#beginTurn(performance.now(), this.#turnMs)
     return true
   }
 
-  #beginTurn(lengthMs: number): void {
+  #beginTurn(nowMs: number, lengthMs: number): void {
     this.#isInTurn = true
-    this.#turnEndsAt = performance.now() + lengthMs
+    this.#turnEndsAt = nowMs + lengthMs
     setImmediate(this.#onNextTurn)
   }
 
-  /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it. */
+  /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it, one item at least. */
   #runQueue(): void {
     this.#isInTurn = false
     if (this.#queue.size === 0 || this.#busy === this.workers) return
-    this.#beginTurn(pieceMs)
-    this.#handOver()
+    const nowMs = performance.now()
+    this.#beginTurn(nowMs, pieceMs)
+    this.#handOver(nowMs)
     if (this.#queue.size === 0) this.#turnEndsAt = performance.now() + this.#turnMs
   }
 
