@@ -120,7 +120,7 @@ test('says of TypeScript which Node runs it, where this one does not', async (t)
   const cwd = applicationFolder({ 'routes/r.json': [record('t', { action: 'typed.ts' })], 'typed.ts': 'export default (): number => 1' })
   const { status, stderr } = await runLauncher(t, ['check'], { cwd })
   const runsNone = process.env['SVC_TEST_TARGET'] === 'dist' // There Node is told to strip no types.
-  const problem = `problem: r.json:1:24: route "t": Cannot run typed.ts: Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do\n`
+  const problem = `problem: r.json:1:25: route "t": Cannot run typed.ts: Node ${process.versions.node} runs no TypeScript; Node 22.18 and later do\n`
   assert.deepEqual([status, stderr], runsNone ? [78, problem] : [0, ''])
 })
 

@@ -170,7 +170,7 @@ describe('which configuration counts', () => {
     const cwd = applicationFolder({ 'routes/b.json': [{ name: 'b', url: 'b', action: 'b.mjs' }] })
     const server = launch(t, [], { cwd })
     assert.equal((await request(await server.listening())).text, 'home')
-    assert.match(server.stdout(), /\[ERROR\] \[config\] b\.json\[0\]: route "b": /)
+    assert.match(server.stdout(), /\[ERROR\] \[config\] b\.json:1:14: route "b": /)
   })
 })
 
