@@ -2,13 +2,12 @@
  * The page of a 500 in `dev`: the message, the source lines around the place, the application's frames of the stack,
  * and the request. The frames of the server and of Node are folded away, and values that look like secrets are masked.
  */
-import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isError, textOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
-import type { PageForError } from '../http/error-reply.ts'
+import { htmlPage, policyOf, type PageForError } from '../http/error-reply.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
 import { isWithin } from '../storage/paths.ts'
@@ -41,7 +40,7 @@ table { border-collapse: collapse; width: 100% }
 td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere }
 td:first-child { white-space: nowrap; opacity: .7 }
 @media (prefers-color-scheme: dark) { h1 { color: #f2b8b5 } }`
-const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`
+const policy = policyOf(style)
 
 /**
  * Makes the function that shows errors of status 500 and above.
@@ -56,27 +55,13 @@ export function createDevErrorPage(root: string): PageForError {
     const own = frames.filter((line) => placeInFrame(line, root) !== undefined)
     const place = placeInMessage(cause.message, root) ?? placeInFrame(own[0] ?? '', root)
     const title = `${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`
-    const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>${style}</style>
-</head>
-<body>
-<h1>${title}</h1>
-<p class="message">${escapeHtml(messageOf(cause))}</p>
+    const content = `<p class="message">${escapeHtml(messageOf(cause))}</p>
 ${place === undefined ? '' : sourceOf(place, root)}${framesOf(own, frames, root)}
 <h2>${escapeHtml(`${ctx.method} ${ctx.path}`)}</h2>
 <table>
 ${rowsOf(ctx)}
-</table>
-</body>
-</html>
-`
-    return { html, policy }
+</table>`
+    return { html: htmlPage(title, style, content), policy }
   }
 }
 

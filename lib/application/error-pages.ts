@@ -61,6 +61,7 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
       failed.delete(path)
       return { html }
     } catch (error) {
+      if (failed.get(path) === version) return undefined
       failed.set(path, version)
       const what = `Cannot show the error page ${relative(root, path)}`
       log.error(`${what}; the built-in page is shown until it changes`, error)

@@ -79,7 +79,7 @@ export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
 }
 
 /** Reads the fields that may be missing: a record has those that are given. Adds problems with them to a list. */
-export function readOptions(
+function readOptions(
   fields: Readonly<Record<string, unknown>>,
   problems: string[],
 ): Pick<RouteRecord, 'body_limit_kb' | 'error_format'> {

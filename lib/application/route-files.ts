@@ -15,7 +15,8 @@ import type { ReloadProblem } from './commands.ts'
 import { mapJson, parseJson, placeOf, type JsonNode } from '../json/json-map.ts'
 import { parsePattern, quote } from '../routing/pattern.ts'
 import type { PrefixFormat } from '../routing/registry.ts'
-import { parseRecord, readOptions, type GoodRecord, type RecordRules } from './record.ts'
+import type { ErrorFormat } from '../routing/route.ts'
+import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 
 /** A route file and its good records, each with its index in the file's array, from 0. */
 interface RouteFile {
@@ -124,7 +125,7 @@ function readRouteFile(folder: string, file: string, rules: RecordRules, found: 
   const problems = Object.keys(others).map((name) => unknownMember('the file', name, ['defaults', 'routes']))
   const defaults = readDefaults(given, rules, problems)
   if (problems.length > 0) return problems.forEach((problem) => found.refuseFile(file, problem))
-  const { error_format: format } = readOptions(defaults.fields, [])
+  const format = defaults.fields['error_format'] as ErrorFormat | undefined // It has been checked.
   if (defaults.prefix !== '' && format !== undefined) {
     found.formats.push({ prefix: parsePattern(defaults.prefix), format })
   }

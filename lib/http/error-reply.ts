@@ -97,9 +97,7 @@ export function errorReply(
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit }
 .stack { font: 0.9rem/1.5 ui-monospace, monospace }`
-const styleHash = createHash('sha256').update(style).digest('base64')
-/** The page's own policy: that of an application could forbid its style. */
-const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleHash}'`
+const contentSecurityPolicy = policyOf(style)
 
 const droppedFields = [
   'Content-Disposition',
@@ -140,6 +138,12 @@ export function errorPage(
     detail === undefined
       ? adviceFor(status, failure?.code)
       : `<pre${status < 500 ? '' : ' class="stack"'}>${escapeHtml(detail)}</pre>`
+  const request = failure === undefined ? '' : `\n<p>Request <code>${escapeHtml(failure.id)}</code></p>`
+  return htmlPage(title, style, text + request)
+}
+
+/** Makes a self-contained page with its title as the heading. Nothing is escaped. */
+export function htmlPage(title: string, css: string, content: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -147,14 +151,19 @@ export function errorPage(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<style>${style}</style>
+<style>${css}</style>
 </head>
 <body>
 <h1>${title}</h1>
-${text}${failure === undefined ? '' : `\n<p>Request <code>${escapeHtml(failure.id)}</code></p>`}
+${content}
 </body>
 </html>
 `
+}
+
+/** The Content-Security-Policy of such a page: that of an application could forbid its style. */
+export function policyOf(css: string): string {
+  return `default-src 'none'; style-src 'sha256-${createHash('sha256').update(css).digest('base64')}'`
 }
 
 function adviceFor(status: number, code = ''): string {

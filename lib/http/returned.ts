@@ -94,10 +94,12 @@ class StreamedReply extends ParkedReply {
   /** @param length in bytes, when it is known */
   constructor(ctx: CoreContext, open: () => Source, type: string, length?: number) {
     super(ctx, Infinity)
-    ctx.parked = this // So that the source is cancelled when the chain fails and this is never parked.
     this.#open = open
     this.#type = type
     this.#length = length
+    // However the request ends: the chain may fail, the pool refuse, the client disconnect, the stream fail or end.
+    if (ctx.closed) this.#cancel()
+    else ctx.response.once('close', () => this.#cancel())
   }
 
   get kind() {
@@ -136,16 +138,20 @@ class StreamedReply extends ParkedReply {
   }
 
   ended(reason: EndReason): ReadyReply | undefined {
-    this.#cancel()
     if (reason === 'left') return undefined
     if (reason === 'head') return this.#beginning((response) => response.end())
     if (this.#hasBegun) return void this.ctx.response.destroy()
     throw new HttpError(503, 'overloaded', 'The stream could not begin in time', { headers: { 'Retry-After': '1' } })
   }
 
+  /** A source that was never read is opened for this: it may hold a file or a connection. */
   #cancel(): void {
-    this.#source ??= this.#open() // Also one that was never read holds a file or a connection.
-    this.#source.cancel()
+    try {
+      this.#source ??= this.#open()
+      this.#source.cancel()
+    } catch {
+      // Somebody else is reading the stream, and ends it. Where it was to be sent, that was an error before.
+    }
   }
 
   #beginning(send: StreamReply['send']): StreamReply {
@@ -174,7 +180,6 @@ class StreamedReply extends ParkedReply {
         await this.#write(bytesOf(value))
       }
     } catch (error) {
-      source.cancel()
       this.fail(error)
     }
   }

@@ -271,6 +271,18 @@ describe('a returned stream', () => {
     await over
   })
 
+  it('is cancelled when it gives something else than text and bytes, and when no worker is free for it', async (t) => {
+    const [odd, refused] = [newKey(), newKey()]
+    const endless = (key: string): string => `new ReadableStream({ start(to) { to.enqueue("a") }, cancel() { process.emit("${key}") } })`
+    const { url } = await serve(t, {
+      '/odd': `() => (async function* () { try { yield { a: 1 } } finally { process.emit("${odd}") } })()`,
+      '/refused': `() => ${endless(refused)}`,
+    }, { 'pool_rest.workers_sse': 0 })
+    const overs = [emitted(odd), emitted(refused)]
+    assert.deepEqual([(await request(`${url}/odd`)).status, (await request(`${url}/refused`)).status], [500, 503])
+    await Promise.all(overs)
+  })
+
   it('is cancelled when a middleware fails on the way out', async (t) => {
     const ended = newKey()
     const { url } = await serve(t, {

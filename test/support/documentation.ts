@@ -49,9 +49,9 @@ One file to commit and one to keep: what is the same on every machine is in \`sv
 secrets, is in \`svc.local.json\` beside it (\`<name>.local.json\` beside \`<name>.json\`). Its keys stand above those of the other file,
 one by one, nested or dotted; a list takes the place of the whole list. \`svc.js check\` prints the keys that are in both.
 
-What the server itself saves, the admin's name, password and secret and the key of the first setup, and what \`svc.js passwd\`
-saves, goes into the local file when it is there or \`config.local\` is \`true\`; then \`svc.json\` is never written. It is made with mode
-0600 when it is missing. \`init\` makes an application that way.
+The server saves the admin's name, password and secret, and the key of the first setup; \`svc.js passwd\` saves the admin. Both write
+to the local file when it exists or \`config.local\` is \`true\`, and never to \`svc.json\` then. A missing local file is made with mode
+0600. \`init\` makes an application that way.
 
 ## How it is written
 
