@@ -11,13 +11,23 @@ import { temporaryFolder } from './support/temporary-folder.ts'
 const page = readPage('docs/getting-started.md')
 const source = (path: string): string => readFileSync(join(root, path), 'utf8')
 
+interface RouteFile {
+  readonly defaults: object
+  readonly routes: readonly { readonly name: string }[]
+}
+
 describe('docs/getting-started.md', () => {
   it('shows records of the route file as they are', () => {
     const shown = page.blocks.find(({ above }) => above === 'Some of the records in `routes/board.json`:')
-    const records = JSON.parse(source('routes/board.json')) as { name: string }[]
-    const excerpt = JSON.parse(shown?.text ?? '[]') as { name: string }[]
-    assert.ok(excerpt.length > 0)
-    assert.deepEqual(excerpt, records.filter(({ name }) => excerpt.some((record) => record.name === name)))
+    const file = JSON.parse(source('routes/board.json')) as RouteFile
+    const excerpt = JSON.parse(shown?.text ?? '{}') as RouteFile
+    assert.ok(excerpt.routes.length > 0)
+    const routes = file.routes.filter(({ name }) => excerpt.routes.some((record) => record.name === name))
+    assert.deepEqual(new Set(excerpt.routes), new Set(routes))
+    assert.deepEqual(excerpt.defaults, file.defaults)
+    const ofApi = page.blocks.find(({ above }) => above.startsWith('In `routes/api.json`'))
+    const api = JSON.parse(source('routes/api.json')) as RouteFile
+    assert.deepEqual(JSON.parse(ofApi?.text ?? '{}'), { defaults: api.defaults })
   })
 
   it('shows lines of the layout as they are', () => {
