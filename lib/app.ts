@@ -198,7 +198,7 @@ export function createApp(options: AppOptions = {}): App {
   const ofValues = warningsTogether(loaded)
   const ofProcesses = part === undefined ? embeddedWarnings(config) : []
   life.warns(configurationWarnings)
-  life.warns(() => application.warnings)
+  life.warns(() => [...application.warnings, ...built.limits.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 
@@ -354,7 +354,7 @@ interface SourceParts {
 
 /** The sources of the server's metrics. */
 function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): MetricSources {
-  const { webSockets, events, sessions, views } = built
+  const { webSockets, events, sessions, limits, views } = built
   const { metrics, requests, listener, queueWaits, restQueueWaits } = http
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
   life.atEnd(() => eventLoop.close())
@@ -370,6 +370,7 @@ function sourcesOf(config: Config, { built, http, logs, life, part }: SourcePart
     webSockets,
     events: () => events.status(),
     sessions: createSessionTotals(() => sessions.counts),
+    limits: limits.refused,
     connections: () => listener.connections(),
     views,
     ...lineCounts(logs, part),
@@ -439,6 +440,7 @@ function seamsOf(shared: SharedEngine | undefined, log: (module: string) => Modu
   return {
     openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
     broker: shared.openBroker(log('error')),
+    openBuckets: (rule, size) => shared.openBuckets(rule, size),
   }
 }
 

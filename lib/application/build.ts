@@ -22,10 +22,12 @@ import { flashFeature } from '../flash/feature.ts'
 import type { Broker } from '../events/broker.ts'
 import { createEvents, type Events } from '../events/events.ts'
 import { eventsFeature } from '../events/feature.ts'
+import { createClientAddress } from '../http/client-address.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
+import { createLimitGroup, type LimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
@@ -61,7 +63,9 @@ export interface SetupApp {
 }
 
 /** Parts that may be outside of this process when several processes are one server; in this process unless given. */
-export interface Seams extends Partial<Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'>> {
+export interface Seams
+  extends Partial<Pick<SessionGroupOptions, 'openStoreHere' | 'openSharedStore'>>,
+    Pick<LimitGroupOptions, 'openBuckets'> {
   /** Holds the events of channels and queues. */
   readonly broker?: Broker
 }
@@ -72,6 +76,7 @@ export interface ApplicationParts {
   readonly views: Views
   readonly application: Application<SetupApp>
   readonly sessions: SessionGroup
+  readonly limits: LimitGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
   /** The members of the context that sessions, flash, tokens and events add. */
@@ -136,9 +141,12 @@ export function buildApplication(
   const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
   const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
+  const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
+  const limits = createLimitGroup({ log, isTrusted, openBuckets: seams.openBuckets })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,
     csrf,
+    limits,
     createAuthGroup({ log }),
     createJwtGroup({ folder, publicFolder: open, log, now }),
   ]
@@ -173,5 +181,5 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, sessions, webSockets, events, features }
+  return { registry, views, application, sessions, limits, webSockets, events, features }
 }

@@ -114,6 +114,7 @@ export class MiddlewareHost<App> {
     const requires = this.#requires
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
+      for (const [name, run] of prepared.middleware ?? []) byName.set(name, run)
       if (prepared.unready !== undefined) {
         for (const name of group.middleware.keys()) unready.set(name, prepared.unready)
       }

@@ -38,6 +38,8 @@ export interface PreparedSettings {
   readonly warnings: readonly string[]
   /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
   readonly unready: string | undefined
+  /** Middleware that these settings name, by its name; none unless given. */
+  readonly middleware?: ReadonlyMap<string, Middleware>
   commit(): void
   abandon(): void
 }

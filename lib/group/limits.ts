@@ -1,11 +1,13 @@
 /**
- * Counts that hold for all processes, in the primary: failed logins and the connections of each address.
+ * Counts that hold for all processes, in the primary: failed logins, the connections of each address, and the token
+ * buckets of limits.
  *
  * A worker accepts a connection before it tells the primary, and closes it a moment later when it is one too many:
  * asking first would make every connection wait.
  */
 import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
+import { Buckets, type BucketSize, type BucketStore, type Taken } from '../kit/buckets.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 
@@ -16,6 +18,7 @@ interface Served {
   failed(address: string): ReturnType<LoginThrottle['failed']>
   opened(id: number, address: string): void
   closed(id: number): void
+  take(rule: string, size: BucketSize, key: string, most: number): Taken
 }
 
 /** The primary's side: the counts of all workers. */
@@ -31,6 +34,16 @@ interface LimitsHost {
 export function hostLimits(most: number): LimitsHost {
   const throttle = createLoginThrottle()
   const limit = createAddressLimit(most)
+  const buckets = new Map<string, Buckets>()
+
+  /** Workers that were reloaded at different moments may have different sizes for one rule. */
+  function bucketsOf(rule: string, size: BucketSize): Buckets {
+    const place = `${rule} ${size.burst} ${size.intervalMs}`
+    const known = buckets.get(place) ?? new Buckets(size)
+    buckets.set(place, known)
+    return known
+  }
+
   return {
     attach: (peer) => {
       const open = new Map<number, () => void>()
@@ -45,6 +58,7 @@ export function hostLimits(most: number): LimitsHost {
           open.get(id)?.()
           open.delete(id)
         },
+        take: (rule, size, key, tokens) => bucketsOf(rule, size).take(key, tokens),
       })
       void peer.closed.then(() => {
         for (const leave of open.values()) leave()
@@ -61,6 +75,12 @@ export function createClusterThrottle(peer: Peer): LoginThrottle {
     succeeded: (address) => void succeeded(address).catch(() => {}), // A worker without its primary stops.
     failed,
   }
+}
+
+/** Opens the buckets of a rule in a worker. */
+export function createClusterBuckets(peer: Peer): (rule: string, size: BucketSize) => BucketStore {
+  const { take } = remote<Served>(peer, 'limits')
+  return (rule, size) => ({ take: (key, most) => take(rule, size, key, most) })
 }
 
 /** Makes the limit of connections of a worker. */

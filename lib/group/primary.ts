@@ -102,6 +102,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       eventLoop,
       events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
       sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // The workers count evicted sessions.
+      limits: () => ({}),
       log: logs.general,
       accessLog: logs.access ?? { written: 0, lost: 0 },
       warnings: logs.problems,
@@ -229,7 +230,10 @@ function isServing({ serving, ending }: Place): boolean {
 }
 
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
-export type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
+export type PrimaryParts = Pick<
+  MetricSources,
+  'eventLoop' | 'events' | 'sessions' | 'limits' | 'log' | 'accessLog' | 'warnings'
+>
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 

@@ -9,10 +9,12 @@ import { hostname } from 'node:os'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
 import type { Broker } from '../events/broker.ts'
+import type { BucketSize, BucketStore } from '../kit/buckets.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import { Node } from './node.ts'
 import { createRedisBroker } from '../redis/broker.ts'
+import { createRedisBuckets } from '../redis/buckets.ts'
 import { createRedis, type Redis } from '../redis/client.ts'
 import { RedisForeignError } from '../redis/errors.ts'
 import { createRedisSessionStore } from '../redis/session-store.ts'
@@ -102,6 +104,11 @@ export class SharedEngine {
     const onProblem = (message: string): void => problems.say(message)
     const { redis, prefix, place } = this.#parts
     return createRedisBroker({ redis, prefix, place, onProblem })
+  }
+
+  openBuckets(rule: string, size: BucketSize): BucketStore {
+    const { redis, prefix } = this.#parts
+    return createRedisBuckets(redis, prefix, rule, size)
   }
 
   /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */

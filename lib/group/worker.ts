@@ -8,7 +8,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Command, MachineCommandType } from '../application/commands.ts'
 import type { DesiredState } from '../application/desired-state.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
-import { createClusterAddressLimit, createClusterThrottle } from './limits.ts'
+import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
 import { createClusterBroker } from './events.ts'
 import { createClusterProcesses } from './readings.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
@@ -75,6 +75,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       logs,
       seams: {
         broker: createClusterBroker(peer),
+        openBuckets: createClusterBuckets(peer),
         openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
       },
       store: state,

@@ -18,6 +18,8 @@ export const errorCodes = {
   method_not_allowed: 'The path exists, but not with this method; `Allow` names the methods it takes.',
   request_timeout: 'The request did not arrive in time (`server.header_timeout_s`, `server.request_timeout_s`).',
   body_too_large: 'The body is larger than `server.body_limit_kb`.',
+  too_many_requests:
+    'The client has made more requests than a limit allows (`SVC_MwLimit`); `Retry-After` says when to try again.',
   unsupported_media_type: 'The body is of a type that the action does not read.',
   unsupported_encoding: 'The body has a Content-Encoding; bodies are read as sent, without decompression.',
   range_not_satisfiable: 'The Range header asks for bytes beyond the end of the file.',

@@ -28,6 +28,8 @@ export interface MetricSources {
   readonly events: () => EventStatus
   /** Since the start; no number decreases (`session-totals.ts`). */
   readonly sessions: () => StoreCounts
+  /** The refused requests of each rule of `setup.limit` since the start. */
+  readonly limits: () => Readonly<Record<string, number>>
   /** Open connections, and those refused by a limit since the start. */
   readonly connections: () => { readonly open: number; readonly refused: number }
   readonly views: { readonly hits: number; readonly misses: number }
@@ -142,6 +144,8 @@ export const metricTable = {
     'svc_sessions_evicted_total', 'Sessions dropped to keep a bound.'),
   sessionsDamaged: counter(({ sessions }) => sessions().damaged,
     'svc_sessions_damaged_total', 'Sessions found damaged, and ignored.'),
+  limitRefused: counter(({ limits }) => limits(),
+    'svc_limit_refused_total', 'Requests refused by a limit, by its rule.', 'rule'),
   linesWritten: counter(({ log, accessLog }) => ({ general: log.written, access: accessLog.written }),
     'svc_log_lines_written_total', 'Log lines on disk.', 'log'),
   linesLost: counter(({ log, accessLog }) => ({ general: log.lost, access: accessLog.lost }),

@@ -52,5 +52,6 @@ function combine(
   if (typeof a === 'number') return onNumbers(a, b as number) // Both have one shape; so below.
   if (isDurations(a)) return onDurations(a, b as Durations)
   const other = b as Group
-  return Object.fromEntries(Object.entries(a).map(([label, number]) => [label, onNumbers(number, other[label] ?? 0)]))
+  const labels = Object.keys({ ...a, ...other }) // One process may have a label that another has not.
+  return Object.fromEntries(labels.map((label) => [label, onNumbers(a[label] ?? 0, other[label] ?? 0)]))
 }

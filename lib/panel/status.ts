@@ -85,6 +85,7 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
       dropped: values.eventsDropped,
       slow: values.streamsSlow.sse,
     },
+    limits: { refused: values.limitRefused },
     sessions: { evicted: values.sessionsEvicted, damaged: values.sessionsDamaged },
     views: { hits: values.viewHits, misses: values.viewMisses },
     log: { written: values.linesWritten.general, lost: values.linesLost.general },

@@ -121,6 +121,7 @@ function makeStatus(): Status {
       waits: { count: 0, p50_ms: 0, p99_ms: 0, max_ms: 0 },
     },
     events: { published: 0, delivered: 0, dropped: 0, slow: 0 },
+    limits: { refused: { login: 3 } },
     sessions: { evicted: 0, damaged: 0 },
     views: { hits: 0, misses: 0 },
     log: { written: 1, lost: 0 },

@@ -22,6 +22,7 @@ function makeSources(t: { after(close: () => void): void }) {
     },
     events: { published: 101, delivered: 102, dropped: 103, slow: 104 },
     sessions: { evicted: 111, damaged: 112 },
+    limits: { login: 121, search: 122 },
     views: { hits: 41, misses: 42 },
     log: { written: 51, lost: 52 },
     accessLog: { written: 61, lost: 62 },
@@ -36,6 +37,7 @@ function makeSources(t: { after(close: () => void): void }) {
     ...figures,
     events: () => figures.events,
     sessions: () => figures.sessions,
+    limits: () => figures.limits,
     connections: () => figures.connections,
     warnings: () => ['one', 'two'],
   }
@@ -86,6 +88,7 @@ test('the status has each figure in its place', (t) => {
     assert.ok(Math.abs(is / expected - 1) < 0.031, `${is}`)
   }
   assert.deepEqual([status.events, status.sessions], [figures.events, figures.sessions])
+  assert.deepEqual(status.limits, { refused: figures.limits })
   assert.deepEqual([status.views, status.log, status.access_log], [figures.views, figures.log, figures.accessLog])
   assert.deepEqual(
     [status.env, status.pid, status.node, status.warnings],
@@ -111,6 +114,7 @@ test('what was counted before the bench window is left out of the status, and ke
   figures.restPool.longpoll.refused += 6
   figures.events = { published: 113, delivered: 115, dropped: 117, slow: 119 }
   figures.sessions = { evicted: 127, damaged: 129 }
+  figures.limits = { login: 125, search: 122 }
   const status = statusBy(own)
   const { connections, pool_http: pool, views, log, access_log: accessLog } = status
   assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1 }, 2])
@@ -118,6 +122,7 @@ test('what was counted before the bench window is left out of the status, and ke
   assert.equal(status.pool_rest.refused, 11)
   assert.deepEqual(status.events, { published: 12, delivered: 13, dropped: 14, slow: 15 })
   assert.deepEqual(status.sessions, { evicted: 16, damaged: 17 })
+  assert.deepEqual(status.limits, { refused: { login: 4, search: 0 } })
   assert.deepEqual(
     [views, log, accessLog],
     [
@@ -139,6 +144,7 @@ test('what was counted before the bench window is left out of the status, and ke
     'svc_streams_slow_total{kind="sse"} 119',
     'svc_streams_slow_total{kind="ws"} 85',
     'svc_sessions_evicted_total 127',
+    'svc_limit_refused_total{rule="login"} 125',
     'svc_sessions_damaged_total 129',
     'svc_log_lines_written_total{log="general"} 56',
     'svc_log_lines_lost_total{log="general"} 58',

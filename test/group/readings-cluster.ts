@@ -72,6 +72,7 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
     eventLoop: watch(t),
     events: () => ({ published: 0, delivered: 0, dropped: 4, slow: 0 }),
     sessions: () => ({ evicted: 5, damaged: 0 }),
+    limits: () => ({}),
     log: { written: 7, lost: 0 },
     accessLog: { written: 0, lost: 0 },
     warnings: () => ['of all'],
@@ -158,6 +159,7 @@ function makeSources(
     webSockets: { pool: { ...pool, busy: 5 }, slow: 6 },
     events: () => ({ published: 1, delivered: 2, dropped: 0, slow: 3 }),
     sessions: () => ({ evicted: 0, damaged: 0 }),
+    limits: () => ({ login: 1 }),
     connections: () => ({ open: parts.open, refused: 1 }),
     views: { hits: 8, misses: 9 },
     get log() {

@@ -24,6 +24,7 @@ export function makeSources(changes: Partial<MetricSources> = {}): MetricSources
     webSockets: { pool, slow: 0 },
     events: () => ({ published: 0, delivered: 0, dropped: 0, slow: 0 }),
     sessions: () => ({ evicted: 0, damaged: 0 }),
+    limits: () => ({}),
     connections: () => ({ open: 0, refused: 0 }),
     views: { hits: 0, misses: 0 },
     log: { written: 0, lost: 0 },
@@ -52,6 +53,7 @@ export function busySources(): MetricSources {
     accessLog: { written: 2 ** 40, lost: 5 },
     events: () => ({ published: 31, delivered: 32, dropped: 33, slow: 34 }),
     sessions: () => ({ evicted: 36, damaged: 37 }),
+    limits: () => ({ login: 38 }),
     views: { hits: 12, misses: 3 },
     warnings: () => ['one'],
   })

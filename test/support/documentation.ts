@@ -6,6 +6,7 @@
  */
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { createLimitGroup } from '../../lib/kit/limit.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
@@ -144,6 +145,10 @@ const middlewareNotes: Readonly<Record<string, string>> = {
   jwt:
     'Either `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. Messages never\n' +
     'show the value of a key. A new one in the file counts from the next reload on.',
+  limit:
+    'Each member of `setup.limit` is a rule with these keys, and its name is part of the middleware: with\n' +
+    '`"limit": { "login": { "count": 5 } }` a route may have `SVC_MwLimit:login`. A rule that a reload changes begins\n' +
+    'with full buckets.',
 }
 
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
@@ -167,11 +172,12 @@ function builtInGroups(): BuiltInGroup[] {
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),
+    createLimitGroup({ ...parts, isTrusted: () => false }),
   ]
 }
 
 function sectionOf({ name, table, middleware }: BuiltInGroup): string {
-  const names = [...middleware.keys()].map((each) => `\`${each}\``).join(' and ')
+  const names = [...middleware.keys()].map((each) => `\`${each}\``).join(' and ') || '`SVC_MwLimit:<rule>`'
   const lines = Object.entries(table).map(([key, row]) => lineOf(key, row))
   const note = middlewareNotes[name] ? `\n${middlewareNotes[name]}\n` : ''
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`

@@ -1,0 +1,141 @@
+/**
+ * Token buckets: a key may take `burst` tokens at once, and gets one back each interval. Of a bucket only the time is
+ * kept at which it will be full again (the generic cell rate algorithm), so a bucket that is full takes no memory.
+ *
+ * At most 100,000 buckets are kept, in a heap by that time: past that, the one that is full soonest goes, since
+ * forgetting it gives its key the fewest tokens. 10 million addresses cost the memory of 100,000.
+ */
+import { performance } from 'node:perf_hooks'
+import type { MaybePromise } from '../base/maybe-promise.ts'
+
+/** The size of the buckets of one rule. */
+export interface BucketSize {
+  /** The tokens of a full bucket, from 1. */
+  readonly burst: number
+  /** Milliseconds until a bucket gets one token, above 0. */
+  readonly intervalMs: number
+}
+
+/** The outcome of taking tokens. */
+export interface Taken {
+  /** The tokens taken; 0 when there was none. */
+  readonly granted: number
+  /** Milliseconds until the bucket is full. */
+  readonly fullInMs: number
+}
+
+/** Holds the buckets of a rule, in this process or for several. */
+export interface BucketStore {
+  /**
+   * Takes tokens of a bucket, as many as there are.
+   * @param most how many to take at most, from 1
+   */
+  take(key: string, most: number): MaybePromise<Taken>
+}
+
+/** A bucket that is not full. */
+interface Bucket {
+  readonly key: string
+  fullAtMs: number
+  /** The time by which it lies in the heap; `fullAtMs` may have grown since. */
+  rankMs: number
+}
+
+const mostBuckets = 100_000
+/** Makes up for the rounding of times, so that a token is there when it is due. */
+const rounding = 1e-6
+
+/** The whole tokens in a bucket. */
+export function tokensIn({ burst, intervalMs }: BucketSize, fullInMs: number): number {
+  return Math.max(0, Math.floor(burst - fullInMs / intervalMs + rounding))
+}
+
+/** Milliseconds until a bucket has a token; 0 when it has one. */
+export function nextTokenMs({ burst, intervalMs }: BucketSize, fullInMs: number): number {
+  return Math.max(0, fullInMs - (burst - 1) * intervalMs)
+}
+
+/** The buckets of one rule in this process. */
+export class Buckets implements BucketStore {
+  readonly #size: BucketSize
+  readonly #most: number
+  readonly #now: () => number
+  readonly #byKey = new Map<string, Bucket>()
+  /** A binary heap: each bucket has a lower rank than those at `2 * at + 1` and `2 * at + 2`. */
+  readonly #heap: Bucket[] = []
+
+  /** @param now a monotonic clock in milliseconds */
+  constructor(size: BucketSize, most = mostBuckets, now: () => number = () => performance.now()) {
+    this.#size = size
+    this.#most = most
+    this.#now = now
+  }
+
+  /** The buckets that are kept. */
+  get count(): number {
+    return this.#heap.length
+  }
+
+  take(key: string, most: number): Taken {
+    const nowMs = this.#now()
+    const bucket = this.#byKey.get(key)
+    const fullInMs = Math.max(0, (bucket?.fullAtMs ?? 0) - nowMs)
+    const granted = Math.min(most, tokensIn(this.#size, fullInMs))
+    if (granted === 0) return { granted, fullInMs }
+    const fullAtMs = nowMs + fullInMs + granted * this.#size.intervalMs
+    if (bucket === undefined) this.#add(key, fullAtMs, nowMs)
+    else bucket.fullAtMs = fullAtMs
+    return { granted, fullInMs: fullAtMs - nowMs }
+  }
+
+  /** Adds a bucket. Up to two full ones go, or, when there are too many, the one that is full soonest. */
+  #add(key: string, fullAtMs: number, nowMs: number): void {
+    for (let removed = 0; removed < 2 && this.#soonest(nowMs); removed += 1) this.#removeFirst()
+    const bucket = { key, fullAtMs, rankMs: fullAtMs }
+    this.#byKey.set(key, bucket)
+    let at = this.#heap.push(bucket) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      const parent = this.#heap[above] as Bucket // As the next ones: within the heap.
+      if (parent.rankMs <= bucket.rankMs) break
+      this.#heap[at] = parent
+      at = above
+    }
+    this.#heap[at] = bucket
+  }
+
+  /** Brings the bucket that is full soonest to the top. Returns whether it is to go. */
+  #soonest(nowMs: number): boolean {
+    for (;;) {
+      const first = this.#heap[0]
+      if (first === undefined) return false
+      if (first.rankMs === first.fullAtMs) return first.fullAtMs <= nowMs || this.#heap.length >= this.#most
+      first.rankMs = first.fullAtMs
+      this.#sink(first)
+    }
+  }
+
+  #removeFirst(): void {
+    const last = this.#heap.pop()
+    const first = this.#heap[0] ?? last
+    if (first !== undefined) this.#byKey.delete(first.key)
+    if (last !== undefined && this.#heap.length > 0) this.#sink(last)
+  }
+
+  /** Puts a bucket where it belongs, from the top. */
+  #sink(bucket: Bucket): void {
+    let at = 0
+    for (;;) {
+      let below = 2 * at + 1
+      const left = this.#heap[below]
+      const right = this.#heap[below + 1]
+      if (left === undefined) break
+      const child = right !== undefined && right.rankMs < left.rankMs ? right : left
+      if (child === right) below += 1
+      if (bucket.rankMs <= child.rankMs) break
+      this.#heap[at] = child
+      at = below
+    }
+    this.#heap[at] = bucket
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * One rule of `setup.limit`: finds whose request it is, takes a token of that bucket, and passes or refuses.
+ *
+ * Every answer of the route has `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers): how many
+ * requests are left, and after how many seconds all of them are again. A refused one has `Retry-After` too.
+ */
+import { createHash } from 'node:crypto'
+import type { Middleware, Next } from '../chain/compose.ts'
+import { isObject } from '../base/object.ts'
+import { reasonOf } from '../base/reason.ts'
+import type { CoreContext } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import { isLoopback, networkOf } from '../http/ip-address.ts'
+import { Buckets, nextTokenMs, tokensIn, type BucketSize, type Taken } from './buckets.ts'
+import { Leases } from './leases.ts'
+import type { LimitGroupOptions, RuleSettings } from './limit.ts'
+
+/** A rule in use. */
+export interface LimitRule {
+  readonly settings: RuleSettings
+  readonly run: Middleware
+  readonly warnings: () => readonly string[]
+}
+
+interface LimitRuleOptions extends LimitGroupOptions {
+  /** Called with each refused request. */
+  readonly onRefused: () => void
+}
+
+/** Longer keys are hashed: clients choose them. */
+const longestKey = 64
+
+const unknownProxy =
+  'a limit by address counts all clients behind a proxy as one: requests come from this machine with a forwarding'
+  + ' field of a proxy that server.trusted_proxies does not name; add 127.0.0.1 and ::1 there'
+
+/** Makes a rule, with full buckets. */
+export function createLimitRule(name: string, settings: RuleSettings, options: LimitRuleOptions): LimitRule {
+  const { openBuckets, onRefused } = options
+  const { count, per_s: seconds } = settings
+  const size: BucketSize = { burst: settings.burst || count, intervalMs: (seconds * 1000) / count }
+  const log = options.log('server')
+  let problem: string | undefined
+  let proxyUnknown = false
+
+  function reached(error: unknown): void {
+    const now = error === undefined ? undefined : reasonOf(error)
+    if ((now === undefined) !== (problem === undefined)) {
+      if (now === undefined) log.info(`limit ${name}: requests of all processes are counted together again`)
+      else log.warn(countsAlone(name, now))
+    }
+    problem = now
+  }
+
+  const buckets =
+    openBuckets === undefined ? new Buckets(size) : new Leases(size, openBuckets(name, size), reached)
+  const policy = `"${name}";q=${size.burst};w=${seconds}`
+  const keyOf = createKeyOf(settings.by, options.isTrusted, () => {
+    if (!proxyUnknown) log.warn(unknownProxy)
+    proxyUnknown = true
+  })
+
+  function pass(ctx: CoreContext, next: Next, { granted, fullInMs }: Taken): void | Promise<void> {
+    const left = granted === 0 ? 0 : tokensIn(size, fullInMs)
+    addMember(ctx, 'RateLimit-Policy', policy)
+    addMember(ctx, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullInMs / 1000)}`)
+    if (granted > 0) return next()
+    onRefused()
+    const waitS = Math.max(1, Math.ceil(nextTokenMs(size, fullInMs) / 1000))
+    throw new HttpError(429, 'too_many_requests', `Too many requests: try again in ${waitS} s`, {
+      headers: { 'Retry-After': String(waitS) },
+    })
+  }
+
+  return {
+    settings,
+    run: (ctx, next) => {
+      const taken = buckets.take(keyOf(ctx), 1)
+      return taken instanceof Promise ? taken.then((outcome) => pass(ctx, next, outcome)) : pass(ctx, next, taken)
+    },
+    warnings: () => [
+      ...(problem === undefined ? [] : [countsAlone(name, problem)]),
+      ...(proxyUnknown ? [unknownProxy] : []),
+    ],
+  }
+}
+
+function countsAlone(name: string, reason: string): string {
+  return `limit ${name}: each process counts for itself until its buckets can be reached: ${reason}`
+}
+
+/** Adds a member to a structured list (RFC 9651, section 3.1): a route may have several rules. */
+function addMember(ctx: CoreContext, field: string, member: string): void {
+  const before = ctx.outgoingIfAny?.get(field)
+  ctx.setHeader(field, before === undefined ? member : `${before}, ${member}`)
+}
+
+/** @param onUnknownProxy called when a request comes through a proxy on this machine that is not trusted */
+function createKeyOf(
+  by: string,
+  isTrusted: (address: string) => boolean,
+  onUnknownProxy: () => void,
+): (ctx: CoreContext) => string {
+  const field = by.startsWith('header:') ? by.slice('header:'.length).toLowerCase() : ''
+
+  function ofAddress(ctx: CoreContext): string {
+    const { ip } = ctx
+    if (isLoopback(ip) && isForwarded(ctx) && !isTrusted(peerOf(ctx))) onUnknownProxy()
+    return networkOf(ip)
+  }
+
+  if (by === 'user') return (ctx) => userOf(ctx.state['user']) ?? ofAddress(ctx)
+  if (field === '') return ofAddress
+  return (ctx) => {
+    const value = isTrusted(peerOf(ctx)) ? ctx.header(field) : undefined
+    return value === undefined ? ofAddress(ctx) : bounded(`=${value}`) // No address begins with `=`.
+  }
+}
+
+function peerOf({ request }: CoreContext): string {
+  return request.socket.remoteAddress ?? ''
+}
+
+function isForwarded(ctx: CoreContext): boolean {
+  return ctx.header('x-forwarded-for') !== undefined || ctx.header('forwarded') !== undefined
+}
+
+/** The key of a user: its `id` if it has one, else its JSON. Undefined: nobody is signed in. */
+function userOf(user: unknown): string | undefined {
+  if (user === undefined || user === null || user === '' || user === false) return undefined
+  const id = isObject(user) ? user['id'] : user
+  return bounded(`@${JSON.stringify(id ?? user)}`)
+}
+
+function bounded(key: string): string {
+  return key.length <= longestKey ? key : createHash('sha256').update(key).digest('base64url')
+}
