@@ -93,8 +93,8 @@ export function buildApplication(
   log: (module: string) => ModuleLogger,
   { number = 1, count = 1, seams = {} }: Partial<ProcessPlace> & { readonly seams?: Seams } = {},
 ): ApplicationParts {
-  const { config } = loaded
-  const inFolder = (path: string): string => resolve(loaded.folder, path)
+  const { config, folder } = loaded
+  const inFolder = (path: string): string => resolve(folder, path)
   const root = inFolder(config['paths.root'])
   const middlewareFolder = inFolder(config['paths.middleware'])
   const registry = new Registry<Chain>()
@@ -134,15 +134,14 @@ export function buildApplication(
       accept: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
     },
   })
+  const clientAddress = createClientAddress(config['server.trusted_proxies'])
   const keys = [appKey, ...config.app_key_previous]
   const now = Date.now
-  const { folder } = loaded
   const open = publicFolder(loaded)
   const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
   const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
-  const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
-  const limits = createLimitGroup({ log, isTrusted, openBuckets: seams.openBuckets })
+  const limits = createLimitGroup({ log, isTrusted: clientAddress.trusts, openBuckets: seams.openBuckets })
   const builtIn: readonly BuiltInGroup[] = [
     sessions,
     csrf,
