@@ -124,9 +124,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   let joined: Promise<void> | undefined
   let address: Address | undefined
   let someServes: () => void
-  const served = new Promise<void>((resolve) => {
-    someServes = resolve
-  })
+  const served = new Promise<void>((resolve) => (someServes = resolve))
 
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)
