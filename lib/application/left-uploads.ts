@@ -22,7 +22,7 @@ export async function sweepUploads(parent: string): Promise<number> {
   })
   let removed = 0
   for (const name of names) {
-    const [, pid, host] = uploadFolderName.exec(name) ?? []
+    const [, pid, host = hostname()] = uploadFolderName.exec(name) ?? []
     if (pid === undefined) continue
     const path = join(parent, name)
     const isLeft = host === hostname() ? !isAnother(Number(pid)) : await isOlderThanADay(path)

@@ -124,12 +124,13 @@ function readRouteFile(folder: string, file: string, rules: RecordRules, found: 
   const { routes, defaults: given = {}, ...others } = value
   const problems = Object.keys(others).map((name) => unknownMember('the file', name, ['defaults', 'routes']))
   const defaults = readDefaults(given, rules, problems)
-  if (problems.length > 0) return problems.forEach((problem) => found.refuseFile(file, problem))
+  for (const problem of problems) found.refuseFile(file, problem)
   const format = defaults.fields['error_format'] as ErrorFormat | undefined // It has been checked.
   if (defaults.prefix !== '' && format !== undefined) {
     found.formats.push({ prefix: parsePattern(defaults.prefix), format })
   }
   readRecords(file, routes as readonly unknown[], defaults, rules, found)
+  if (problems.length > 0) found.files.pop() // Its records are read for their problems alone.
 }
 
 function readJson(folder: string, file: string, found: Findings): unknown {
@@ -166,7 +167,7 @@ function readDefaults(given: unknown, rules: RecordRules, problems: string[]): D
     if (!defaultFields.includes(name)) problems.push(unknownMember('defaults', name, defaultFields))
   }
   const { prefix = '', middleware = '', ...fields } = given
-  const isPrefix = typeof prefix === 'string' && (prefix === '' || (prefix.startsWith('/') && !prefix.endsWith('/')))
+  const isPrefix = given['prefix'] === undefined || (typeof prefix === 'string' && /^\/.*[^/]$/s.test(prefix))
   if (!isPrefix) problems.push(`defaults: prefix must begin with / and not end with one: it is ${quote(prefix)}`)
   // A record with these fields and no others of its own shows what is wrong with them.
   const url = isPrefix ? joined(prefix as string, '/') : '/'

@@ -29,8 +29,8 @@ export interface RestPoolOptions {
 
 /** The functions of the server that the pool calls. Only `begin` may throw. */
 interface ParkingHost {
-  /** Answers a request. */
-  settle(ctx: CoreContext, reply: ReadyReply): void
+  /** Answers a request; a parked reply waits in turn. */
+  settle(ctx: CoreContext, reply: ReadyReply | ParkedReply): void
   /** Writes the beginning of a stream. */
   begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
@@ -140,10 +140,18 @@ export class RestPool implements Parking {
     }
   }
 
-  answer(parked: ParkedReply, reply: ReadyReply | undefined): boolean {
+  answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean {
     if (parked.isOver) return false
     this.#end(parked, 'answered', reply)
     return true
+  }
+
+  begin(parked: ParkedReply, stream: StreamReply): void {
+    try {
+      if (!parked.isOver) this.#host.begin(parked.ctx, stream)
+    } catch (error) {
+      this.fail(parked, error)
+    }
   }
 
   fail(parked: ParkedReply, error: unknown): void {
@@ -224,7 +232,7 @@ export class RestPool implements Parking {
     if (parked.isOver) return
     try {
       const stream = parked.started()
-      if (stream !== undefined) this.#host.begin(parked.ctx, stream)
+      if (stream !== undefined) this.begin(parked, stream)
     } catch (error) {
       this.fail(parked, error)
     }
@@ -238,7 +246,7 @@ export class RestPool implements Parking {
     const { ctx, kind, state } = parked
     this.#forget(parked)
     if (how === 'failed') this.#host.fail(ctx, outcome)
-    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | undefined) // As passed to `answer`.
+    else if (how === 'answered') this.#settle(ctx, outcome as Parameters<RestPool['answer']>[1])
     else this.#endUnanswered(parked, how)
     if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this.#pools[kind].leave()
@@ -261,7 +269,7 @@ export class RestPool implements Parking {
   }
 
   /** Answers. There is no reply for a stream that has ended, nor for a client that has disconnected. */
-  #settle(ctx: CoreContext, reply: ReadyReply | undefined): void {
+  #settle(ctx: CoreContext, reply: ReadyReply | ParkedReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
     if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())

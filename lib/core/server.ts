@@ -23,6 +23,7 @@ import { ParkedReply } from '../http/parked.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
 import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
+import { PathEncodingError } from '../routing/trie.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
@@ -164,6 +165,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
       refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
+      if (error instanceof PathEncodingError) ctx.formatOfPrefix = error.format
       fail(ctx, error)
     }
   }
@@ -233,9 +235,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
    * Its worker has been free since it was parked. `finish` is left to the event `close`: one event may answer
    * thousands, and the last of them should not wait for the metrics and access lines of the others.
    */
-  function answerParked(ctx: CoreContext, reply: ReadyReply): void {
+  function answerParked(ctx: CoreContext, reply: ReadyReply | ParkedReply): void {
     try {
-      respond(ctx, reply, draining)
+      if (reply instanceof ParkedReply) restPool.park(ctx, reply)
+      else respond(ctx, reply, draining)
     } catch (error) {
       fail(ctx, error)
     }

@@ -73,12 +73,10 @@ class HeldReply extends ParkedReply {
   #finish(value: unknown): void {
     try {
       const reply = this.ctx.replyOf(value)
-      if (reply instanceof ParkedReply || reply instanceof UpgradeReply) {
-        throw new TypeError('Cannot hold: the work returned a reply that waits itself')
-      }
+      if (reply instanceof UpgradeReply) throw new TypeError('Cannot hold: the work returned the reply of a handshake')
       const ending = this.#takeEnding()
       if (ending === undefined) this.answer(reply)
-      else ending.resolve(reply)
+      else ending.resolve(reply instanceof ParkedReply ? this.#noContent() : reply) // It is too late to wait again.
     } catch (error) {
       this.#failed(error)
     }

@@ -28,6 +28,8 @@ export interface CookieAttributes {
   readonly secure?: boolean
   /** `Lax` unless given, in upper or lower case; `None` needs `secure`. */
   readonly sameSite?: SameSite | Lowercase<SameSite>
+  /** Keeps the cookie apart for each site that embeds this one (CHIPS); false unless given; needs `secure`. */
+  readonly partitioned?: boolean
 }
 
 /** Defaults of a cookie's attributes. */
@@ -41,7 +43,7 @@ const maxCookieBytes = 4096
 /** The most bytes of `path` and `domain` that browsers accept (RFC 6265bis section 5.6). */
 const maxCookieAttributeBytes = 1024
 
-const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite']
+const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite', 'partitioned']
 const sameSites = ['Strict', 'Lax', 'None'] as const
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const encoded = /[%\x80-\xff]/
@@ -121,7 +123,7 @@ export function serializeCookie(
     }
   }
   const { maxAge, expires, domain } = attributes
-  const { path = '/', httpOnly = true, secure = defaults.secure } = attributes
+  const { path = '/', httpOnly = true, secure = defaults.secure, partitioned = false } = attributes
   const sameSite = readSameSite(name, attributes.sameSite)
   checkTogether(name, { path, domain, secure, sameSite })
 
@@ -132,7 +134,10 @@ export function serializeCookie(
   text += `; Path=${checkPath(name, path)}`
   if (checkBoolean(name, 'httpOnly', httpOnly)) text += '; HttpOnly'
   if (checkBoolean(name, 'secure', secure)) text += '; Secure'
-  return `${text}; SameSite=${sameSite}`
+  text += `; SameSite=${sameSite}`
+  if (!checkBoolean(name, 'partitioned', partitioned)) return text
+  if (!secure) throw wrong(name, 'partitioned needs secure', secure)
+  return `${text}; Partitioned`
 }
 
 /** Whether two values of Set-Cookie have the same name, domain and path (RFC 6265bis, section 5.7). */

@@ -19,8 +19,11 @@ import { parsePartHeader, type PartHeader } from './part-header.ts'
 /** Files up to this size stay in memory; larger ones are written to a temporary file in pieces of this size. */
 const maxFileBytesInMemory = 65_536
 
-/** The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. */
-export const uploadFolderName = /^svc-upload-(\d+)-(.+)-.{6}$/
+/**
+ * The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. A name
+ * without a host counts as one of this host.
+ */
+export const uploadFolderName = /^svc-upload-(\d+)-(?:(.+)-.{6}$)?/
 
 interface OpenFile {
   readonly handle: FileHandle

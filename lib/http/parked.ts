@@ -24,7 +24,9 @@ type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 /** The holder of parked replies: the REST pool. */
 export interface Parking {
   /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
-  answer(parked: ParkedReply, reply: ReadyReply | undefined): boolean
+  answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean
+  /** Writes the beginning of a stream, whose wait goes on. */
+  begin(parked: ParkedReply, stream: StreamReply): void
   /** Ends a wait with an error. When it is over, the error is only logged. */
   fail(parked: ParkedReply, error: unknown): void
 }
@@ -64,8 +66,8 @@ export abstract class ParkedReply {
   abstract waiting(): void
 
   /**
-   * Called when it has a worker. A stream returns its beginning: the header section is written with the context's
-   * fields, then `send` is called, which does not end the response. Others return undefined.
+   * Called when it has a worker. A stream returns its beginning, or passes it to `begin` later: the header section is
+   * written with the context's fields, then `send` is called, which does not end the response. Others return undefined.
    */
   abstract started(): StreamReply | undefined
 
@@ -81,12 +83,18 @@ export abstract class ParkedReply {
   }
 
   /**
-   * Ends the wait with an answer; undefined: a stream that has ended the response itself. Unregister first.
+   * Ends the wait with an answer, or with a reply that waits in turn; undefined: a stream that has ended the response
+   * itself. Unregister first.
    * @returns false when it was over or the client has disconnected: the event was not sent, and goes to the next wait.
    *   `ended('left')` follows for a client that has disconnected, unless it was called before
    */
-  protected answer(reply: ReadyReply | undefined): boolean {
+  protected answer(reply: ReadyReply | ParkedReply | undefined): boolean {
     return this.parking !== undefined && this.parking.answer(this, reply)
+  }
+
+  /** Begins a stream that `started` has not begun. Does nothing when the wait is over. */
+  protected begin(stream: StreamReply): void {
+    this.parking?.begin(this, stream)
   }
 
   /** Ends the wait with an error: the status of an HttpError, else 500. Does nothing before it is parked. */

@@ -6,8 +6,8 @@
  * `pool_rest.stream_timeout_s`. What a source gives within one turn of the event loop is read first: when that is all
  * of it, such as the body of `Response.json()`, the reply has its length and takes no worker.
  *
- * Surprise: a stream that fails or is ended by its time-out breaks the connection. A regular end would make the client
- * take half a file for the whole.
+ * The header section waits for the first piece, so that a stream that fails before it is a 500. One that fails later, or
+ * is ended by its time-out, breaks the connection: a regular end would make the client take half a file for the whole.
  */
 import { Readable } from 'node:stream'
 import { types } from 'node:util'
@@ -49,12 +49,21 @@ export function replyOfObject(ctx: CoreContext, value: object): Reply {
     return new StreamedReply(ctx, () => sourceOf(blob.stream()), bytesType, blob.size)
   }
   if (value instanceof Readable || Symbol.asyncIterator in value || tag === 'ReadableStream') {
+    if (value instanceof Readable) value.on('error', ignore) // It may fail when nobody reads it any more.
     return new StreamedReply(ctx, () => sourceOf(value), bytesType)
   }
   if (types.isMap(value)) throw notAReply('a Map', 'return Object.fromEntries(map)')
   if (types.isSet(value)) throw notAReply('a Set', 'return [...set]')
   if (types.isNativeError(value)) throw notAReply('an Error', 'throw it, or return ctx.fail(status, code, message)')
   return jsonReply(value)
+}
+
+/** Ends a stream, or the body of a `Response`, that an action returned and nobody is to read. */
+export function dropStream(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (value instanceof Readable) value.on('error', ignore).destroy()
+  else if ('cancel' in value) void (value as ReadableStream).cancel().catch(ignore)
+  else if ('body' in value && Reflect.get(value, Symbol.toStringTag) === 'Response') dropStream(value.body)
 }
 
 /** The error of an action that returned a value of another kind. @param what names it, as in `a number` */
@@ -130,11 +139,8 @@ class StreamedReply extends ParkedReply {
 
   waiting(): void {}
 
-  started(): StreamReply {
-    return this.#beginning(() => {
-      this.#hasBegun = true
-      void this.#send()
-    })
+  started(): undefined {
+    void this.#send()
   }
 
   ended(reason: EndReason): ReadyReply | undefined {
@@ -166,13 +172,14 @@ class StreamedReply extends ParkedReply {
   async #send(): Promise<void> {
     const source = this.#source as Source // ready() has opened it.
     try {
-      for (const piece of this.#pieces) await this.#write(piece)
+      if (this.#pieces.length > 0) await this.#write(Buffer.concat(this.#pieces))
       this.#pieces = []
       while (!this.isOver) {
         const { done, value } = await (this.#next ?? source.next())
         this.#next = undefined
         if (this.isOver) return
         if (done === true) {
+          this.#begin()
           this.ctx.response.end()
           this.answer(undefined)
           return
@@ -180,13 +187,22 @@ class StreamedReply extends ParkedReply {
         await this.#write(bytesOf(value))
       }
     } catch (error) {
-      this.fail(error)
+      if (!this.isOver || !isPrematureClose(error)) this.fail(error)
     }
+  }
+
+  /** Writes the header section, once. */
+  #begin(): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    this.begin(this.#beginning(() => {}))
   }
 
   /** Waits while the client does not read. When it disconnects, the promise is freed with the response. */
   #write(piece: Uint8Array): MaybePromise<void> {
     const { response } = this.ctx
+    this.#begin()
+    if (this.isOver) return
     this.ctx.sentBytes += piece.length
     if (response.write(piece)) return
     return new Promise((resolve) => response.once('drain', resolve))
@@ -201,8 +217,14 @@ function bytesOf(piece: unknown): Uint8Array {
   throw new TypeError(`A stream that an action returned gave a value of type ${kind}: it must give text or bytes`)
 }
 
+function ignore(): void {}
+
+/** The error of a Node stream that was destroyed before its end, as those are whose clients have disconnected. */
+function isPrematureClose(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+}
+
 function sourceOf(value: object): Source {
-  const ignore = (): void => {}
   if (value instanceof Readable) {
     const iterator = value[Symbol.asyncIterator]()
     return { next: () => iterator.next(), cancel: () => void value.destroy() }

@@ -6,9 +6,8 @@
  * or the new one, and when building fails the old one stays.
  */
 import type { ErrorFormat, Match, Route } from './route.ts'
+import { canonicalLiteral, canonicalPath, type Pattern } from './pattern.ts'
 import { Trie } from './trie.ts'
-
-import type { Pattern } from './pattern.ts'
 
 export type { Match, Route } from './route.ts'
 
@@ -82,10 +81,13 @@ export class Registry<T> {
     return [...this.#table.byName.values()]
   }
 
-  /** The form of errors of a path that no route answers: that of the longest prefix that it is below, else `auto`. */
+  /**
+   * The form of errors of a path that no route answers: that of the prefix that it is below, else `auto`. Of several
+   * prefixes the one counts whose routes the path would lead to.
+   */
   errorFormatOf(path: string): ErrorFormat {
     if (this.#formats.length === 0) return 'auto'
-    const segments = path.split('/').slice(1)
+    const segments = canonicalPath(path).split('/').slice(1)
     return this.#formats.find(({ prefix }) => isBelow(segments, prefix))?.format ?? 'auto'
   }
 
@@ -102,7 +104,7 @@ export class Registry<T> {
     const wrong = routes.find((route) => route.system)
     if (wrong !== undefined) throw new TypeError(`Cannot replace routes: "${wrong.record.name}" is a system route`)
     this.#table = new Table([...kept, ...routes])
-    this.#formats = formats.toSorted((a, b) => b.prefix.segments.length - a.prefix.segments.length)
+    this.#formats = formats.toSorted((a, b) => compare(a.prefix, b.prefix))
     return removed
   }
 
@@ -151,8 +153,20 @@ class Table<T> {
 function isBelow(segments: readonly string[], { segments: wanted }: Pattern): boolean {
   return wanted.every((segment, at) => {
     const given = segments[at]
-    return given !== undefined && (segment.kind === 'literal' ? given === segment.encoded : given !== '')
+    if (given === undefined) return false
+    return segment.kind === 'literal' ? given === canonicalLiteral(segment.text) : given !== ''
   })
+}
+
+/** Puts the prefix first that a path is led to, as the tree of routes does: a literal, then a parameter, then an end. */
+function compare({ segments: one }: Pattern, { segments: other }: Pattern): number {
+  const rankOf = (segment: Pattern['segments'][number] | undefined): number =>
+    segment === undefined ? 2 : segment.kind === 'literal' ? 0 : 1
+  for (let at = 0; at < Math.max(one.length, other.length); at += 1) {
+    const difference = rankOf(one[at]) - rankOf(other[at])
+    if (difference !== 0) return difference
+  }
+  return 0
 }
 
 function takes(methods: string, method: string): boolean {

@@ -10,7 +10,7 @@ import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
 import { candidate, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
 import { canonicalLiteral, canonicalPath, decodeText, maxSegments, quote, type Pattern } from './pattern.ts'
-import type { Match, Route } from './route.ts'
+import type { ErrorFormat, Match, Route } from './route.ts'
 
 const slashCode = 47
 
@@ -71,13 +71,13 @@ export class Trie<T> {
   /**
    * Finds the route that answers.
    * @param path as sent, without query; one that does not begin with `/`, such as `*`, is not found
-   * @throws HttpError 400 `bad_path_encoding` when the text of a parameter is not percent-encoded UTF-8
+   * @throws PathEncodingError when the text of a parameter is not percent-encoded UTF-8
    */
   find(method: string, path: string): Match<T> | undefined {
     if (path.charCodeAt(0) !== slashCode) return undefined
     if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
     const match = walk(this.#bounds, this.#root, method, canonicalPath(path), 1)
-    return match === undefined ? undefined : { route: match.route, values: match.values.map(decodeValue) }
+    return match && { route: match.route, values: match.values.map((value) => decodeValue(value, match.route)) }
   }
 
   /** The methods that a path takes, with HEAD where GET is, in no order. */
@@ -169,10 +169,21 @@ function cut(path: string, bounds: Int32Array, count: number): string[] {
   return values
 }
 
-function decodeValue(value: string): string {
+/** A parameter of the path has a wrong percent-encoding. */
+export class PathEncodingError extends HttpError {
+  /** The form of errors of the route that the path leads to. */
+  readonly format: ErrorFormat
+
+  constructor(value: string, { record }: Route<unknown>) {
+    super(400, 'bad_path_encoding', `The path has a wrong percent-encoding in ${quote(value)}`)
+    this.format = record.error_format ?? 'auto'
+  }
+}
+
+function decodeValue(value: string, route: Route<unknown>): string {
   const text = decodeText(value)
-  if (text !== undefined) return text
-  throw new HttpError(400, 'bad_path_encoding', `The path has a wrong percent-encoding in ${quote(value)}`)
+  if (text === undefined) throw new PathEncodingError(value, route)
+  return text
 }
 
 function collectMethods<T>(node: Node<T>, path: string, start: number, methods: Set<string>): void {

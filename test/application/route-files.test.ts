@@ -149,7 +149,7 @@ describe('a route file with defaults', () => {
       [{ routes: [], defaults: [] }, /^defaults must be an object$/],
       [{ routes: [], defaults: { prefx: '/a' } }, /^defaults has an unknown member "prefx": did you mean "prefix"\?$/],
       [{ routes: [], defaults: { name: 'a' } }, /^defaults has an unknown member "name"$/],
-      ...['api', '/', '/api/', 7].map((prefix): [unknown, RegExp] => [{ routes: [], defaults: { prefix } }, /^defaults: prefix must begin with \/ and not end with one/]),
+      ...['', 'api', '/', '/api/', 7].map((prefix): [unknown, RegExp] => [{ routes: [], defaults: { prefix } }, /^defaults: prefix must begin with \/ and not end with one/]),
       [{ routes: [], defaults: { prefix: '/a/*rest' } }, /^defaults: prefix must have no rest/],
       [{ routes: [], defaults: { prefix: '/:a/:a' } }, /^defaults: bad pattern/],
       [{ routes: [], defaults: { middleware: 'unknown' } }, /^defaults: middleware "unknown" is not known/],
@@ -162,6 +162,13 @@ describe('a route file with defaults', () => {
       assert.deepEqual([problems.length, files.length, problems[0]?.index], [1, 0, null], JSON.stringify(content))
       assert.match(problems[0]?.error ?? '', error)
     }
+  })
+
+  it('with wrong defaults has the mistakes of its records named as well', () => {
+    const routes = [{ url: '/q', action: 'a.mjs' }, { name: 'z', url: 'q', action: 'a.mjs' }, 4, { name: 'good', url: '/', action: 'a.mjs' }]
+    const { problems, files } = read({ 'a.json': { defaults: { prefix: '/x', bog: 1 }, routes } })
+    assert.deepEqual(problems.map(({ index, name }) => [index, name]), [[null, ''], [0, ''], [1, 'z'], [2, '']])
+    assert.deepEqual(files, [])
   })
 
   it('says where in the file a mistake is, in the record or in the defaults', () => {

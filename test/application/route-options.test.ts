@@ -78,4 +78,41 @@ describe('error_format', () => {
     await app.control.apply({ type: 'routes.reload' })
     assert.deepEqual(await formOf('/api/x/nowhere'), [404, false])
   })
+
+  it('of a prefix is that of the routes that the path leads to: a literal goes before a parameter, in any encoding', async (t) => {
+    const below = (prefix: string, format: string, name: string) => ({
+      defaults: { prefix, error_format: format, method: 'GET' },
+      routes: [{ name, url: '/there', action: 'a.mjs@fail' }],
+    })
+    const { url } = await startApplication(t, {
+      ...files,
+      'routes/a.json': below('/t/:tenant', 'json', 'a'),
+      'routes/b.json': below('/t/acme', 'html', 'b'),
+      'routes/c.json': below('/t/:tenant/deep', 'html', 'c'),
+      'routes/d.json': below('/é', 'json', 'd'),
+    })
+    const rows = [
+      ['/t/acme/nowhere', false],
+      ['/t/%61cme/nowhere', false],
+      ['/t/other/nowhere', true],
+      ['/t/other/deep/nowhere', false],
+      ['/%C3%A9/nowhere', true],
+      ['/%c3%a9/nowhere', true],
+    ] as const
+    for (const [path, expected] of rows) assert.equal(isJson((await request(url + path, html)).text), expected, path)
+  })
+
+  it('decides for a wrong percent-encoding too', async (t) => {
+    const { url } = await startApplication(t, {
+      ...files,
+      'routes/a.json': [
+        { name: 'json', url: '/json/:x', action: 'a.mjs@fail', error_format: 'json' },
+        { name: 'html', url: '/html/:x', action: 'a.mjs@fail', error_format: 'html' },
+      ],
+    })
+    for (const [path, question, expected] of [['json', html, true], ['html', json, false]] as const) {
+      const { status, text } = await request(`${url}/${path}/%ff`, question)
+      assert.deepEqual([status, isJson(text)], [400, expected], path)
+    }
+  })
 })

@@ -244,9 +244,16 @@ describe('a returned stream', () => {
       '/body': `() => new Response(new ReadableStream({
         start(to) { to.enqueue(Buffer.from("a")); setTimeout(() => to.error(new Error("body fault")), 5) } }))`,
       '/odd': `() => (${chunks('yield { a: 1 }')})()`,
+      '/slow': `() => (${chunks('await new Promise((resolve) => setTimeout(resolve, 20)); throw new Error("slow fault")')})()`,
+      '/slow-body': `() => new Response(new ReadableStream({
+        start(to) { setTimeout(() => to.error(new Error("slow body fault")), 20) } }))`,
+      '/slow-odd': `() => (${chunks('await new Promise((resolve) => setTimeout(resolve, 20)); yield null')})()`,
+      '/no-file': `() => process.getBuiltinModule("node:fs").createReadStream("/no/such/file")`,
     })
-    assert.equal((await request(`${url}/first`)).status, 500)
-    assert.equal((await request(`${url}/odd`)).status, 500)
+    for (const path of ['/first', '/odd', '/slow', '/slow-body', '/slow-odd', '/no-file']) {
+      const answer = await request(url + path, json)
+      assert.deepEqual([answer.status, answer.json()], [500, { error: 'internal_error' }], path)
+    }
     for (const path of ['/later', '/body']) {
       const client = new Connection(t, port)
       await client.send(requestText(`GET ${path}`))
@@ -255,6 +262,51 @@ describe('a returned stream', () => {
     }
     await until(() => /first fault[^]*later fault[^]*body fault/.test(lines().join('\n')))
     assert.match(lines().join('\n'), /gave a value of type object: it must give text or bytes/)
+  })
+
+  it('that nobody reads may fail', async (t) => {
+    const closed = newKey()
+    const noFile = `process.getBuiltinModule("node:fs").createReadStream("/no/such/file").on("close", () => process.emit("${closed}"))`
+    let closes = 0
+    process.on(closed as 'SIGUSR2', () => (closes += 1)) // Any name will do.
+    t.after(() => process.removeAllListeners(closed))
+    const { url } = await serve(t, {
+      '/head': `() => ${noFile}`,
+      '/redirect': `(ctx) => { ctx.redirect("/"); return ${noFile} }`,
+      '/throws': `() => ${noFile}`,
+      '/replaces': `() => ${noFile}`,
+      '/status': `(ctx) => { ctx.status = 1000; return ${noFile} }`,
+    }, {}, {
+      'routes/a.json': ['throws', 'replaces'].map((name, at) =>
+        ({ name, url: `/${name}`, action: `actions.mjs@r${at + 2}`, middleware: name })),
+      'routes/middleware/config.json': { load: ['late.mjs'] },
+      'routes/middleware/late.mjs': `
+        export const throws = async (ctx, next) => { await next(); throw new Error("on the way out") }
+        export const replaces = async (ctx, next) => { await next(); ctx.json({ a: 1 }) }`,
+    })
+    const rows: [string, number][] = [['/redirect', 302], ['/throws', 500], ['/replaces', 200], ['/status', 500]]
+    assert.equal((await request(`${url}/head`, { method: 'HEAD' })).status, 200)
+    for (const [path, status] of rows) assert.equal((await request(url + path)).status, status, path)
+    await until(() => closes === 5) // Each has failed by then: an error that nobody took would have ended this process.
+  })
+
+  it('whose client leaves is no error', async (t) => {
+    const ended = newKey()
+    const { port, lines } = await serve(t, {
+      '/': `() => {
+        const stream = new (process.getBuiltinModule("node:stream").PassThrough)()
+        const timer = setInterval(() => stream.write("a"), 5)
+        return stream.on("close", () => { clearInterval(timer); process.emit("${ended}") })
+      }`,
+    })
+    const over = emitted(ended)
+    const client = new Connection(t, port)
+    await client.send(requestText('GET /'))
+    await until(() => client.received.includes('1\r\na\r\n'))
+    await client.reset()
+    await over
+    await new Promise(setImmediate)
+    assert.deepEqual(lines().filter((line) => line.includes('[ERROR]')), [])
   })
 
   it('is cut at the time-out of streams', async (t) => {

@@ -22,7 +22,7 @@ test('what processes of this host that are gone have left is removed, of another
   const gone = spawnSync('true').pid
   const host = hostname()
   const stays = [`svc-upload-${living.pid}-${host}-abcdef`, `svc-upload-1-${host}-abcdef`, 'svc-upload-1-elsewhere-new123', 'svc-upload-x', 'other']
-  const goes = [`svc-upload-${gone}-${host}-abcdef`, `svc-upload-${process.pid}-${host}-abcdef`, 'svc-upload-1-elsewhere-old123']
+  const goes = [`svc-upload-${gone}-abcdef`, `svc-upload-${gone}-${host}-abcdef`, `svc-upload-${process.pid}-${host}-abcdef`, 'svc-upload-1-elsewhere-old123']
   for (const name of [...stays, ...goes]) {
     mkdirSync(join(parent, name))
     writeFileSync(join(parent, name, '0'), 'x')
