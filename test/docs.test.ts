@@ -47,6 +47,12 @@ describe('every document', () => {
     assert.deepEqual(dead, [])
   })
 
+  it('is in the index by question, docs/README.md, but for decisions and the index itself', () => {
+    const listed = new Set(links(readPage('docs/README.md')).map((link) => posix.join('docs', link.split('#')[0] ?? '')))
+    const asked = pages.map(({ file }) => file).filter((file) => /^docs\/(?!decisions\/|README)/.test(file))
+    assert.deepEqual(asked.filter((file) => !listed.has(file)), [])
+  })
+
   it('has JSON that parses', () => {
     for (const page of pages) {
       for (const { language, text } of page.blocks) {
