@@ -91,7 +91,8 @@ describe('docs/recipes/container.md', () => {
   it('starts from exactly these files, is healthy, and stops with the signal that Docker sends', async (t) => {
     const image = build(context())
     const cwd = join(image, of('WORKDIR')[0] ?? '')
-    for (const name of /mkdir -p (.*?) &&/.exec(of('RUN')[0] ?? '')?.[1]?.split(' ') ?? []) mkdirSync(join(cwd, name))
+    const [, made = ''] = /mkdir -p (.*?) &&/.exec(of('RUN')[0] ?? '') ?? []
+    for (const name of made.split(' ')) mkdirSync(join(cwd, name))
     const [node, launcher = '', ...args] = listAfter(of('CMD').at(-1) ?? '')
     assert.equal(node, 'node')
     const started = launch(t, [...args, '--port', '0'], {
