@@ -47,6 +47,12 @@ describe('every document', () => {
     assert.deepEqual(dead, [])
   })
 
+  it('is in the index by question, docs/README.md, but for decisions and the index itself', () => {
+    const listed = new Set(links(readPage('docs/README.md')).map((link) => posix.join('docs', link.split('#')[0] ?? '')))
+    const asked = pages.map(({ file }) => file).filter((file) => /^docs\/(?!decisions\/|README)/.test(file))
+    assert.deepEqual(asked.filter((file) => !listed.has(file)), [])
+  })
+
   it('has JSON that parses', () => {
     for (const page of pages) {
       for (const { language, text } of page.blocks) {
@@ -124,22 +130,6 @@ describe('the curl lines', () => {
 
 describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
-  /** Members of the class that are for the server's own parts. */
-  const internal = `
-    request response services body run running counted sentBytes receivedBytes holdsWorker expectsContinue givenId hasBody hostField hostCount header
-    startedAt routeName sentStatus leftWait durationMs idToSend closed left outgoing outgoingIfAny lastOnConnection neverCompressed lastingCookie matched replyOf
-    currentReply redirection formatOfPrefix errorFormat bodyLimitBytes memo close discardBody parked gone abort upgrading`.trim().split(/\s+/)
-
-  it('lists the members of the context', async (t) => {
-    const members = await askForMembers(t)
-    const documented = tableBelow(page, '### Members').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell)
-    assert.deepEqual(documented.sort(), members.filter((name) => !internal.includes(name)).sort())
-  })
-
-  it('names no member as internal that is none', async (t) => {
-    const members = await askForMembers(t)
-    assert.deepEqual(internal.filter((name) => !members.includes(name)), [])
-  })
 
   it('has a members application that works as a browser would go through it', async (t) => {
     const { url, app } = await startApplication(t, shownFiles(page))
@@ -167,20 +157,6 @@ describe('docs/routes-and-actions.md', () => {
 
     assert.equal((await browser.send('/logout', {})).headers['location'], '/login')
     assert.equal((await request(`${url}/notes`, { headers: { cookie: headers.cookie } })).status, 302)
-  })
-
-  it('lists what sessions and flash bags can do', async (t) => {
-    const { url } = await startApplication(t, {
-      'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
-      'a.mjs': `const names = (of) => Object.getOwnPropertyNames(Object.getPrototypeOf(of))
-        export default ({ session, flash }) => [names(session), names(flash('a'))]`,
-    })
-    const found = (await request(url)).json() as [string[], string[]]
-    const internal = ['constructor', 'isOpen', 'came', 'flashBag', 'setFlashBag', 'open', 'finish']
-    for (const [at, heading] of ['### Sessions', '### Flash messages'].entries()) {
-      const documented = new Set(tableBelow(page, heading).map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell))
-      assert.deepEqual([...documented].sort(), (found[at] ?? []).filter((name) => !internal.includes(name)).sort())
-    }
   })
 
   it('gives the routes of its matching table their names', async (t) => {
@@ -314,22 +290,6 @@ async function start(t: TestContext, loaded: LoadedConfig): Promise<string> {
   })
   const { url } = await app.start()
   return url
-}
-
-async function askForMembers(t: TestContext): Promise<string[]> {
-  const names = `export default (ctx) => {
-    const names = new Set()
-    for (let at = ctx; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-      for (const name of Object.getOwnPropertyNames(at)) names.add(name)
-    }
-    names.delete('constructor')
-    return [...names]
-  }`
-  const { url } = await startApplication(t, {
-    'routes/a.json': [{ name: 'names', url: '/', action: 'names.mjs' }],
-    'names.mjs': names,
-  })
-  return (await request(url)).json() as string[]
 }
 
 /** What a text of a table stands for; `...` is any text. */

@@ -5,7 +5,8 @@ import * as svc from '../lib/index.ts'
 import type { Action, Config, Context, Form, FormFile, Middleware, Next } from '../lib/index.ts'
 import type { Reply, RouteRecord, Setup, SetupApp, Teardown } from '../lib/index.ts'
 import { startApplication } from './support/application.ts'
-import { readPage, tableBelow } from './support/markdown.ts'
+import { contextRows } from './support/context-page.ts'
+import { readPage } from './support/markdown.ts'
 import { request } from './support/request.ts'
 
 describe('the package', () => {
@@ -49,7 +50,7 @@ describe('the package', () => {
     const [, core = ''] = /^export type CoreMembers = Pick<([^>]+)>$/m.exec(text('http/context.ts')) ?? []
     const ofCore = [...core.matchAll(/'(\w+)'/g)].map(([, name]) => name)
     const ofFeatures = added.flatMap(([, , body = '']) => [...body.matchAll(/^  readonly (\w+):/gm)].map(([, name]) => name))
-    const documented = tableBelow(readPage('docs/routes-and-actions.md'), '### Members').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1])
+    const documented = contextRows(readPage('docs/context.md')).map(({ name }) => name)
     assert.deepEqual([...ofCore, ...ofFeatures].sort(), documented.sort())
   })
 

@@ -3,7 +3,7 @@
 // ones (`*.slow.test.ts`) and those that need programs besides Node.
 //   --slow       the slow ones alone
 //   --all        every test, those too that need programs of Debian: Chromium, promtool, wrk, nginx, logrotate, systemd's
-//                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy
+//                tools, slowhttptest, GoAccess, Python, iproute2, Redis, HAProxy, Caddy, PostgreSQL
 //   --alone      one process after the other, for tests that take all of a machine
 //   --dist       the same tests on the compiled `dist/`
 //   --coverage   the slow tests too, and those that need Redis, under c8: lines at least 99 %, branches at least 97 %

@@ -13,7 +13,7 @@ import type { SessionMembers } from '../session/feature.ts'
 import type { ResourceIdMembers } from '../tokens/feature.ts'
 import type { ViewMembers } from '../views/feature.ts'
 
-/** The request of an action, middleware or view. `docs/routes-and-actions.md` describes each member. */
+/** The request of an action, middleware or view. `docs/context.md` describes each member. */
 export interface Context
   extends CoreMembers,
     LogMembers,

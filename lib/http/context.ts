@@ -29,7 +29,7 @@ import { notAReply, replyOfObject } from './returned.ts'
 
 /**
  * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
- * and `docs/routes-and-actions.md` describes all of them.
+ * and `docs/context.md` describes all of them.
  */
 export type CoreMembers = Pick<
   CoreContext,

@@ -20,8 +20,8 @@ import { parsePartHeader, type PartHeader } from './part-header.ts'
 const maxFileBytesInMemory = 65_536
 
 /**
- * The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. A name
- * without a host counts as one of this host.
+ * The name of the folder of one request's uploads, with process and host, so that `left-uploads.ts` can remove it. A
+ * name without a host counts as one of this host.
  */
 export const uploadFolderName = /^svc-upload-(\d+)-(?:(.+)-.{6}$)?/
 

@@ -6,8 +6,8 @@
  * `pool_rest.stream_timeout_s`. What a source gives within one turn of the event loop is read first: when that is all
  * of it, such as the body of `Response.json()`, the reply has its length and takes no worker.
  *
- * The header section waits for the first piece, so that a stream that fails before it is a 500. One that fails later, or
- * is ended by its time-out, breaks the connection: a regular end would make the client take half a file for the whole.
+ * The header section waits for the first piece, so that a stream that fails before it is a 500. One that fails later,
+ * or is ended by its time-out, breaks the connection: a regular end would make the client take half a file for all.
  */
 import { Readable } from 'node:stream'
 import { types } from 'node:util'

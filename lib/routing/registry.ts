@@ -158,7 +158,7 @@ function isBelow(segments: readonly string[], { segments: wanted }: Pattern): bo
   })
 }
 
-/** Puts the prefix first that a path is led to, as the tree of routes does: a literal, then a parameter, then an end. */
+/** Puts the prefix first that a path leads to, as in the tree of routes: a literal, then a parameter, then an end. */
 function compare({ segments: one }: Pattern, { segments: other }: Pattern): number {
   const rankOf = (segment: Pattern['segments'][number] | undefined): number =>
     segment === undefined ? 2 : segment.kind === 'literal' ? 0 : 1

@@ -70,6 +70,19 @@ export async function limitsBodies({ url }: Proxy): Promise<void> {
   assert.equal((await ask(`${url}/size`, { headers: { 'Transfer-Encoding': 'chunked' } }, more)).status, 413)
 }
 
+/** A page with the token of a session; see `leavesTokensUncompressed`. */
+export const tokenPage = {
+  'routes/token.json': [{ name: 'token', url: '/token', action: 'token.mjs', middleware: 'SVC_MwSession, SVC_MwCsrf' }],
+  'token.mjs': "export default ({ csrfInput }) => csrfInput() + 'long '.repeat(1000)",
+}
+
+/** A page that the server does not compress is compressed by nobody: its length would tell of the token (BREACH). */
+export async function leavesTokensUncompressed({ url }: Proxy): Promise<void> {
+  const { body, headers } = await ask(`${url}/token`, { headers: { 'Accept-Encoding': 'gzip, br, zstd' } })
+  assert.match(body, /name="_csrf"/)
+  assert.equal(headers['content-encoding'], undefined)
+}
+
 /** The panel answers this machine alone, however its path is written. */
 export async function hidesThePanel({ url, port }: Proxy): Promise<void> {
   for (const path of ['/svc-ping', '/svc-status', '/svc-stop', '/svc-routes/add', '/%73vc-ping', '/%2fsvc-ping', '/svc%2Dping']) {
@@ -84,7 +97,7 @@ export async function hidesThePanel({ url, port }: Proxy): Promise<void> {
 }
 
 /** A poll, a stream and a WebSocket hear what happens while they are open. */
-export async function letsThroughWhatWaits(t: TestContext, { port }: Proxy, nodes: readonly Node[]): Promise<void> {
+export async function letsThroughWhatWaits(t: TestContext, { port }: Proxy, nodes: readonly Pick<Node, 'port'>[]): Promise<void> {
   const converse = async (bytes: string) => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
     t.after(() => socket.destroy())
@@ -109,7 +122,7 @@ export async function letsThroughWhatWaits(t: TestContext, { port }: Proxy, node
 }
 
 /** A client that leaves ends its poll on the node at once. */
-export async function endsWhatIsLeft({ url }: Proxy, nodes: readonly Node[]): Promise<void> {
+export async function endsWhatIsLeft({ url }: Proxy, nodes: readonly Pick<Node, 'port'>[]): Promise<void> {
   const held = async (): Promise<number> => {
     const counts = nodes.map(async ({ port }) => {
       const status = (await request(`http://127.0.0.1:${port}/svc-status`)).json() as { pool_rest: { longpoll: number } }

@@ -7,30 +7,32 @@ import { describe, it, type TestContext } from 'node:test'
 import { connect } from 'node:tls'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { startClient } from '../support/keep-alive-client.ts'
-import { startNginx } from '../support/proxies.ts'
+import { startNginx, type Proxy } from '../support/proxies.ts'
 import { serviceManager, type ServiceManager } from '../support/service-manager.ts'
 import { until } from '../support/until.ts'
 import { waitingApplication } from '../support/waiting-application.ts'
 import { handshakeText } from '../support/websocket.ts'
 import { clientFrame } from '../websocket/frames.ts'
+import { leavesTokensUncompressed, tokenPage } from './in-front.ts'
 
-const files = { ...waitingApplication, 'routes/public/style.css': 'body { color: green }' }
+const files = { ...waitingApplication, ...tokenPage, 'routes/public/style.css': 'body { color: green }' }
 
 /** nginx (Debian's package `nginx-light`) with the site of docs/deploy in front of a server, both on ports of their own. */
-async function startSite(t: TestContext): Promise<{ url: string; port: number; service: ServiceManager }> {
+async function startSite(t: TestContext): Promise<{ url: string; port: number; proxy: Proxy; service: ServiceManager }> {
   const cwd = applicationFolder(files, { 'server.trusted_proxies': ['127.0.0.1'] })
   const service = await serviceManager(t, { cwd })
   await service.start()
-  const { url, port, check } = await startNginx(t, 'svc.nginx', [], (site) =>
+  const proxy = await startNginx(t, 'svc.nginx', [], (site) =>
     site
       .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${service.port};`)
       .replace('/srv/svc/routes/public', join(cwd, 'routes/public')),
   )
+  const { url, port, check } = proxy
   await until(async () => {
     check()
     return (await ask(`${url}/`).catch(() => undefined))?.body === 'home'
   })
-  return { url, port, service }
+  return { url, port, proxy, service }
 }
 
 async function ask(url: string): Promise<{ status: number; body: string }> {
@@ -54,11 +56,12 @@ const line = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: www.exampl
 
 describe('the nginx site', () => {
   it('passes on who asks, serves static files, and lets polls, streams and WebSockets through', async (t) => {
-    const { url, port } = await startSite(t)
+    const { url, port, proxy } = await startSite(t)
     const who = await ask(`${url}/who`)
     assert.deepEqual(JSON.parse(who.body), { ip: '127.0.0.1', secure: true, host: `127.0.0.1:${port}`, id: 32 })
     assert.equal((await ask(`${url}/style.css`)).body, 'body { color: green }')
     assert.equal((await ask(`${url}/svc-ping`)).status, 200)
+    await leavesTokensUncompressed(proxy)
     const poll = await converse(t, port, line('/poll'))
     const stream = await converse(t, port, line('/events'))
     const webSocket = await converse(t, port, handshakeText('/socket'))

@@ -90,5 +90,7 @@ export function tableBelow(page: Page, heading: string): string[][] {
   if (at < 0) throw new Error(`${page.file} has no heading "${heading}"`)
   const section = page.prose.slice(at + heading.length + 2).split(/\n#{1,6} /, 1)[0] ?? ''
   const lines = section.split('\n').filter((line) => line.startsWith('|'))
-  return lines.slice(2).map((line) => line.slice(1, -1).split('|').map((cell) => cell.trim()))
+  return lines.slice(2).map((line) => {
+    return line.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|'))
+  })
 }

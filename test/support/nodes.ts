@@ -39,7 +39,7 @@ export interface Nodes {
  * what is noted each time it is carried out, some time before its answer, `POST /size` the length of a body, `/ask` a long poll of a second,
  * `/wait` one of half a minute.
  */
-function application(notes: string): Files {
+export function nodeApplication(notes: string): Files {
   return {
     ...waitingApplication,
     'routes/nodes.json': [
@@ -86,7 +86,7 @@ export async function startNodes(
     ...config,
   }
   const nodes = await Promise.all(
-    [1, 2, 3].map(() => (kind === 'kept' ? keptNode : plainNode)(t, applicationFolder(application(notes), all))),
+    [1, 2, 3].map(() => (kind === 'kept' ? keptNode : plainNode)(t, applicationFolder(nodeApplication(notes), all))),
   )
   const pids = await Promise.all(nodes.map((node) => node.start()))
   const added = (): string[] => (existsSync(notes) ? readFileSync(notes, 'utf8').split('\n').slice(0, -1) : [])

@@ -1,4 +1,4 @@
-/** The proxies of docs/deploy, run with their own programs: Debian's packages `nginx-light` and `haproxy`. */
+/** The proxies of docs/deploy and docs/recipes, run with their own programs: Debian's packages `nginx-light`, `haproxy`, `caddy`. */
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,15 +38,20 @@ function nodesHere(text: string, ports: readonly number[]): string {
  * @param change what else is put in place of addresses
  * @throws Error with its complaint when the site is wrong, or with what to install
  */
-export async function startNginx(
+export function startNginx(
   t: Pick<TestContext, 'after'>,
   file: string,
   ports: readonly number[],
   change: (site: string) => string = (site) => site,
 ): Promise<Proxy> {
+  return startNginxSite(t, nodesHere(change(readFileSync(join(root, 'docs/deploy', file), 'utf8')), ports))
+}
+
+/** Starts nginx with the text of a site that listens on 443; see `startNginx`. */
+export async function startNginxSite(t: Pick<TestContext, 'after'>, text: string): Promise<Proxy> {
   const places = await makePlaces()
   const { folder, port, plainPort, cert, key } = places
-  const site = nodesHere(change(readFileSync(join(root, 'docs/deploy', file), 'utf8')), ports)
+  const site = text
     .replaceAll(/^ *listen \[::\].*\n/gm, '')
     .replace('listen 443 ', `listen 127.0.0.1:${port} `)
     .replace('listen 80;', `listen 127.0.0.1:${plainPort};`)
@@ -55,7 +60,7 @@ export async function startNginx(
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`)
   const config = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr crit;
     events { worker_connections 16384; }
-    http { access_log off; types { text/css css; } ${folders.join(' ')}\n${site}\n}`
+    http { access_log off; gzip on; types { text/css css; } ${folders.join(' ')}\n${site}\n}`
   writeFiles(folder, { 'nginx.conf': config })
   const options = ['-e', 'stderr', '-c', join(folder, 'nginx.conf')]
   tryConfiguration('nginx', ['-t', ...options], 'nginx-light')
@@ -84,6 +89,18 @@ export async function startHaproxy(
   return run(t, 'haproxy', ['-db', '-q', ...options], places)
 }
 
+/** Starts Caddy with a Caddyfile whose site is `www.example.org`; see `startNginx`. It needs no certificate of a public authority. */
+export async function startCaddy(t: Pick<TestContext, 'after'>, text: string): Promise<Proxy> {
+  const places = await makePlaces()
+  const { folder, port, cert, key } = places
+  const head = `{\n\tadmin off\n\tauto_https off\n\tlog {\n\t\tlevel ERROR\n\t}\n\tstorage file_system ${folder}\n}\n`
+  const site = `https://127.0.0.1:${port} {\n\tbind 127.0.0.1\n\ttls ${cert} ${key}\n`
+  writeFiles(folder, { Caddyfile: head + text.replace('www.example.org {\n', site) })
+  const options = ['--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']
+  tryConfiguration('caddy', ['validate', ...options], 'caddy')
+  return run(t, 'caddy', ['run', ...options], places)
+}
+
 async function makePlaces(): Promise<Places> {
   const folder = temporaryFolder()
   return { folder, port: await freePort(), plainPort: await freePort(), ...makeCertificate(folder, 'site') }
@@ -104,7 +121,8 @@ function run(t: Pick<TestContext, 'after'>, program: string, args: readonly stri
   child.on('error', (error) => (complaints += error.message))
   t.after(() => child.kill('SIGKILL'))
   const check = (): void => {
-    if (child.exitCode !== null || complaints !== '') throw new Error(`${program}: ${complaints || 'it ended'}`)
+    const told = complaints.replace(/^\{"level":"info".*\n/gm, '') // Caddy says which file it reads, whatever its log is told.
+    if (child.exitCode !== null || told !== '') throw new Error(`${program}: ${told || 'it ended'}`)
   }
   return { url: `https://127.0.0.1:${port}`, port, pid: child.pid ?? 0, check }
 }
