@@ -97,6 +97,7 @@ function namesOf(cell: string): string[] {
 function valuesOf(value: unknown, name = ''): Map<string, unknown> {
   if (Array.isArray(value) && typeof value[0] === 'object') return valuesOf(value[0], `${name}[]`)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map([[name, value]])
+  if (Object.keys(value).length === 0) return new Map([[name, value]]) // No rule of a limit, say.
   const members = Object.entries(value).map(([key, member]) => valuesOf(member, name === '' ? key : `${name}.${key}`))
   return new Map(members.flatMap((values) => [...values]))
 }

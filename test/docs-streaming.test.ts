@@ -149,7 +149,6 @@ async function linesOfWrongUse(t: TestContext): Promise<string[]> {
     subscribe: "({ channel }) => channel('a').subscribe(7)",
     hold: '({ hold }) => hold(7)',
     holdTime: "({ hold }) => hold(() => 1, { timeout_s: 'a' })",
-    twice: "({ hold, longPoll, channel }) => hold(() => longPoll(channel('a')))",
     keep: "(ctx) => (globalThis.kept ??= ctx.longPoll(ctx.channel('a'), { timeout_s: 0 }))",
   }
   const names = Object.keys(wrong)

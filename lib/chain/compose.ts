@@ -10,7 +10,6 @@
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
-import { dropStream } from '../http/returned.ts'
 
 /** Runs the rest of the chain. Call it once at most. */
 export type Next = () => void | Promise<void>
@@ -207,7 +206,7 @@ function replyOf(ctx: CoreContext, value: unknown, reports: ChainReports): Reply
   const { redirection } = ctx
   if (redirection === undefined || value === undefined || value === redirection) return ctx.replyOf(value)
   reports.misuse(ctx, 'the action returned a value after ctx.redirect(), which is dropped: return one of them')
-  dropStream(value)
+  ctx.drop(value)
   ctx.status = redirection.status
   return (ctx.reply = redirection)
 }

@@ -25,7 +25,7 @@ import {
   textType,
   type Reply,
 } from './reply.ts'
-import { notAReply, replyOfObject } from './returned.ts'
+import { dropStream, notAReply, replyOfObject } from './returned.ts'
 
 /**
  * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
@@ -235,6 +235,11 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     if (value === undefined) this.reply ??= emptyReply
     else this.reply = toReply(this, value)
     return this.reply
+  }
+
+  /** Ends the stream of a return value that is not to be sent. */
+  drop(value: unknown): void {
+    dropStream(value)
   }
 
   /** The reply so far. Throws HttpError 404 when there is none. */
