@@ -27,17 +27,6 @@ import {
 } from './reply.ts'
 import { notAReply, replyOfObject } from './returned.ts'
 
-/**
- * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
- * and `docs/routes-and-actions.md` describes all of them.
- */
-export type CoreMembers = Pick<
-  CoreContext,
-  | 'method' | 'path' | 'query' | 'rawQuery' | 'params' | 'headers' | 'cookies' | 'ip' | 'secure' | 'host'
-  | 'httpVersion' | 'id' | 'route' | 'state' | 'signal' | 'readBytes' | 'readText' | 'readJson' | 'readForm' | 'json'
-  | 'html' | 'text' | 'redirect' | 'empty' | 'fail' | 'status' | 'reply' | 'setHeader' | 'setCookie'
->
-
 /** A feature's member that this request has used. A request uses few, so a linked list takes less memory. */
 interface MadeMember {
   readonly index: number
