@@ -2,8 +2,8 @@
  * The types of all that an application may use, and nothing else. An application's `tsconfig.json` maps `svc` to this
  * file, which needs no other one but the types of Node (`@types/node`). `docs/typescript.md` shows it in use.
  *
- * Surprise: the public interfaces stand here alone. The server does not import them; `test/svc-types.test.ts` holds them
- * to its code. They are in `declare module`, so that an application can add to `State` and `SessionValues` from any file.
+ * The server does not import it: `test/svc-types.test.ts` holds it to the code. It is one `declare module`, so that an
+ * application can add to `State` and `SessionValues` from any of its files.
  */
 declare module 'svc' {
   export {} // So that only what says `export` is exported.
@@ -32,7 +32,7 @@ declare module 'svc' {
   export interface SetupApp {
     /** The configuration by dotted key, `config['server.port']`, and by group, `config.server`. */
     readonly config: Readonly<Record<string, unknown>>
-    /** Which of the server's processes this is, from 1, and how many there are: work to be done once is for the first. */
+    /** Which of the server's processes this is, from 1, and how many there are. What is done once is for the first. */
     readonly process: { readonly number: number; readonly count: number }
     /** The log of a module; a name of the application's own always passes the trace filter. */
     logger(module: string): Logger

@@ -2,8 +2,8 @@
  * The context members of CSRF: the hidden input of a form, and the session's token as text.
  *
  * The input has the kind of token that the page's own route checks: the session's where `SVC_MwCsrf` ran on this
- * request, else a freshly signed one, the same for every form of the page. `csrf_token` is the session's, else ''. A form that is sent to a route of the other kind
- * must be on a page of that kind.
+ * request, else a freshly signed one, the same for every form of the page. A form that is sent to a route of the other
+ * kind must be on a page of that kind. `csrf_token` is the session's token where `SVC_MwCsrf` ran, else ''.
  */
 import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
