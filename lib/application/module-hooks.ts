@@ -35,10 +35,7 @@ type RegisterHooks = (hooks: {
 /** The name by which modules import the server. */
 export const serverName = 'svc'
 /** What they get: `lib/index.ts`, or `dist/index.js`. */
-const server = {
-  url: new URL(import.meta.url.endsWith('.js') ? '../index.js' : '../index.ts', import.meta.url).href,
-  shortCircuit: true,
-}
+const server = new URL(import.meta.url.endsWith('.js') ? '../index.js' : '../index.ts', import.meta.url).href
 const tag = /[?&]svc=(\d+)-(\d+)$/
 const announced = new Map<string, { application: number; generation: number }[]>()
 let applications = 0
@@ -91,18 +88,26 @@ export async function resolve(
   next: Resolve<Promise<Resolved>>,
 ): Promise<Resolved> {
   if (specifier !== serverName) return withGeneration(await next(specifier, context), context)
-  return isOfPackage(context) ? next(specifier, context).catch(() => server) : server
+  if (!isOfPackage(context)) return next(server, context)
+  return next(specifier, context).catch(() => next(server, context))
 }
 
 /** The same for the hook in the main thread. */
 function resolveHere(specifier: string, context: Context, next: Resolve<Resolved>): Resolved {
   if (specifier !== serverName) return withGeneration(next(specifier, context), context)
-  if (!isOfPackage(context)) return server
+  // What require() asks next for is a path, and no URL.
+  const answer = isRequire(context) ? { url: server, shortCircuit: true } : undefined
+  if (!isOfPackage(context)) return answer ?? next(server, context)
   try {
     return next(specifier, context)
   } catch {
-    return server
+    return answer ?? next(server, context)
   }
+}
+
+/** Whether require() asks. */
+function isRequire({ conditions = [] }: Context): boolean {
+  return conditions.includes('require')
 }
 
 function isOfPackage({ parentURL = '' }: Context): boolean {
@@ -110,9 +115,10 @@ function isOfPackage({ parentURL = '' }: Context): boolean {
 }
 
 /** Gives a file the generation of the module that imports it; if that has none, the newest one. */
-function withGeneration(resolved: Resolved, { parentURL = '', conditions = [] }: Context): Resolved {
+function withGeneration(resolved: Resolved, context: Context): Resolved {
+  const { parentURL = '' } = context
   // require() keeps modules by file name: it ignores a query.
-  if (conditions.includes('require') || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
+  if (isRequire(context) || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
   const instances = announced.get(fileURLToPath(resolved.url))
   if (instances === undefined) return resolved
   const parent = tag.exec(parentURL)

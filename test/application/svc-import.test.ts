@@ -33,6 +33,7 @@ test('an ES module imports the server itself, by each kind of import, from any d
 
 test('a CommonJS module requires the server itself, from Node 22.15 on', async () => {
   const app = application({
+    ...(hooksRequire && stranger),
     'a.cjs': "const { HttpError } = require('svc')\nmodule.exports = () => HttpError\n",
     'b.js': `import { createRequire } from 'node:module'\n${exported("const { HttpError } = createRequire(import.meta.url)('svc')")}`,
   })
