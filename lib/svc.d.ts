@@ -16,8 +16,8 @@ declare module 'svc' {
    */
   export type Action<Path extends string = string> = (ctx: Context<Path>) => unknown
 
-  /** A middleware: replies by `ctx`, or has the rest of the chain run with `next()`. */
-  export type Middleware = (ctx: Context, next: Next) => void | Promise<void>
+  /** A middleware: replies by `ctx`, or runs the rest of the chain with `next()`. What it returns is not looked at. */
+  export type Middleware = (ctx: Context, next: Next) => void | Reply | Promise<void | Reply>
 
   /** Runs the rest of the chain: the later middleware, then the action. */
   export type Next = () => void | Promise<void>
@@ -25,8 +25,8 @@ declare module 'svc' {
   /** The export `setup` of a middleware module. It runs at the start; what it returns runs at the stop. */
   export type Setup = (app: SetupApp) => void | Teardown | Promise<void | Teardown>
 
-  /** Ends what `setup` began. */
-  export type Teardown = () => void | Promise<void>
+  /** Ends what `setup` began. Its promise is waited for. */
+  export type Teardown = () => unknown
 
   /** The argument of `setup`. */
   export interface SetupApp {
@@ -208,7 +208,10 @@ declare module 'svc' {
   }
 
   /** What `ctx.json()` and the other replies return. What is in it is the server's own. */
-  export interface Reply {}
+  export interface Reply {
+    readonly [replyMark]: true
+  }
+  const replyMark: unique symbol // For the compiler alone.
 
   /** The attributes of a cookie. */
   export interface CookieAttributes {

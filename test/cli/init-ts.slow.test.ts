@@ -5,7 +5,7 @@ import { existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { writeFiles } from '../support/application.ts'
-import { launch, root, runLauncher } from '../support/launch.ts'
+import { launch, optionsOfSources, root, runLauncher } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -59,6 +59,22 @@ export const hello: Action<'/hello/:name'> = ({ params }) => params.name
 })
 
 describe('import svc', () => {
+  it('installs its hook when a module needs it, and not before', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { 'a.mjs': 'export default 1', 'b.mjs': "import 'svc'\nexport default 2" })
+    const modules = new URL('../../lib/application/modules.ts', import.meta.url).href
+    const program = `
+      const { createModules } = await import(${JSON.stringify(modules)})
+      const modules = createModules({ root: ${JSON.stringify(folder)} })
+      const there = () => import('svc').then(({ createApp }) => typeof createApp, ({ code }) => code)
+      for (const file of ['a.mjs', 'b.mjs']) console.log((await modules.load(${JSON.stringify(`${folder}/`)} + file)).default, await there())
+      process.exit()`
+    const target = process.env['SVC_TEST_TARGET'] === 'dist' ? ['--import', join(root, 'test/support/dist-target.js')] : []
+    const args = [...optionsOfSources(), ...target, '--input-type=module', '--eval', program]
+    const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
+    assert.equal(stdout, '1 ERR_MODULE_NOT_FOUND\n2 function\n', stderr)
+  })
+
   it('is the server that runs, from whatever file it was started, also in several processes', async (t) => {
     const folder = temporaryFolder()
     const other = "exports.HttpError = class extends Error {}\nexports.createApp = () => 'another'\n"

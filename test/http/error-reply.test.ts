@@ -7,6 +7,20 @@ import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 
 describe('toHttpError', () => {
+  it('knows an HttpError of another copy of the server by its mark, which JSON cannot have, and asks no error that refuses', async () => {
+    const copy = `${new URL('../../lib/http/errors.ts', import.meta.url).href}?copy`
+    const { HttpError: Other } = (await import(copy)) as typeof import('../../lib/http/errors.ts')
+    const error = new Other(418, 'teapot', 'Short and stout')
+    assert.notEqual(Other, HttpError)
+    assert.equal(toHttpError(error), error)
+    class Own extends Other {}
+    assert.equal(toHttpError(new Own(409, 'taken', 'It is taken')).status, 409)
+    const refusing = new Proxy(new Error('asked'), { has: () => assert.fail() })
+    for (const thrown of [{ status: 404, code: 'a', message: 'b', headers: {} }, Object.assign(new Error('a'), { status: 404 }), refusing]) {
+      assert.equal(toHttpError(thrown).status, 500)
+    }
+  })
+
   it('leaves an HttpError and makes a 500 of everything else', () => {
     const error = new HttpError(404, 'not_found', 'x')
     assert.equal(toHttpError(error), error)

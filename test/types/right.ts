@@ -107,6 +107,11 @@ export const guard: Middleware = (ctx, next: Next) => {
   ctx.state['at'] = Date.now()
   ctx.json({ error: 'sign_in' }, 401)
 }
+export const short: Middleware = (ctx, next) => (ctx.secure ? next() : ctx.redirect('/sign-in'))
+export const late: Middleware = async (ctx, next) => {
+  if (!ctx.secure) return ctx.json({ error: 'sign_in' }, 401)
+  await next()
+}
 export const setup: Setup = async ({ config, process, logger, channel, queue }: SetupApp) => {
   const log: Logger = logger('feed')
   const notes: Channel = channel('notes')
@@ -117,6 +122,7 @@ export const setup: Setup = async ({ config, process, logger, channel, queue }: 
   return id > 0 ? end : undefined
 }
 export const plain: Setup = () => {}
+export const ending: Setup = () => () => [1, 2].pop()
 export const websocket: WebSocketHandlers<'/rooms/:room'> = {
   async open(ws, { params, state }) {
     ws.state['room'] = params.room + state.user.name

@@ -1,6 +1,6 @@
 // What must not compile: each line behind a comment that expects an error, which is one itself where there is none.
 import { createApp, HttpError } from 'svc'
-import type { Action, Context, FormFile, Middleware, Session, Setup, WebSocketHandlers } from 'svc'
+import type { Action, Context, FormFile, Middleware, Reply, Session, Setup, WebSocketHandlers } from 'svc'
 
 declare const session: Session
 declare const ctx: Context
@@ -37,6 +37,8 @@ export const path = (file: FormFile): string => file.path
 throw new HttpError('404', 'none', 'None.')
 // @ts-expect-error A cookie has no such attribute.
 ctx.setCookie('a', 'b', { maxage: 7 })
+// @ts-expect-error A reply is made by the context.
+export const reply: Reply = { status: 200 }
 // @ts-expect-error Middleware replies by the context, not by what it returns.
 export const middleware: Middleware = () => 'text'
 // @ts-expect-error A teardown is a function.
