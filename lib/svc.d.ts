@@ -233,7 +233,7 @@ declare module 'svc' {
 
   /** An error that ends a request with its status. */
   export class HttpError extends Error {
-    override readonly name: 'HttpError'
+    override readonly name: string
     /** 400 to 599. */
     readonly status: number
     /** A short word for programs; the member `error` of the JSON body. */
