@@ -130,7 +130,7 @@ export function init(folder: string, typeScript = false): number {
     const files = initApplication(folder, typeScript ? typeScriptFiles : applicationFiles)
     process.stdout.write(`Made in ${resolve(folder)}:\n${files.map((file) => `  ${file}\n`).join('')}`)
     process.stdout.write('Start the server in that folder, with --env dev while you build.\n')
-    if (typeScript) process.stdout.write('npm install gets what npm run check needs; to run it, nothing is needed.\n')
+    if (typeScript) process.stdout.write('npm install gets what npm run check needs. Running needs no package.\n')
     return exitStatus.ok
   } catch (error) {
     process.stderr.write(`${reasonOf(error)}\n`)

@@ -4,7 +4,6 @@
  * Surprise: the message reaches the client only when the status is below 500. From 500 on it is for the log. Only those
  * errors have a stack, since taking one takes 4 us, a third of a plain request (Node 20).
  */
-
 import { isError } from '../base/reason.ts'
 
 /** Marks an HttpError, so that one of another copy of this server, which a test may have loaded, is one too. */
