@@ -13,23 +13,19 @@ import { temporaryFolder } from './support/temporary-folder.ts'
 it('docs/context.md has the signatures of the members', () => {
   const folder = temporaryFolder()
   const file = 'check.mts'
-  const names = [...readFileSync(join(root, 'lib/index.ts'), 'utf8').matchAll(/^export type \{ ([^}]+) \}/gm)]
+  const types = readFileSync(join(root, 'lib/svc.d.ts'), 'utf8')
+  const names = [...types.matchAll(/^  export (?:interface|type|class) (\w+)/gm)].map(([, each]) => each)
   const checks = contextRows(readPage('docs/context.md')).map(({ name, type }) => {
     return `export const ${name}_: Same<${type}, Context['${name}']> = true\n`
   })
   writeFiles(folder, {
     'tsconfig.json': {
       extends: join(root, 'tsconfig.json'),
-      compilerOptions: { noEmit: true, noUnusedLocals: false, rewriteRelativeImportExtensions: false, typeRoots: [join(root, 'node_modules/@types')] },
+      compilerOptions: { noEmit: true, noUnusedLocals: false, rewriteRelativeImportExtensions: false, paths: { svc: [join(root, 'lib/svc.d.ts')] }, typeRoots: [join(root, 'node_modules/@types')] },
       files: [file],
       include: [],
     },
-    [file]: `import type { ${names.map(([, each]) => each).join(', ')} } from ${JSON.stringify(join(root, 'lib/index.ts'))}
-      type SourceOptions = NonNullable<Parameters<Context['channel']>[1]>
-      type LongPollOptions = NonNullable<Parameters<Context['longPoll']>[1]>
-      type SseOptions = NonNullable<Parameters<Context['sse']>[1]>
-      type HeldWork = Parameters<Context['hold']>[0]
-      type HoldOptions = NonNullable<Parameters<Context['hold']>[1]>
+    [file]: `import type { ${names.join(', ')} } from 'svc'
       type Lengths<T> = T extends (...all: infer All) => unknown ? All['length'] : never
       type Same<A, B> = B extends A ? (Lengths<A> extends Lengths<B> ? (Lengths<B> extends Lengths<A> ? true : 'other parameters') : 'other parameters') : 'another type'
       ${checks.join('')}`,

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { writeFiles } from './support/application.ts'
+import { optionsOfSources } from './support/launch.ts'
 import { readPage, root, shownFiles, tableBelow } from './support/markdown.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
@@ -15,12 +16,11 @@ describe('docs/testing.md', () => {
 
   it('shows a test that passes', async () => {
     const folder = temporaryFolder()
-    const index = JSON.stringify(new URL('lib/index.ts', root).href)
-    const files = Object.entries(shownFiles(page)).map(([name, text]) => [name, text.replace("'../../svc/lib/index.ts'", index)])
-    writeFiles(folder, Object.fromEntries(files) as Record<string, string>)
-    const loader = 'typescript' in process.features && process.features.typescript ? [] : ['--import', new URL('node_modules/tsx/dist/esm/index.mjs', root).href]
+    writeFiles(folder, shownFiles(page))
+    const compiled = process.env['SVC_TEST_TARGET'] === 'dist'
+    const options = [...(compiled ? [] : optionsOfSources()), '--import', new URL(compiled ? 'dist/register.js' : 'lib/register.ts', root).href]
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
-    const run = spawn(process.execPath, [...loader, '--test', '--test-reporter=tap', join(folder, 'test/notes.test.mjs')], { cwd: folder, env })
+    const run = spawn(process.execPath, [...options, '--test', '--test-reporter=tap', join(folder, 'test/notes.test.mjs')], { cwd: folder, env })
     let output = ''
     for (const stream of [run.stdout, run.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
     const [status] = (await once(run, 'close')) as [number]

@@ -73,7 +73,8 @@ describe('every document', () => {
   })
 
   it('names npm scripts that exist', () => {
-    const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { scripts: object }
+    const { scripts: own } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { scripts: object }
+    const scripts = { ...own, check: 'of an application that init --ts makes' }
     for (const page of pages) {
       const text = page.prose + page.blocks.map((block) => block.text).join('')
       for (const [, name = ''] of text.matchAll(/npm run ([a-z:]+)/g)) {

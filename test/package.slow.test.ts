@@ -23,7 +23,7 @@ describe('a package', () => {
       'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md',
       'bin/', 'dist/', 'docs/', 'lib/', 'package.json', 'routes/', 'svc.json',
     ])
-    for (const file of ['bin/svc.js', 'dist/built', 'dist/cli/main.js', 'dist/app.d.ts', 'lib/cli/main.ts', 'routes/board.json']) {
+    for (const file of ['bin/svc.js', 'dist/built', 'dist/cli/main.js', 'dist/register.js', 'lib/cli/main.ts', 'lib/svc.d.ts', 'routes/board.json']) {
       assert.ok(files.includes(file), file)
     }
     assert.deepEqual(files.filter((file) => /(?:^|\/)\.|\.(?:log|tgz|tmp)$|\.test\.|~$/.test(file)), [])
@@ -33,7 +33,7 @@ describe('a package', () => {
     const kinds: Readonly<Record<string, RegExp>> = {
       'bin/': /\.js$/,
       'lib/': /\.(?:ts|html)$/,
-      'dist/': /\.(?:js|js\.map|d\.ts|html)$|^dist\/built$/,
+      'dist/': /\.(?:js|js\.map|html)$|^dist\/built$/,
       'routes/': /\.(?:js|json|html|css|svg)$/,
     }
     const others = Object.entries(kinds).flatMap(([folder, kind]) =>
@@ -47,7 +47,7 @@ describe('a package', () => {
       files.filter((file) => file.startsWith(folder) && file.endsWith(end))
         .map((file) => file.slice(folder.length, -end.length))
         .sort()
-    assert.deepEqual(named('dist/', '.js'), named('lib/', '.ts'))
+    assert.deepEqual(named('dist/', '.js'), named('lib/', '.ts').filter((name) => !name.endsWith('.d')))
   })
 
   it('has what its documents link to', () => {

@@ -7,7 +7,7 @@
 import { reasonOf } from '../base/reason.ts'
 import type { Action } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
-import { HttpError } from '../http/errors.ts'
+import { isHttpError } from '../http/errors.ts'
 import { withRequestId } from '../http/label.ts'
 import type { Reply } from '../http/reply.ts'
 import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
@@ -102,7 +102,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
 
   /** The reply when the credentials could not be saved: the form with the reason. */
   function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
-    if (error instanceof HttpError) throw error // The shared engine is away, which is answered as everywhere.
+    if (isHttpError(error)) throw error // The shared engine is away, which is answered as everywhere.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
     return form(reasonOf(error))
   }

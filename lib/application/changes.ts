@@ -11,7 +11,7 @@ import { judge } from '../admin/credentials.ts'
 import type { CredentialStore } from '../admin/credential-store.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Trace } from '../log/trace.ts'
 import type { Application } from './application.ts'
@@ -145,7 +145,7 @@ export class Changes implements Control {
       return await store.write(next, file)
     } catch (error) {
       await takeBack()
-      if (error instanceof HttpError) log('server').warn(`${type}: what could not be shared was taken back`)
+      if (isHttpError(error)) log('server').warn(`${type}: what could not be shared was taken back`)
       throw error
     }
   }
@@ -232,7 +232,7 @@ export async function carryOut(handlers: MachineHandlers, command: Command<Machi
 
 /** The error of a change when this process could not apply the latest state. */
 function notCurrent(error: unknown): unknown {
-  if (error instanceof HttpError) return error
+  if (isHttpError(error)) return error
   const headers = { 'Retry-After': '1' }
   const reason = `this node is not as the others: ${reasonOf(error)}`
   return new HttpError(503, 'shared_away', reason, { headers, cause: error })

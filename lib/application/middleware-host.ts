@@ -20,7 +20,7 @@ import { joinErrors, MiddlewareError, type MiddlewareConfig } from './middleware
 import type { ModuleNamespace, Modules } from './modules.ts'
 
 /** Ends what a module's `setup` began. */
-export type Teardown = () => void | Promise<void>
+export type Teardown = () => unknown
 
 /** A module's `setup`: given the application, it may return its teardown. */
 export type Setup<App> = (app: App) => void | Teardown | Promise<void | Teardown>

@@ -12,6 +12,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { importSpecifiers } from '../javascript/modules.ts'
+import { serverName } from './module-hooks.ts'
 
 /** A module file with its imports. All paths are real paths, without symbolic links. */
 interface ModuleTrace {
@@ -20,6 +21,8 @@ interface ModuleTrace {
   readonly files: ReadonlySet<string>
   /** The new ones of `files`. */
   readonly added: readonly string[]
+  /** Whether one of them imports the server. */
+  readonly importsServer: boolean
 }
 
 /** A known file. `targets` has for each specifier the file below the root, or undefined. */
@@ -67,7 +70,9 @@ export class ModuleGraph {
   trace(file: string): ModuleTrace {
     const real = realpathSync.native(file)
     const added: string[] = []
-    return { real, files: this.#reach(real, this.#lookups(), added), added }
+    const files = this.#reach(real, this.#lookups(), added)
+    const importsServer = [...files].some((one) => this.#nodes.get(one)?.specifiers.includes(serverName))
+    return { real, files, added, importsServer }
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
- * Lets one process hold several generations of the application's modules. Node keeps every module by its URL for ever,
- * so a changed module is imported with a new URL, `notes.js?svc=1-3` (application 1, generation 3), and a resolve hook
+ * The resolve hook, which does two things. It lets modules import `svc`: that is this server, never another instance.
+ * And it lets one process hold several generations of the application's modules: Node keeps every module by its URL for
+ * ever, so a changed module is imported with a new URL, `notes.js?svc=1-3` (application 1, generation 3), and the hook
  * gives the imports of such a module the URLs of its generation.
  *
  * Surprise: where Node has no `module.registerHooks` (before 22.15), this file is loaded twice: in the main thread, and
@@ -24,12 +25,17 @@ interface Context {
 }
 interface Resolved {
   readonly url: string
+  readonly shortCircuit?: boolean
 }
 type Resolve<Result> = (specifier: string, context: Context) => Result
 type RegisterHooks = (hooks: {
   resolve: (specifier: string, context: Context, next: Resolve<Resolved>) => Resolved
 }) => void
 
+/** The name by which modules import the server. */
+export const serverName = 'svc'
+/** What they get: `lib/index.ts`, or `dist/index.js`. */
+const server = new URL(import.meta.url.endsWith('.js') ? '../index.js' : '../index.ts', import.meta.url).href
 const tag = /[?&]svc=(\d+)-(\d+)$/
 const announced = new Map<string, { application: number; generation: number }[]>()
 let applications = 0
@@ -43,6 +49,16 @@ export function nextApplication(): number {
 /** The query that marks a module of one generation, such as `svc=1-3`. */
 export function generationQuery(application: number, generation: number): string {
   return `svc=${application}-${generation}`
+}
+
+/**
+ * Makes `svc` this server in all modules of the process; a package gets what is installed for it by that name, if
+ * anything is. It installs the hook, so call it when a module needs it.
+ *
+ * @throws Error when Node refuses the hook
+ */
+export async function provideServer(): Promise<void> {
+  await (tell ??= installHook())
 }
 
 /**
@@ -71,13 +87,38 @@ export async function resolve(
   context: Context,
   next: Resolve<Promise<Resolved>>,
 ): Promise<Resolved> {
-  return withGeneration(await next(specifier, context), context)
+  if (specifier !== serverName) return withGeneration(await next(specifier, context), context)
+  if (!isOfPackage(context)) return next(server, context)
+  return next(specifier, context).catch(() => next(server, context))
+}
+
+/** The same for the hook in the main thread. */
+function resolveHere(specifier: string, context: Context, next: Resolve<Resolved>): Resolved {
+  if (specifier !== serverName) return withGeneration(next(specifier, context), context)
+  // What require() asks next for is a path, and no URL.
+  const answer = isRequire(context) ? { url: server, shortCircuit: true } : undefined
+  if (!isOfPackage(context)) return answer ?? next(server, context)
+  try {
+    return next(specifier, context)
+  } catch {
+    return answer ?? next(server, context)
+  }
+}
+
+/** Whether require() asks. */
+function isRequire({ conditions = [] }: Context): boolean {
+  return conditions.includes('require')
+}
+
+function isOfPackage({ parentURL = '' }: Context): boolean {
+  return parentURL.includes('/node_modules/')
 }
 
 /** Gives a file the generation of the module that imports it; if that has none, the newest one. */
-function withGeneration(resolved: Resolved, { parentURL = '', conditions = [] }: Context): Resolved {
+function withGeneration(resolved: Resolved, context: Context): Resolved {
+  const { parentURL = '' } = context
   // require() keeps modules by file name: it ignores a query.
-  if (conditions.includes('require') || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
+  if (isRequire(context) || !resolved.url.startsWith('file:') || tag.test(resolved.url)) return resolved
   const instances = announced.get(fileURLToPath(resolved.url))
   if (instances === undefined) return resolved
   const parent = tag.exec(parentURL)
@@ -103,7 +144,7 @@ async function installHook(): Promise<(announcement: Announcement) => Promise<vo
   // The types are those of the oldest Node that is served, which has no registerHooks.
   const { registerHooks } = nodeModule as { registerHooks?: RegisterHooks }
   if (registerHooks === undefined) return installHookThread()
-  registerHooks({ resolve: (specifier, context, next) => withGeneration(next(specifier, context), context) })
+  registerHooks({ resolve: resolveHere })
   return async (announcement) => remember(announcement)
 }
 

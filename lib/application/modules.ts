@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { isWithin } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
-import { announce, generationQuery, nextApplication } from './module-hooks.ts'
+import { announce, generationQuery, nextApplication, provideServer } from './module-hooks.ts'
 import { linkLeadsOut, moduleLoadError, ModuleLoadError } from './module-load-error.ts'
 
 /** The exports of a module by name; for a CommonJS module see `exportsOf`. */
@@ -100,10 +100,11 @@ export class Modules {
 
   /** Traces the imports before the module is imported, so that a change in between is seen. */
   async #locate(file: string, entry: Entry): Promise<string> {
-    const { real, files, added } = this.#graph.trace(file)
+    const { real, files, added, importsServer } = this.#graph.trace(file)
     entry.real = real
     entry.files = files
     if (!isWithin(this.#root, real)) throw linkLeadsOut(this.#root, file)
+    if (importsServer) await provideServer()
     // After the first change new files belong to a generation too: otherwise they would import first instances.
     if (this.#generation > 0 && added.length > 0) await this.#announce(this.#generation, added)
     const generation = this.#generations.get(real)

@@ -2,11 +2,22 @@
  * The command `init`: makes a new application in a folder, wholly or not at all. When something fails, everything that
  * was made is removed again.
  *
- * Actions are `.mjs` files, so that they are ES modules without a `package.json` beside them.
+ * Actions are `.mjs` files, so that they are ES modules without a `package.json` beside them. In TypeScript there is
+ * one: it lists what checks the types, which running does not need.
  */
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from './process.ts'
@@ -23,6 +34,10 @@ const publicMode = 0o644
 const appKeyBytes = 32
 /** Editors complete and check `svc.json` with it. */
 const schemaFile = fileURLToPath(new URL('../../docs/svc.schema.json', import.meta.url))
+/** What `svc` means to the TypeScript compiler. */
+const typesFile = fileURLToPath(new URL('../../lib/svc.d.ts', import.meta.url))
+/** The package that checks types; the tests of this server use this version. */
+const typeScriptRange = '^7.0.2'
 
 const gitignore = `# What this machine has of its own: app_key, which signs tokens, and the admin's password.
 svc.local.json
@@ -32,30 +47,44 @@ svc.local.json
 node_modules/
 `
 
-const routes = `[
-  { "name": "home", "url": "/", "method": "GET", "action": "routes/home.mjs" },
-  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "routes/home.mjs@hello" }
+const routes = (module: string): string => `[
+  { "name": "home", "url": "/", "method": "GET", "action": "${module}" },
+  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "${module}@hello" }
 ]
 `
 
-const action = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
+const about = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
 // a string is HTML, an object is JSON, and ctx.view() renders a view.
+`
 
-export default (ctx) =>
-  ctx.view('routes/home.html', {
+const page = (module: string): string => `ctx.view('routes/home.html', {
     title: 'It works',
     hello: ctx.url('hello', { name: 'world' }),
     files: [
       { name: 'routes/app.json', use: 'the routes: which address runs what' },
-      { name: 'routes/home.mjs', use: 'the actions that they run' },
+      { name: '${module}', use: 'the actions that they run' },
       { name: 'routes/home.html', use: 'the view of this page' },
       { name: 'routes/middleware/config.json', use: 'the middleware to load' },
       { name: 'svc.json', use: 'the configuration' },
       { name: 'svc.local.json', use: 'what this machine has of its own: its key, and later the admin' },
     ],
   })
+`
 
+const action = (module: string): string => `${about}
+export default (ctx) =>
+  ${page(module)}
 export const hello = (ctx) => ({ hello: ctx.params.name })
+`
+
+const typedAction = (module: string): string => `${about}import type { Action } from 'svc'
+
+const home: Action = (ctx) =>
+  ${page(module)}
+export default home
+
+// The pattern of its route says which parameters there are.
+export const hello: Action<'/hello/:name'> = (ctx) => ({ hello: ctx.params.name })
 `
 
 const view = `<!doctype html>
@@ -92,11 +121,16 @@ const middleware = `{
 `
 
 /** Makes an application, prints which files were made or why none, and returns the exit status, 0 or 1. */
-export function init(folder: string): number {
+export function init(folder: string, typeScript = false): number {
   try {
-    const files = initApplication(folder)
+    if (typeScript && !Reflect.get(process.features, 'typescript')) {
+      const why = `Node ${process.versions.node} does not run it as it is; Node 22.18 and later, 24 and 26 do`
+      throw new Error(`Cannot make an application in TypeScript: ${why}`)
+    }
+    const files = initApplication(folder, typeScript ? typeScriptFiles : applicationFiles)
     process.stdout.write(`Made in ${resolve(folder)}:\n${files.map((file) => `  ${file}\n`).join('')}`)
     process.stdout.write('Start the server in that folder, with --env dev while you build.\n')
+    if (typeScript) process.stdout.write('npm install gets what npm run check needs. Running needs no package.\n')
     return exitStatus.ok
   } catch (error) {
     process.stderr.write(`${reasonOf(error)}\n`)
@@ -106,27 +140,29 @@ export function init(folder: string): number {
 
 /**
  * Makes an application in a folder, which must be empty or missing.
+ * @param filesFor gives the files for the folder, a real path
  * @returns the files that were made, relative to the folder
  * @throws Error with the reason: the folder is not empty, or cannot be written. Nothing is left behind then.
  */
-export function initApplication(folder: string, files = applicationFiles(resolve(folder))): string[] {
+export function initApplication(folder: string, filesFor = applicationFiles): string[] {
   const made: (() => void)[] = []
   const root = resolve(folder)
   try {
     makeFolder(root, made)
     if (readdirSync(root).length > 0) throw new Error('it is not empty; name a new folder')
+    const files = filesFor(realpathSync(root))
     for (const { name, text, mode } of files) {
       const path = join(root, name)
       makeFolder(dirname(path), made)
       makeFile(path, text, mode, made)
     }
+    return files.map(({ name }) => name)
   } catch (error) {
     const reason = reasonOf(error)
     const left = undo(made)
     const rest = left.length === 0 ? '' : `; what was made could not be removed again: ${left.join('; ')}`
     throw new Error(`Cannot make an application in ${root}: ${reason}${rest}`, { cause: error })
   }
-  return files.map(({ name }) => name)
 }
 
 /** Makes a folder and the missing ones above it, and adds to `made` how to undo each. */
@@ -162,30 +198,82 @@ function undo(made: readonly (() => void)[]): string[] {
 
 /**
  * The files in the order in which they are made, with a new random `app_key`.
- * @param folder of the application, absolute
+ * @param folder of the application, a real path
  */
-function applicationFiles(folder: string): ApplicationFile[] {
+export function applicationFiles(folder: string): ApplicationFile[] {
+  return filesWith(folder, 'routes/home.mjs', action)
+}
+
+/** The files of the same application in TypeScript. */
+export function typeScriptFiles(folder: string): ApplicationFile[] {
+  return [
+    ...filesWith(folder, 'routes/home.ts', typedAction),
+    { name: 'package.json', text: jsonText(manifest()), mode: publicMode },
+    { name: 'tsconfig.json', text: jsonText(compilerOptions(folder)), mode: publicMode },
+  ]
+}
+
+function filesWith(folder: string, module: string, textOf: (module: string) => string): ApplicationFile[] {
   const appKey = randomBytes(appKeyBytes).toString('base64url')
   return [
-    { name: 'svc.json', text: configuration(folder), mode: publicMode },
-    { name: 'svc.local.json', text: `${JSON.stringify({ app_key: appKey }, null, 2)}\n`, mode: privateMode },
+    { name: 'svc.json', text: jsonText(configuration(folder)), mode: publicMode },
+    { name: 'svc.local.json', text: jsonText({ app_key: appKey }), mode: privateMode },
     { name: '.gitignore', text: gitignore, mode: publicMode },
-    { name: 'routes/app.json', text: routes, mode: publicMode },
-    { name: 'routes/home.mjs', text: action, mode: publicMode },
+    { name: 'routes/app.json', text: routes(module), mode: publicMode },
+    { name: module, text: textOf(module), mode: publicMode },
     { name: 'routes/home.html', text: view, mode: publicMode },
     { name: 'routes/middleware/config.json', text: middleware, mode: publicMode },
   ]
 }
 
 /** Contains what an application is likely to change; every other key has its default. */
-function configuration(folder: string): string {
-  const keys = {
-    $schema: relative(folder, schemaFile),
+function configuration(folder: string): object {
+  return {
+    $schema: pathTo(schemaFile, folder),
     app: { env: 'prod' },
     config: { local: true },
     server: { host: '127.0.0.1', port: 8080, trusted_proxies: [], allowed_hosts: [] },
     paths: { routes: 'routes', middleware: 'routes/middleware', cache: '.cached', log: '.logs', public: '' },
     log: { level: 'info' },
   }
-  return `${JSON.stringify(keys, null, 2)}\n`
+}
+
+/** For the types alone: the server runs the application without any package. */
+function manifest(): object {
+  const [major] = process.versions.node.split('.', 1)
+  return {
+    private: true,
+    type: 'module',
+    scripts: { check: 'tsc' },
+    devDependencies: { '@types/node': `^${major}.0.0`, typescript: typeScriptRange },
+  }
+}
+
+/** Allows what Node can run by erasing the types. */
+function compilerOptions(folder: string): object {
+  return {
+    compilerOptions: {
+      target: 'es2024',
+      lib: ['es2024'],
+      module: 'nodenext',
+      types: ['node'],
+      strict: true,
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      erasableSyntaxOnly: true,
+      verbatimModuleSyntax: true,
+      skipLibCheck: true,
+      paths: { svc: [pathTo(typesFile, folder)] },
+    },
+  }
+}
+
+/** A path as such files have it: relative to the folder, with `/`, beginning with a dot. */
+function pathTo(file: string, folder: string): string {
+  const path = relative(folder, file).split(sep).join('/')
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+function jsonText(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`
 }

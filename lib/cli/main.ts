@@ -43,7 +43,7 @@ export async function main(args: readonly string[]): Promise<void> {
       return
     case 'init': {
       const { init } = await import('./init.ts')
-      process.exitCode = init(options.folder)
+      process.exitCode = init(options.folder, options.typeScript)
       return
     }
     case 'check': {

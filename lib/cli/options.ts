@@ -19,7 +19,7 @@ export interface CommandOptions {
 /** The command that was given, or wrong usage. */
 export type Command =
   | ({ readonly word: ServerWord } & CommandOptions)
-  | { readonly word: 'init'; readonly folder: string }
+  | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2: `error` says what is wrong. */
   | { readonly word: 'usage'; readonly error: string }
@@ -32,7 +32,8 @@ type ValueOption = keyof typeof valueOptions
 export const helpText = `Usage: svc [start] [options]   runs the server
        svc check [options]     checks configuration, routes, middleware, actions
        svc routes [options]    prints the route table
-       svc init DIR            makes a new application in an empty folder
+       svc init DIR [--ts]     makes a new application in an empty folder;
+                               with --ts in TypeScript
        svc passwd [options]    sets the admin's name and password in the file
        svc --help | --version
 
@@ -53,7 +54,7 @@ const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd'
 const words: readonly string[] = [...serverWords, 'init']
 const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
-const optionNames = [...Object.keys(valueOptions), 'help', 'version'].map((name) => `--${name}`)
+const optionNames = [...Object.keys(valueOptions), 'ts', 'help', 'version'].map((name) => `--${name}`)
 
 class UsageError extends Error {}
 
@@ -75,6 +76,7 @@ function read(args: readonly string[]): Command {
       host: { type: 'string' },
       port: { type: 'string' },
       env: { type: 'string' },
+      ts: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean', short: 'v' },
     },
@@ -85,17 +87,19 @@ function read(args: readonly string[]): Command {
   const positionals: string[] = []
   const values = new Map<ValueOption, string>()
   let asked: 'help' | 'version' | undefined
+  let typeScript = false
   for (const token of tokens) {
     if (token.kind === 'positional') positionals.push(token.value)
     if (token.kind !== 'option') continue
     if (isValueOption(token.name)) {
       if (values.has(token.name)) throw new UsageError(`${token.rawName} is given twice`)
       values.set(token.name, valueOf(token.name, token))
-    } else if (token.name === 'help' || token.name === 'version') {
+    } else if (token.name === 'help' || token.name === 'version' || token.name === 'ts') {
       if (token.value !== undefined) {
         throw new UsageError(`${token.rawName} takes no value: it is ${quoted(token.value)}`)
       }
-      asked ??= token.name
+      if (token.name === 'ts') typeScript = true
+      else asked ??= token.name
     } else {
       throw new UsageError(`unknown option ${token.rawName}${guess(token.rawName, optionNames)}`)
     }
@@ -104,14 +108,16 @@ function read(args: readonly string[]): Command {
   if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${guess(word, words)}`)
   if (asked !== undefined) return { word: asked }
   const serverWord = serverWords.find((known) => known === word)
-  return serverWord === undefined ? readInit(rest, values) : readServerWord(serverWord, rest, values)
+  if (serverWord === undefined) return readInit(rest, values, typeScript)
+  if (typeScript) throw new UsageError(`--ts is an option of init: ${serverWord} does not take it`)
+  return readServerWord(serverWord, rest, values)
 }
 
-function readInit([folder = '', ...rest]: readonly string[], values: Values): Command {
+function readInit([folder = '', ...rest]: readonly string[], values: Values, typeScript: boolean): Command {
   if (folder === '') throw new UsageError('init needs the folder to make: svc init DIR')
   refuseMore('init', rest)
-  for (const name of values.keys()) throw new UsageError(`init takes no options, but got --${name}`)
-  return { word: 'init', folder }
+  for (const name of values.keys()) throw new UsageError(`init takes no option but --ts, and got --${name}`)
+  return { word: 'init', folder, typeScript }
 }
 
 function readServerWord(word: ServerWord, rest: readonly string[], values: Values): Command {

@@ -1,8 +1,9 @@
 /**
  * The context members of CSRF: the hidden input of a form, and the session's token as text.
  *
- * The input has the kind of token that the page's own route checks. A form that is sent to a route of the other kind
- * must be on a page of that kind.
+ * The input has the kind of token that the page's own route checks: the session's where `SVC_MwCsrf` ran on this
+ * request, else a freshly signed one, the same for every form of the page. A form that is sent to a route of the other
+ * kind must be on a page of that kind. `csrf_token` is the session's token where `SVC_MwCsrf` ran, else ''.
  */
 import type { CoreContext } from '../http/context.ts'
 import { escapeHtml } from '../http/escape-html.ts'
@@ -12,19 +13,6 @@ import type { SessionMembers } from '../session/feature.ts'
 import type { CsrfSettings } from './check.ts'
 import type { SessionTokens } from './session-token.ts'
 import type { CsrfTokens } from './token.ts'
-
-/** The members that CSRF adds to the context. */
-export interface CsrfMembers {
-  /**
-   * A hidden input with a CSRF token: the session's where `SVC_MwCsrf` ran on this request, else a freshly signed
-   * one, the same for every form of the page.
-   */
-  readonly csrfInput: () => string
-  /** The specification's name for `csrfInput`. */
-  readonly UCsrfToHtml: () => string
-  /** The session's CSRF token where `SVC_MwCsrf` ran on this request, else ''. */
-  readonly csrf_token: string
-}
 
 /** The parts of the feature. */
 export interface CsrfFeatureParts {

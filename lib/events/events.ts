@@ -7,12 +7,11 @@
 import { performance } from 'node:perf_hooks'
 import { reasonOf } from '../base/reason.ts'
 import { Heartbeat } from '../base/heartbeat.ts'
-import { HttpError } from '../http/errors.ts'
+import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { Broker, SourceLimits } from './broker.ts'
 import { Channel } from './channel.ts'
-import type { EventMembers } from './feature.ts'
 import { LocalBroker } from './local-broker.ts'
 import { Queue } from './queue.ts'
 import { defaultLimits, limitsOf, type EventCounts, type SourceOptions, type SourceServices } from './source.ts'
@@ -37,7 +36,15 @@ export interface EventStatus extends Readonly<EventCounts> {
 }
 
 /** The channels and queues of one server. */
-export interface Events extends Pick<EventMembers, 'channel' | 'queue'> {
+export interface Events {
+  /**
+   * Returns the channel with a name; the first use creates it. Each of its events goes to everybody.
+   * @throws TypeError for a name that is not a string or is empty, and for wrong options
+   * @throws Error when it exists with other options
+   */
+  readonly channel: (name: string, options?: SourceOptions) => Channel
+  /** Returns the queue with a name; each of its events goes to one client. Works and throws as `channel` does. */
+  readonly queue: (name: string, options?: SourceOptions) => Queue
   status(): EventStatus
   /** Forgets old events and unused channels and queues. Called once a minute. */
   sweep(): void
@@ -133,7 +140,7 @@ export function createEvents(options: EventsOptions): Events {
 
 /** Whether the error says that the broker is away, which its connection has logged already. */
 function isAway(error: unknown): boolean {
-  return error instanceof HttpError && error.code === 'shared_away'
+  return isHttpError(error) && error.code === 'shared_away'
 }
 
 function forgetUnused(sources: Map<string, Channel | Queue>, now: number): void {

@@ -12,21 +12,10 @@ import type { ModuleLogger } from '../log/logger.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { FlashBag, RequestFlash } from './bag.ts'
 
-/** The members that flash messages add to the context. */
-export interface FlashMembers {
-  /**
-   * Returns the flash bag of a form id.
-   * @throws TypeError when the id is not a string or is empty
-   */
-  readonly flash: (id: string) => FlashBag
-  /** The same, by the specification's name. */
-  readonly UFlash: (id: string) => FlashBag
-}
-
 type Context = CoreContext & SessionMembers
 
 /**
- * Makes the feature for one server.
+ * Makes the feature for one server. A bag's id must be a string that is not empty, else a TypeError is thrown.
  * @param log returns the log of a module
  */
 export function flashFeature(log: (module: string) => ModuleLogger): Feature {

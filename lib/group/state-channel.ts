@@ -14,7 +14,7 @@ import type { RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
 import type { TraceSwitches } from '../application/trace-switches.ts'
 import { endsWithin } from '../base/deadline.ts'
-import { HttpError } from '../http/errors.ts'
+import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
@@ -241,7 +241,7 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
   try {
     return { done: await work() }
   } catch (error) {
-    if (error instanceof HttpError) return { away: error.message }
+    if (isHttpError(error)) return { away: error.message }
     if (error instanceof RoutesUnsavedError) return { unsaved: error.message }
     throw error
   }

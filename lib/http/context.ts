@@ -27,17 +27,6 @@ import {
 } from './reply.ts'
 import { dropStream, notAReply, replyOfObject } from './returned.ts'
 
-/**
- * The members of the core that applications may use. `Context` in `application/context.ts` adds those of the features,
- * and `docs/context.md` describes all of them.
- */
-export type CoreMembers = Pick<
-  CoreContext,
-  | 'method' | 'path' | 'query' | 'rawQuery' | 'params' | 'headers' | 'cookies' | 'ip' | 'secure' | 'host'
-  | 'httpVersion' | 'id' | 'route' | 'state' | 'signal' | 'readBytes' | 'readText' | 'readJson' | 'readForm' | 'json'
-  | 'html' | 'text' | 'redirect' | 'empty' | 'fail' | 'status' | 'reply' | 'setHeader' | 'setCookie'
->
-
 /** A feature's member that this request has used. A request uses few, so a linked list takes less memory. */
 interface MadeMember {
   readonly index: number
@@ -183,7 +172,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   }
 
   /** Throws an HttpError. Its message is sent to the client when the status is below 500. */
-  get fail(): (status: number, code: string, message: string) => never {
+  get fail(): (status: number, code?: string, message?: string) => never {
     return (status, code, message) => {
       throw new HttpError(status, code, message)
     }
@@ -302,7 +291,7 @@ function toReply(ctx: CoreContext, value: unknown): Reply {
 }
 
 const adviceOn: Readonly<Record<string, string>> = {
-  null: "return ctx.fail(404, 'not_found', message) when there is nothing to show, or ctx.json(null)",
+  null: "return ctx.fail(404) when there is nothing to show, or ctx.json(null)",
   number: 'return ctx.json(value), or String(value)',
   bigint: 'return String(value)',
   boolean: 'return ctx.json(value), or String(value)',

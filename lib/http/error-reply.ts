@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isError, textOf } from '../base/reason.ts'
 import type { CoreContext } from './context.ts'
-import { HttpError, Refusal } from './errors.ts'
+import { HttpError, isHttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -44,7 +44,7 @@ function takesJson(range: string): boolean {
 export function toHttpError(thrown: unknown): HttpError | Refusal {
   if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
-    return thrown instanceof HttpError
+    return isHttpError(thrown)
       ? thrown
       : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
   }

@@ -4,8 +4,10 @@
 import type { CoreContext } from './context.ts'
 import { parseParameters } from './parameters.ts'
 
-/** A file of a multipart form. It has either `path` or `bytes`. */
-export interface FormFile {
+/** A file of a multipart form: one of up to 64 KiB has `bytes`, a larger one `path`. */
+export type FormFile = FileFacts & (FileInMemory | FileOnDisk)
+
+interface FileFacts {
   /** The name of the input. */
   readonly name: string
   /**
@@ -17,10 +19,18 @@ export interface FormFile {
   readonly type: string
   /** Bytes. */
   readonly size: number
-  /** A temporary file of mode 0600, for files above 64 KiB. It is deleted when the request ends: move or copy it. */
-  readonly path?: string
-  /** The content of a file of up to 64 KiB. */
-  readonly bytes?: Buffer
+}
+
+interface FileInMemory {
+  /** The content. */
+  readonly bytes: Buffer
+  readonly path?: undefined
+}
+
+interface FileOnDisk {
+  /** A temporary file of mode 0600. It is deleted when the request ends: move or copy it. */
+  readonly path: string
+  readonly bytes?: undefined
 }
 
 /** A form that was read. Names are keys of a map, so `__proto__` is one like any other. */

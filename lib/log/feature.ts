@@ -6,25 +6,7 @@ import type { Feature } from '../http/features.ts'
 import { withRequestId } from '../http/label.ts'
 import type { Logger, ModuleLogger } from './logger.ts'
 
-/** The members that the logs add to the context. */
-export interface LogMembers {
-  /** The log of module `app`: `log(message)` is INFO; `log.debug`, `.info`, `.warn`, `.error`, `.fatal`. */
-  readonly log: ModuleLogger
-  /** The log of a module. A name of the application's own always passes the trace filter. */
-  readonly logger: (module: string) => ModuleLogger
-  /** Level 1, DEBUG. */
-  readonly ld: (message: string) => void
-  /** Level 2, INFO. */
-  readonly l: (message: string) => void
-  /** Level 3, WARN. */
-  readonly lw: (message: string) => void
-  /** Level 4, ERROR. */
-  readonly le: (message: string, thrown?: unknown) => void
-  /** Level 5, FATAL. */
-  readonly lf: (message: string, thrown?: unknown) => void
-}
-
-type Context = CoreContext & LogMembers
+type Context = CoreContext & { readonly log: ModuleLogger }
 
 /** Makes the feature for a server's general log. */
 export function logFeature(logger: Logger): Feature {

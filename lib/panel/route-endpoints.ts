@@ -3,7 +3,7 @@
  */
 import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../application/commands.ts'
 import type { CoreContext } from '../http/context.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, isHttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
 import { readObject, refuse } from './json-body.ts'
@@ -21,7 +21,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
     try {
       return match(method, path)
     } catch (error) {
-      if (error instanceof HttpError) return error
+      if (isHttpError(error)) return error
       throw error
     }
   }
@@ -103,7 +103,7 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)
       const queryAt = path.indexOf('?')
       const found = dryMatch(method, queryAt < 0 ? path : path.slice(0, queryAt))
-      if (found instanceof HttpError) {
+      if (isHttpError(found)) {
         return ctx.json({ ok: true, matched: false, status: found.status, reason: found.message })
       }
       if ('record' in found) return ctx.json({ ok: true, matched: true, route: found.record, params: found.params })

@@ -5,16 +5,10 @@ import type { Feature } from '../http/features.ts'
 import { buildPath } from './pattern.ts'
 import type { Registry } from './registry.ts'
 
-/** The member that routing adds to the context. */
-export interface RoutingMembers {
-  /**
-   * The path of a named route, its parameters percent-encoded.
-   * @throws Error when no route has the name, or a parameter is missing
-   */
-  readonly url: (name: string, params?: Readonly<Record<string, string | number>>) => string
-}
-
-/** Makes the feature for a server's routes. */
+/**
+ * Makes the feature for a server's routes. `url` percent-encodes the parameters; it throws an Error when no route has
+ * the name, or a parameter is missing.
+ */
 export function routingFeature(registry: Registry<unknown>): Feature {
   const url = (name: string, params: Readonly<Record<string, string | number>> = {}): string => {
     const route = registry.get(name)

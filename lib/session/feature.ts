@@ -9,12 +9,10 @@ import { toHttpError } from '../http/error-reply.ts'
 import type { Feature } from '../http/features.ts'
 import { Session, type SessionServices } from './session.ts'
 
-/** The members that sessions add to the context. */
+/** The member that sessions add to the context. */
 export interface SessionMembers {
   /** The session of this request. Its methods throw on a route without `SVC_MwSession`. */
   readonly session: Session
-  /** Returns `session`. */
-  readonly USession: () => Session
 }
 
 /** Makes the feature. */

@@ -15,7 +15,7 @@ import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { acceptsGzip } from '../http/compress.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
 import { answerWith, type HeaderSource } from './conditional.ts'
 import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
@@ -130,7 +130,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
 
   /** Returns undefined when there is no such file; throws when it exists and cannot be read. */
   function failed(request: StaticRequest, error: unknown): undefined {
-    if (error instanceof HttpError) throw error
+    if (isHttpError(error)) throw error
     if (isAbsent(error)) return undefined
     const message = `Cannot serve the file of ${request.path}: ${String(error)}`
     throw new HttpError(500, 'internal_error', message, { cause: error })

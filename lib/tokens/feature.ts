@@ -9,25 +9,6 @@ import type { Feature } from '../http/features.ts'
 import { readFormField } from '../http/form.ts'
 import type { ResourceTokens } from './resource-id.ts'
 
-/** The members that resource ids add to the context. */
-export interface ResourceIdMembers {
-  /**
-   * The id in the field `_resource_id` of the form body, or of the query when the form has none. '' when it is missing,
-   * occurs twice, or was not signed by this application. It proves that the application rendered the id, not that the
-   * client may use it. Rejects with the HttpError of a form that cannot be read.
-   */
-  readonly resourceId: () => Promise<string>
-  /** The specification's name for `resourceId`. */
-  readonly UGetResource: () => Promise<string>
-  /**
-   * A hidden input `_resource_id` with the signed id; '' for the id ''. The client can read the id, but not change it.
-   * @throws TypeError when it is not a string, number or bigint
-   */
-  readonly resourceInput: (id: string | number | bigint) => string
-  /** The specification's name for `resourceInput`. */
-  readonly UResourceToHtml: (id: string | number | bigint) => string
-}
-
 /** The name of the form field and of the query parameter. */
 const resourceField = '_resource_id'
 
@@ -48,6 +29,11 @@ export function resourceIdFeature(tokens: ResourceTokens): Feature {
   }
 }
 
+/**
+ * The id in the field `_resource_id` of the form body, or of the query when the form has none. '' when it is missing,
+ * occurs twice, or was not signed by this application. It proves that the application rendered the id, not that the
+ * client may use it. Rejects with the HttpError of a form that cannot be read.
+ */
 async function readId(tokens: ResourceTokens, ctx: CoreContext): Promise<string> {
   const inForm = (await readFormField(ctx, resourceField)) ?? []
   const sent = inForm.length > 0 ? inForm : ctx.query.getAll(resourceField)
@@ -55,6 +41,7 @@ async function readId(tokens: ResourceTokens, ctx: CoreContext): Promise<string>
   return token === undefined || sent.length > 1 ? '' : tokens.read(token)
 }
 
+/** A hidden input with the signed id; '' for the id ''. Throws TypeError for what is no string, number or bigint. */
 function renderInput(tokens: ResourceTokens, id: unknown): string {
   if (typeof id !== 'string' && typeof id !== 'number' && typeof id !== 'bigint') {
     const found = id === null ? 'null' : typeof id

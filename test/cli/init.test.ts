@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { init, initApplication } from '../../lib/cli/init.ts'
+import { init, initApplication, typeScriptFiles } from '../../lib/cli/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { readMiddlewareConfig } from '../../lib/application/middleware-config.ts'
 import { readRouteFiles } from '../../lib/application/route-files.ts'
@@ -108,7 +108,7 @@ test('leaves nothing behind when it fails half-way', () => {
 
   const file = { name: 'routes/deep/a.json', text: '[]', mode: 0o644 }
   for (const bad of [{ ...file, name: tooLong }, { ...file, name: `new/${tooLong}` }, file]) {
-    assert.throws(() => initApplication(join(folder, 'app'), [file, bad]), /Cannot make .*(ENAMETOOLONG|EEXIST)/)
+    assert.throws(() => initApplication(join(folder, 'app'), () => [file, bad]), /Cannot make .*(ENAMETOOLONG|EEXIST)/)
     assert.deepEqual(readdirSync(folder), [])
   }
 })
@@ -125,7 +125,7 @@ test('says what could not be removed again', () => {
     mode: 0o644,
   }
   assert.throws(
-    () => initApplication(join(folder, 'app'), [file, bad]),
+    () => initApplication(join(folder, 'app'), () => [file, bad]),
     /ENAMETOOLONG.*; what was made could not be removed again: ENOTEMPTY.*routes.*; ENOTEMPTY.*app'$/,
   )
   assert.deepEqual(readdirSync(join(folder, 'app', 'routes')), ['foreign'])
@@ -158,4 +158,41 @@ test('init says what was made or why not, and returns the exit status', () => {
   assert.deepEqual(statuses, [0, 1])
   for (const file of files) assert.ok(written.includes(`  ${file}\n`), file)
   assert.equal(failed, `Cannot make an application in ${folder}: it is not empty; name a new folder\n`)
+})
+
+test('in TypeScript there are types to check with, which begin beside the folder, and no package to run with', () => {
+  const folder = join(temporaryFolder(), 'app')
+  const made = initApplication(folder, typeScriptFiles)
+  assert.deepEqual(made, [...files.map((file) => file.replace('.mjs', '.ts')), 'package.json', 'tsconfig.json'])
+  const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8'))
+  const { dependencies, devDependencies, type } = read('package.json')
+  assert.deepEqual([dependencies, Object.keys(devDependencies), type], [undefined, ['@types/node', 'typescript'], 'module'])
+  const [types] = read('tsconfig.json').compilerOptions.paths.svc as string[]
+  assert.match(types ?? '', /^\.\.?\//)
+  assert.ok(existsSync(join(folder, types ?? '')))
+  assert.deepEqual(read('routes/app.json').map(({ action }: { action: string }) => action), ['routes/home.ts', 'routes/home.ts@hello'])
+})
+
+test('a folder behind a link gets paths that hold from where it really is', () => {
+  const real = join(temporaryFolder(), 'deep/er')
+  const link = join(temporaryFolder(), 'link')
+  mkdirSync(real, { recursive: true })
+  symlinkSync(real, link)
+  initApplication(join(link, 'app'), typeScriptFiles)
+  const { compilerOptions } = JSON.parse(readFileSync(join(real, 'app/tsconfig.json'), 'utf8'))
+  assert.ok(existsSync(join(real, 'app', compilerOptions.paths.svc[0])))
+})
+
+test('init --ts needs a Node that runs TypeScript, names those that do, and makes nothing without one', () => {
+  const folder = join(temporaryFolder(), 'app')
+  const runs = Boolean(Reflect.get(process.features, 'typescript'))
+  const output = mock.method(process.stdout, 'write', () => true)
+  const errors = mock.method(process.stderr, 'write', () => true)
+  const status = init(folder, true)
+  const failed = errors.mock.calls.map(({ arguments: [text] }) => text).join('')
+  output.mock.restore()
+  errors.mock.restore()
+  assert.deepEqual([status, existsSync(folder)], runs ? [0, true] : [1, false])
+  const why = `Node ${process.versions.node} does not run it as it is; Node 22.18 and later, 24 and 26 do`
+  assert.equal(failed, runs ? '' : `Cannot make an application in TypeScript: ${why}\n`)
 })

@@ -7,6 +7,20 @@ import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 
 describe('toHttpError', () => {
+  it('knows an HttpError of another copy of the server by its mark, which JSON cannot have, and asks no error that refuses', async () => {
+    const copy = `${new URL('../../lib/http/errors.ts', import.meta.url).href}?copy`
+    const { HttpError: Other } = (await import(copy)) as typeof import('../../lib/http/errors.ts')
+    const error = new Other(418, 'teapot', 'Short and stout')
+    assert.notEqual(Other, HttpError)
+    assert.equal(toHttpError(error), error)
+    class Own extends Other {}
+    assert.equal(toHttpError(new Own(409, 'taken', 'It is taken')).status, 409)
+    const refusing = new Proxy(new Error('asked'), { has: () => assert.fail() })
+    for (const thrown of [{ status: 404, code: 'a', message: 'b', headers: {} }, Object.assign(new Error('a'), { status: 404 }), refusing]) {
+      assert.equal(toHttpError(thrown).status, 500)
+    }
+  })
+
   it('leaves an HttpError and makes a 500 of everything else', () => {
     const error = new HttpError(404, 'not_found', 'x')
     assert.equal(toHttpError(error), error)
@@ -27,6 +41,24 @@ describe('toHttpError', () => {
     for (const [value, message] of rows) {
       assert.deepEqual([toHttpError(value).status, message.test(toHttpError(value).message)], [500, true], String(message))
     }
+  })
+})
+
+describe('an HttpError', () => {
+  it('has the code and the message of its status unless given', () => {
+    const rows = [
+      [404, 'not_found', 'Not Found'],
+      [409, 'conflict', 'Conflict'],
+      [418, 'i_m_a_teapot', "I'm a Teapot"],
+      [499, 'error', 'Error'],
+      [500, 'internal_error', 'Internal Server Error'],
+    ] as const
+    for (const [status, code, message] of rows) {
+      const error = new HttpError(status)
+      assert.deepEqual([error.code, error.message], [code, message])
+    }
+    const own = new HttpError(404, undefined, 'Nothing here')
+    assert.deepEqual([own.code, own.message], ['not_found', 'Nothing here'])
   })
 })
 

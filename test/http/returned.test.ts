@@ -63,7 +63,7 @@ describe('a returned value', () => {
 
   it('of another kind is a 500, whose line in the log says what to return', async (t) => {
     const rows = [
-      ['null', 'null', "return ctx.fail(404, 'not_found', message) when there is nothing to show, or ctx.json(null)"],
+      ['null', 'null', "return ctx.fail(404) when there is nothing to show, or ctx.json(null)"],
       ['7', 'a number', 'return ctx.json(value), or String(value)'],
       ['7n', 'a bigint', 'return String(value)'],
       ['false', 'a boolean', 'return ctx.json(value), or String(value)'],

@@ -32,7 +32,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     { what: 'lines', value: all, limit: 34_500, budget: 27_000 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 987, budget: 850 },
-    { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 2, budget: 2 },
+    { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 100 },
     {
       what: 'lines for several processes and machines',

@@ -1,0 +1,503 @@
+/**
+ * The types of all that an application may use, and nothing else. An application's `tsconfig.json` maps `svc` to this
+ * file, which needs no other one but the types of Node (`@types/node`). `docs/typescript.md` shows it in use.
+ *
+ * The server does not import it: `test/svc-types.test.ts` holds it to the code. It is one `declare module`, so that an
+ * application can add to `State` and `SessionValues` from any of its files.
+ */
+declare module 'svc' {
+  export {} // So that only what says `export` is exported.
+
+  // ---- actions, middleware, setup ----
+
+  /**
+   * An action: what it returns becomes the reply, and `undefined` keeps the one that `ctx` has. `Action<'/notes/:id'>`
+   * types `ctx.params` by the pattern of its route; with `Action` alone every name is a string.
+   */
+  export type Action<Path extends string = string> = (ctx: Context<Path>) => unknown
+
+  /** A middleware: replies by `ctx`, or runs the rest of the chain with `next()`. What it returns is not looked at. */
+  export type Middleware = (ctx: Context, next: Next) => void | Reply | Promise<void | Reply>
+
+  /** Runs the rest of the chain: the later middleware, then the action. */
+  export type Next = () => void | Promise<void>
+
+  /** The export `setup` of a middleware module. It runs at the start; what it returns runs at the stop. */
+  export type Setup = (app: SetupApp) => void | Teardown | Promise<void | Teardown>
+
+  /** Ends what `setup` began. Its promise is waited for. */
+  export type Teardown = () => unknown
+
+  /** The argument of `setup`. */
+  export interface SetupApp {
+    /** The configuration by dotted key, `config['server.port']`, and by group, `config.server`. */
+    readonly config: Readonly<Record<string, unknown>>
+    /** Which of the server's processes this is, from 1, and how many there are. What is done once is for the first. */
+    readonly process: { readonly number: number; readonly count: number }
+    /** The log of a module; a name of the application's own always passes the trace filter. */
+    logger(module: string): Logger
+    /** The channel with a name, as `ctx.channel` gives it. */
+    channel(name: string, options?: SourceOptions): Channel
+    /** The queue with a name, as `ctx.queue` gives it. */
+    queue(name: string, options?: SourceOptions): Queue
+  }
+
+  // ---- the context ----
+
+  /**
+   * `ctx.state`: what middleware hands on. Add the names of your own, and `user` and `jwt` where the server's own
+   * middleware set them: `declare module 'svc' { interface State { user: User } }`
+   */
+  export interface State {
+    [name: string]: unknown
+  }
+
+  /** The parameters of a pattern by name: of `/notes/:id`, `id`; of `/files/*path`, `path`. */
+  export type Params<Path extends string = string> = Path extends string
+    ? string extends Path
+      ? { readonly [name: string]: string }
+      : { readonly [Name in Names<Path>]: string }
+    : never
+
+  type Names<Path extends string> = Path extends `${infer Segment}/${infer Rest}`
+    ? NameOf<Segment> | Names<Rest>
+    : NameOf<Path>
+  type NameOf<Segment extends string> = Segment extends `:${infer Name}` | `*${infer Name}` ? Name : never
+
+  /** The context of a request whose route has this pattern; without one, every parameter's name is a string. */
+  export type Context<Path extends string = string> = RequestContext<Params<Path>>
+
+  /** A request, for its middleware, its action and its view. Any member may be taken out: `const { json } = ctx`. */
+  interface RequestContext<Parameters> {
+    /** The method, upper case. */
+    readonly method: string
+    /** The path as sent: without the query, not decoded. */
+    readonly path: string
+    /** The query, decoded. */
+    readonly query: URLSearchParams
+    /** The query as sent, with its `?`; '' when there is none. */
+    readonly rawQuery: string
+    /** The parameters of the route's pattern, decoded; an object without prototype. */
+    readonly params: Parameters
+    /** The header fields of the request by lower-case name; an object without prototype. */
+    readonly headers: { readonly [name: string]: string | undefined }
+    /** The cookies of the request by name, decoded; an object without prototype. */
+    readonly cookies: { readonly [name: string]: string | undefined }
+    /** The client's address, as far as trusted proxies say it. */
+    readonly ip: string
+    /** Whether the client speaks TLS, to this server or to a trusted proxy. */
+    readonly secure: boolean
+    /** The host that the client asked for, with its port where it has one. */
+    readonly host: string
+    /** `1.0` or `1.1`. */
+    readonly httpVersion: string
+    /** The request id: the client's when it is valid, else a new one. Once asked for it is sent back. */
+    readonly id: string
+    /** The record of the route that answers. */
+    readonly route: RouteRecord
+    /** What middleware hands on; an object without prototype. */
+    readonly state: State
+    /** Aborts when the client leaves before its answer is complete, and when a wait ends without its event. */
+    readonly signal: AbortSignal
+
+    /** Reads the body as bytes. It is read once, and may be asked for again; 413 when it is too large. */
+    readonly readBytes: () => Promise<Buffer>
+    /** Reads the body as text. */
+    readonly readText: () => Promise<string>
+    /** Reads the body as JSON; 400 when it is none. What it has is for you to check. */
+    readonly readJson: () => Promise<unknown>
+    /** Reads a form, urlencoded or multipart; 415 when the body is none. */
+    readonly readForm: () => Promise<Form>
+
+    /** Replies with JSON. */
+    readonly json: (value: unknown, status?: number) => Reply
+    /** Replies with HTML, as it is. */
+    readonly html: (text: string, status?: number) => Reply
+    /** Replies with plain text. */
+    readonly text: (text: string, status?: number) => Reply
+    /** Replies with a view; `file` is relative to `paths.root` or to the folder of the action. */
+    readonly view: (file: string, data?: object, status?: number) => Reply
+    /** Replies with a redirect: 302, unless the status is 301, 303, 307 or 308. */
+    readonly redirect: (url: string, status?: number) => Reply
+    /** Replies without a body: 204, unless another status is given. */
+    readonly empty: (status?: number) => Reply
+    /**
+     * Throws an HttpError with a status from 400 to 599. Its message reaches the client when that is below 500. Code
+     * and message are those of the status unless given: `ctx.fail(404)` is `not_found`.
+     *
+     * The compiler takes the code behind `ctx.fail()` for unreachable where the type of `ctx` is written out:
+     * `(ctx: Context) => ...`. Elsewhere write `return ctx.fail(...)` or `find(id) ?? ctx.fail(...)`.
+     */
+    readonly fail: (status: number, code?: string, message?: string) => never
+    /** The status to send, 200 to 599; 0 until somebody sets one. */
+    status: number
+    /** The reply so far; undefined until there is one. Middleware reads it after `next()`. */
+    readonly reply: Reply | undefined
+    /** Sets a field of the answer in place of those of its name; a list gives a field each. */
+    readonly setHeader: (name: string, value: string | number | readonly string[]) => void
+    /** Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless the attributes say otherwise. */
+    readonly setCookie: (name: string, value: string, attributes?: CookieAttributes) => void
+    /** The path of a named route, its parameters percent-encoded. Throws when one is missing. */
+    readonly url: (name: string, params?: Readonly<Record<string, string | number>>) => string
+
+    /** The session. Its methods throw on a route without `SVC_MwSession`. */
+    readonly session: Session
+    /** The flash messages of a form id. */
+    readonly flash: (id: string) => FlashBag
+    /** A hidden input with a CSRF token of the kind that this route checks. */
+    readonly csrfInput: () => string
+    /** The session's CSRF token where `SVC_MwCsrf` ran, else ''. */
+    readonly csrf_token: string
+    /** A hidden input with a signed id; '' for the id ''. Anybody can read it. */
+    readonly resourceInput: (id: string | number | bigint) => string
+    /** The id that came back in that input; '' when it is missing or was not signed here. */
+    readonly resourceId: () => Promise<string>
+    /** The specification's name for `session`. */
+    readonly USession: () => Session
+    /** The specification's name for `flash`. */
+    readonly UFlash: (id: string) => FlashBag
+    /** The specification's name for `csrfInput`. */
+    readonly UCsrfToHtml: () => string
+    /** The specification's name for `resourceInput`. */
+    readonly UResourceToHtml: (id: string | number | bigint) => string
+    /** The specification's name for `resourceId`. */
+    readonly UGetResource: () => Promise<string>
+
+    /** The channel with a name: each of its events goes to everybody who waits. */
+    readonly channel: (name: string, options?: SourceOptions) => Channel
+    /** The queue with a name: each of its events goes to one client. */
+    readonly queue: (name: string, options?: SourceOptions) => Queue
+    /** Replies when there is an event, or with an empty answer when the time is over. */
+    readonly longPoll: (source: Channel | Queue, options?: LongPollOptions) => Reply
+    /** Replies with a stream of a channel's events (`text/event-stream`). */
+    readonly sse: (channel: Channel, options?: SseOptions) => Reply
+    /** Replies with what the work returns; 204 at the deadline. The signal aborts when nobody waits any more. */
+    readonly hold: (work: (signal: AbortSignal) => unknown, options?: HoldOptions) => Reply
+
+    /** The log of module `app`: `log(message)` is INFO, and it has a method for each level. */
+    readonly log: Logger
+    /** The log of another module; a name of the application's own always passes the trace filter. */
+    readonly logger: (module: string) => Logger
+    /** Logs at level 1, DEBUG. */
+    readonly ld: (message: string) => void
+    /** Logs at level 2, INFO. */
+    readonly l: (message: string) => void
+    /** Logs at level 3, WARN. */
+    readonly lw: (message: string) => void
+    /** Logs at level 4, ERROR. */
+    readonly le: (message: string, thrown?: unknown) => void
+    /** Logs at level 5, FATAL: a line, no more. */
+    readonly lf: (message: string, thrown?: unknown) => void
+  }
+
+  /** The record of a route, with the defaults of its file. */
+  export interface RouteRecord {
+    readonly name: string
+    /** The pattern. */
+    readonly url: string
+    /** The program, relative to `paths.root`, with `@export` for a named export. */
+    readonly action: string
+    /** `*`, or methods with commas: `GET,POST`. */
+    readonly method: string
+    /** Names with commas; '' for none. */
+    readonly middleware: string
+    readonly scope: string
+    /** The most KiB of a body, in place of `server.body_limit_kb`. */
+    readonly body_limit_kb?: number
+    /** The form of its errors; `auto` goes by the client. */
+    readonly error_format?: 'json' | 'html' | 'auto'
+  }
+
+  /** What `ctx.json()` and the other replies return. What is in it is the server's own. */
+  export interface Reply {
+    readonly [replyMark]: true
+  }
+  const replyMark: unique symbol // For the compiler alone.
+
+  /** The attributes of a cookie. */
+  export interface CookieAttributes {
+    /** Seconds; 0 or less: the browser drops it. Without it and `expires` the cookie ends with the browser. */
+    readonly maxAge?: number
+    /** `maxAge` goes before it. */
+    readonly expires?: Date
+    /** `/` unless given. */
+    readonly path?: string
+    /** This host alone unless given; with it, its subdomains too. */
+    readonly domain?: string
+    /** true unless given. */
+    readonly httpOnly?: boolean
+    /** Unless given, true on TLS. */
+    readonly secure?: boolean
+    /** `Lax` unless given. `None` needs `secure`. */
+    readonly sameSite?: 'Strict' | 'Lax' | 'None' | 'strict' | 'lax' | 'none'
+    /** Keeps the cookie apart for each site that embeds this one; false unless given; needs `secure`. */
+    readonly partitioned?: boolean
+  }
+
+  /** An error that ends a request with its status. */
+  export class HttpError extends Error {
+    override readonly name: string
+    /** 400 to 599. */
+    readonly status: number
+    /** A short word for programs; the member `error` of the JSON body. */
+    readonly code: string
+    /** Header fields to send along. */
+    readonly headers: Readonly<Record<string, string>>
+    /** @param message for the client below 500, only for the log from 500 on */
+    constructor(
+      status: number,
+      code?: string,
+      message?: string,
+      options?: { headers?: Readonly<Record<string, string>>; cause?: unknown },
+    )
+  }
+
+  // ---- forms ----
+
+  /** A form that was read. */
+  export interface Form {
+    /** The files in the order sent. An input left empty gives none. */
+    readonly files: readonly FormFile[]
+    /** The first value of a name; undefined for what was not sent, such as an unchecked checkbox. */
+    get(name: string): string | undefined
+    /** All values of a name in the order sent. */
+    getAll(name: string): string[]
+    /** Whether a field of this name was sent. Files do not count. */
+    has(name: string): boolean
+    /** The names, each once. */
+    keys(): IterableIterator<string>
+    /** Name and value of every field. */
+    entries(): IterableIterator<[string, string]>
+  }
+
+  /** A file of a form: up to 64 KiB in `bytes`, else in the temporary file `path`. */
+  export type FormFile = FileInMemory | FileOnDisk
+
+  interface FileFacts {
+    /** The name of the input. */
+    readonly name: string
+    /** The client's word, without folders and control characters. No name to store a file under. */
+    readonly filename: string
+    /** The media type by the client's word, in lower case. */
+    readonly type: string
+    /** Bytes. */
+    readonly size: number
+  }
+  interface FileInMemory extends FileFacts {
+    /** The content. */
+    readonly bytes: Buffer
+    readonly path?: undefined
+  }
+  interface FileOnDisk extends FileFacts {
+    /** A file of mode 0600, deleted when the request ends: move it or read it before. */
+    readonly path: string
+    readonly bytes?: undefined
+  }
+
+  // ---- sessions ----
+
+  /**
+   * The values of a session that have a type: `declare module 'svc' { interface SessionValues { cart: Item[] } }`.
+   * Other keys hold unknown values.
+   */
+  export interface SessionValues {}
+
+  /** `ctx.session`: what the server keeps of one visitor. */
+  export interface Session {
+    /** A copy of what was set; undefined when there is nothing. */
+    get<Key extends keyof SessionValues>(key: Key): SessionValues[Key] | undefined
+    /** A copy of what was set, else the fallback. */
+    get<Key extends keyof SessionValues>(key: Key, fallback: SessionValues[Key]): SessionValues[Key]
+    /** A copy of what was set, else the fallback, whose type it should have. */
+    get<Value>(key: string, fallback: Value): Widened<Value>
+    get(key: string): unknown
+    /** Sets a value: what JSON can hold. Anything else is a TypeError. */
+    set<Key extends string>(key: Key, value: Key extends keyof SessionValues ? SessionValues[Key] : unknown): void
+    /** Whether the key is there. */
+    has(key: string): boolean
+    /** Removes a key. */
+    delete(key: string): void
+    /** Saves now; only needed for what is set after the answer. */
+    save(): Promise<void>
+    /** Ends the session when it is saved. For a sign-out. */
+    destroy(): void
+    /** Gives it a new id when it is saved; what it holds stays. For a sign-in. */
+    regenerate(): void
+  }
+
+  /** Of a fallback's type the general one: of `0` it is number. */
+  type Widened<Value> = Value extends string
+    ? string
+    : Value extends number
+      ? number
+      : Value extends boolean
+        ? boolean
+        : Value extends null | undefined
+          ? unknown
+          : Value
+
+  /** The flash messages of a form id: values that are read once. */
+  export interface FlashBag {
+    /** Sets a value: what JSON can hold. */
+    set(key: string, value: unknown): void
+    /** Sets each member; other keys stay. */
+    set(values: object): void
+    /** Returns a value and removes it. */
+    get(key: string): unknown
+    /** Returns a value and removes it; the fallback when there is none. */
+    get<Value>(key: string, fallback: Value): Widened<Value>
+    /** Whether there is a value; it stays. */
+    has(key: string): boolean
+    /** Removes a value unread. */
+    delete(key: string): void
+    /** Empties the bag. */
+    clear(): void
+    /** Nothing that is not done already: each change is in the session at once. */
+    save(): void
+    /** The form id. */
+    getId(): string
+  }
+
+  // ---- events and WebSockets ----
+
+  /** A channel: each event goes to everybody. */
+  export interface Channel {
+    readonly name: string
+    /** Publishes what JSON can hold. Gives the id of the event, with several processes as a promise. */
+    publish(value: unknown): number | Promise<number>
+    /** Calls a function with each event from now on. Returns what ends that. */
+    subscribe(listener: (event: { readonly id: number; readonly data: unknown }) => unknown): () => void
+    /** The id of the newest event, with several processes as a promise. */
+    readonly last_id: number | Promise<number>
+  }
+
+  /** A queue: each event goes to one client, and is kept until one asks. */
+  export interface Queue {
+    readonly name: string
+    /** Appends what JSON can hold. */
+    push(value: unknown): void | Promise<void>
+  }
+
+  /** How much a channel or queue keeps, given at its first use. */
+  export interface SourceOptions {
+    /** Events, 1 to 1,000,000; 1000 unless given. */
+    readonly events?: number
+    /** Seconds; 3600 unless given. */
+    readonly age_s?: number
+  }
+
+  /** The options of `ctx.longPoll`. */
+  export interface LongPollOptions {
+    /** Seconds until the empty answer; 30 unless given. */
+    readonly timeout_s?: number
+    /** For a queue `simple`, the default, or `typed`; for a channel `cursor`. */
+    readonly form?: 'simple' | 'typed' | 'cursor'
+  }
+
+  /** The options of `ctx.sse`. */
+  export interface SseOptions {
+    /** Milliseconds until a browser connects again; 2000 unless given. */
+    readonly retry_ms?: number
+    /** Seconds until the stream ends; `pool_rest.stream_timeout_s` unless given. */
+    readonly timeout_s?: number
+  }
+
+  /** The options of `ctx.hold`. */
+  export interface HoldOptions {
+    /** Seconds; `pool_rest.stream_timeout_s` unless given. */
+    readonly timeout_s?: number
+  }
+
+  /** The export `websocket` of a module. Each function may be missing, and may be async. */
+  export interface WebSocketHandlers<Path extends string = string> {
+    /** Called first; no message is read before it is done. */
+    open?(ws: WebSocketConnection, ctx: Context<Path>): unknown
+    /** Called with each message: text as a string, bytes as a Buffer. */
+    message?(ws: WebSocketConnection, data: string | Buffer): unknown
+    /** Called at the end. 1005: the peer gave no code; 1006: it ended without the closing handshake. */
+    close?(ws: WebSocketConnection, code: number, reason: string): unknown
+  }
+
+  /** A connection, as the handlers get it. */
+  export interface WebSocketConnection {
+    /** Whether messages can be sent. */
+    readonly isOpen: boolean
+    /** Bytes that wait because the peer does not read fast enough. */
+    readonly bufferedAmount: number
+    /** Values of the handlers for this connection; an object without prototype. */
+    readonly state: Record<string, unknown>
+    /** Sends a string as text, bytes as binary. Returns false when the connection is not open, or is cut. */
+    send(data: string | NodeJS.ArrayBufferView): boolean
+    /** Starts the closing handshake; code 1000 unless given. */
+    close(code?: number, reason?: string): void
+    /** Cuts the connection at once. */
+    terminate(): void
+  }
+
+  // ---- logs ----
+
+  /** The log of a module: called, it writes an INFO line. */
+  export interface Logger {
+    (message: string): void
+    debug(message: string): void
+    info(message: string): void
+    warn(message: string): void
+    /** @param thrown its stack follows the line */
+    error(message: string, thrown?: unknown): void
+    /** @param thrown its stack follows the line */
+    fatal(message: string, thrown?: unknown): void
+    /** Whether a DEBUG line would be written now. */
+    readonly debugEnabled: boolean
+  }
+
+  // ---- embedding and tests ----
+
+  /** Builds a server from a configuration. Throws ConfigError. */
+  export function createApp(options?: AppOptions): App
+
+  /** The options of `createApp`. */
+  export interface AppOptions {
+    /** The keys of `svc.json`, nested or dotted; what is missing has its default. */
+    readonly config?: Readonly<Record<string, unknown>>
+    /** The base of relative paths; the working directory unless given. */
+    readonly folder?: string
+    /** In place of `app_key` of the configuration. */
+    readonly appKey?: string
+    /** The file that setup saves the admin's credentials to; without it setup is refused. */
+    readonly configFile?: string
+    /** Called when a stop begins, whoever asked for it. */
+    readonly onStop?: () => void
+  }
+
+  /** A server. It never touches the process around it. */
+  export interface App extends SetupApp {
+    /** Loads the application and listens. Rejects with what is wrong; then call `stop`. */
+    start(): Promise<{ readonly host: string; readonly port: number; readonly url: string }>
+    /** Sends a request without a port, for tests. It takes what `fetch` takes; a redirect is not followed. */
+    request(path: string, init?: RequestInit): Promise<Response>
+    /** What `/svc-status` shows as warnings. */
+    warnings(): readonly string[]
+    /** Stops gracefully, as SIGTERM does. Resolves when all is closed. */
+    stop(): Promise<void>
+    /** Writes and closes the logs: the last call. */
+    closeLogs(): void
+  }
+
+  /** The configuration cannot be used: `createApp` throws it. */
+  export class ConfigError extends Error {
+    private constructor()
+    readonly problems: readonly string[]
+  }
+
+  /** The middleware, or its `config.json`, cannot be loaded: `start` rejects with it. */
+  export class MiddlewareError extends Error {
+    private constructor()
+    readonly file: string
+  }
+
+  /** Route files or modules cannot be used: `start` rejects with it. */
+  export class ReloadError extends Error {
+    private constructor()
+    readonly problems: readonly { readonly file: string; readonly name: string; readonly error: string }[]
+  }
+}
