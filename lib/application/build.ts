@@ -7,7 +7,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimited } from '../base/rate-limited.ts'
+import { RateLimitedByCause } from '../base/rate-limited.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
@@ -109,7 +109,7 @@ export function buildApplication(
     onProblem: (message) => log('response').warn(message),
   })
   const routesFolder = inFolder(config['paths.routes'])
-  const misuses = new RateLimited((message) => log('error').warn(message), 1000)
+  const misuses = new RateLimitedByCause((message) => log('error').warn(message), 1000)
   const webSockets = new WebSocketHost({
     workers: config['pool_ws.workers'],
     maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
@@ -126,7 +126,8 @@ export function buildApplication(
           withRequestId(`${label(ctx)}: a middleware did not wait for next(), which failed`, ctx),
           error,
         ),
-      misuse: (ctx, message) => misuses.say(withRequestId(`${label(ctx)}: ${message}`, ctx)),
+      misuse: (ctx, message) =>
+        misuses.say(`${ctx.routeName} ${message}`, withRequestId(`${label(ctx)}: ${message}`, ctx)),
     },
     webSockets: {
       load: () => webSockets.load(),

@@ -53,8 +53,11 @@ export function describe(problem: ReloadProblem): string {
   return `${place}: ${problem.name === '' ? '' : `route "${problem.name}": `}${problem.error}`
 }
 
-/** Several problems in lines; routes of one file with the same problem share a line. */
-export function describeAll(problems: readonly ReloadProblem[]): string[] {
+/**
+ * Several problems in lines; routes of one file with the same problem share a line.
+ * @param most the most routes that a line names
+ */
+export function describeAll(problems: readonly ReloadProblem[], most = mostNames): string[] {
   const groups = new Map<string, ReloadProblem[]>()
   for (const problem of problems) {
     const key = problem.name === '' ? describe(problem) : `${problem.file}\n${problem.error}`
@@ -63,9 +66,12 @@ export function describeAll(problems: readonly ReloadProblem[]): string[] {
   return [...groups.values()].map((group) => {
     const [first] = group as [ReloadProblem]
     if (group.length === 1) return describe(first)
-    const names = group.slice(0, mostNames).map(({ name }) => JSON.stringify(name)).join(', ')
-    const others = group.length > mostNames ? ` and ${group.length - mostNames} others` : ''
-    return `${first.file}: routes ${names}${others}: ${first.error}`
+    const named = group.slice(0, most)
+    const places = named.flatMap(({ line, column }) => (line === undefined ? [] : `${line}:${column}`))
+    const names = named.map(({ name }) => JSON.stringify(name)).join(', ')
+    const others = group.length > most ? ` and ${group.length - most} others` : ''
+    const place = places.length === 0 ? first.file : `${first.file}:${places.join(', ')}`
+    return `${place}: routes ${names}${others}: ${first.error}`
   })
 }
 

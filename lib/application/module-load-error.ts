@@ -56,6 +56,12 @@ export function linkLeadsOut(root: string, file: string): ModuleLoadError {
   return new ModuleLoadError(message, { file, missing: false, cause: undefined })
 }
 
+/** The error of a module that has not loaded within a time, in milliseconds. */
+export function neverLoads(root: string, file: string, ms: number): ModuleLoadError {
+  const why = `it has not loaded within ${ms / 1000} s: a top-level await waits, there or in a module that it imports`
+  return new ModuleLoadError(`Cannot load ${shownPath(root, file)}: ${why}`, { file, missing: false, cause: undefined })
+}
+
 /** Whether `file` itself is missing, and not a file that it imports. */
 function isMissing(cause: unknown, file: string): boolean {
   if (!(cause instanceof Error) || !('syscall' in cause) || !('code' in cause) || !('path' in cause)) return false

@@ -10,11 +10,12 @@ import { realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { endsWithin } from '../base/deadline.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { isWithin } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication, provideServer } from './module-hooks.ts'
-import { linkLeadsOut, moduleLoadError, ModuleLoadError } from './module-load-error.ts'
+import { linkLeadsOut, moduleLoadError, neverLoads, ModuleLoadError } from './module-load-error.ts'
 
 /** The exports of a module by name; for a CommonJS module see `exportsOf`. */
 export type ModuleNamespace = Readonly<Record<string, unknown>>
@@ -27,18 +28,23 @@ interface Entry {
   loading: Promise<ModuleNamespace>
 }
 
+/** How long a module may take to load, in milliseconds: a top-level await may wait for ever, and a reload with it. */
+const loadMs = 10_000
+
 /**
- * @param options `root`: absolute path; `refresh` looks for changes in the files below it that modules import
+ * @param options `root`: absolute path; `refresh` looks for changes in the files below it that modules import.
+ *   `patienceMs`: how long a module may take to load; 10,000 unless given
  * @throws RangeError when the root is no absolute path
  */
-export function createModules({ root }: { readonly root: string }): Modules {
+export function createModules({ root, patienceMs = loadMs }: { root: string; patienceMs?: number }): Modules {
   if (!isAbsolute(root)) throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${root}`)
-  return new Modules(root)
+  return new Modules(root, patienceMs)
 }
 
 /** The modules of one application. */
 export class Modules {
   readonly #root: string
+  readonly #patienceMs: number
   readonly #graph: ModuleGraph
   readonly #application = nextApplication()
   readonly #entries = new Map<string, Entry>()
@@ -50,8 +56,9 @@ export class Modules {
   /** Traces, refreshes and announcements, one after the other. */
   readonly #inTurn = new SerialQueue()
 
-  constructor(root: string) {
+  constructor(root: string, patienceMs: number) {
     this.#root = root
+    this.#patienceMs = patienceMs
     this.#graph = new ModuleGraph(root)
   }
 
@@ -84,7 +91,9 @@ export class Modules {
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {
     try {
       const url = await this.#inTurn.run(() => this.#locate(file, entry))
-      const exported = exportsOf(await import(url), entry.real)
+      const loading: Promise<ModuleNamespace> = import(url)
+      if (!(await endsWithin(this.#patienceMs, loading))) throw neverLoads(this.#root, file, this.#patienceMs)
+      const exported = exportsOf(await loading, entry.real)
       entry.state = 'loaded'
       return exported
     } catch (error) {

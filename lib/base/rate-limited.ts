@@ -4,6 +4,9 @@
  */
 import { performance } from 'node:perf_hooks'
 
+/** The causes that are remembered. */
+const mostCauses = 1000
+
 /** Writes through `write`, at most once an interval. */
 export class RateLimited {
   readonly #write: (message: string) => void
@@ -29,5 +32,23 @@ export class RateLimited {
     this.#nextAt = now + this.#intervalMs
     this.#write(this.#held === 0 ? message : `${message} (and ${this.#held} more since the last such line)`)
     this.#held = 0
+  }
+}
+
+/** Lines about many causes, each as often as a RateLimited allows. */
+export class RateLimitedByCause {
+  readonly #make: () => RateLimited
+  readonly #byCause = new Map<string, RateLimited>()
+
+  constructor(write: (message: string) => void, intervalMs: number) {
+    this.#make = () => new RateLimited(write, intervalMs)
+  }
+
+  /** Writes the message, or counts it with the others of its cause. */
+  say(cause: string, message: string): void {
+    if (this.#byCause.size >= mostCauses) this.#byCause.clear()
+    const lines = this.#byCause.get(cause) ?? this.#make()
+    this.#byCause.set(cause, lines)
+    lines.say(message)
   }
 }

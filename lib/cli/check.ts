@@ -96,7 +96,7 @@ async function inspect(
   const { application, views } = buildApplication({ ...loaded, config }, chooseAppKey(config).key, () => silentLogger)
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
-  const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete])
+  const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
   for (const file of viewsBelow(root, others)) {
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))

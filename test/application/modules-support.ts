@@ -8,7 +8,7 @@ import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** An application in a folder of its own, with the shorthands that the tests need. */
-export function application(files: Readonly<Record<string, string>>) {
+export function application(files: Readonly<Record<string, string>>, options: { readonly patienceMs?: number } = {}) {
   const root = temporaryFolder()
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) {
@@ -17,7 +17,7 @@ export function application(files: Readonly<Record<string, string>>) {
     }
   }
   write({ 'package.json': '{"type": "module"}', ...files })
-  const modules = createModules({ root })
+  const modules = createModules({ root, ...options })
   return {
     root,
     write,

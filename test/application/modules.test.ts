@@ -33,6 +33,15 @@ test('refuses a link that leads outside the root, of the file or of a folder on 
   assert.equal(run(await createModules({ root: linked }).load(join(linked, 'real/a.js'))), 'within')
 })
 
+test('gives up a module whose top-level await never ends, names it, and loads it once it is mended', async () => {
+  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, { patienceMs: 100 })
+  const why = 'it has not loaded within 0.1 s: a top-level await waits, there or in a module that it imports'
+  await assert.rejects(app.load('a.js'), { name: 'ModuleLoadError', message: `Cannot load a.js: ${why}` })
+  app.write({ 'hang.js': '', 'a.js': "import './hang.js'\nexport default () => 'mended'" })
+  await app.refresh()
+  assert.equal(await app.value('a.js'), 'mended')
+})
+
 test('imports by the plain URL until something changes', async () => {
   const app = application({ 'a.js': 'export default () => import.meta.url\n' })
   assert.equal(await app.value('a.js'), pathToFileURL(join(app.root, 'a.js')).href)

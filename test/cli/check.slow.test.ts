@@ -113,7 +113,7 @@ test('tells once of a module that many routes name', async (t) => {
   const routes = ['a', 'b', 'c'].map((name) => record(name, { action: 'broken.mjs' }))
   const files = { 'routes/r.json': routes, 'broken.mjs': 'export default () => {\n  await 1\n}' }
   const { stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(files) })
-  assert.match(stderr, /^problem: r\.json: routes "a", "b", "c": Cannot load broken\.mjs: broken\.mjs:2: SyntaxError: [^\n]*\n$/)
+  assert.match(stderr, /^problem: r\.json:1:\d+, 1:\d+, 1:\d+: routes "a", "b", "c": Cannot load broken\.mjs: broken\.mjs:2: SyntaxError: [^\n]*\n$/)
 })
 
 test('says of TypeScript which Node runs it, where this one does not', async (t) => {
