@@ -20,6 +20,15 @@ interface Place {
   readonly line: number
 }
 
+/** What the page shows of an error. */
+interface Described {
+  readonly name?: string
+  readonly message: string
+  readonly cause?: unknown
+}
+
+/** The most errors that are shown, each the cause of the one before. */
+const mostCauses = 10
 /** Source lines that are shown before and behind the place. */
 const around = 6
 /** A larger file is not read. */
@@ -47,29 +56,36 @@ const policy = policyOf(style)
  * @param root `paths.root`, absolute: files outside are not the application's
  */
 export function createDevErrorPage(root: string): PageForError {
-  return (ctx, error) => {
-    if (error.status < 500) return undefined
+  const page: PageForError = (ctx, error) => {
     const cause = isError(error) && isError(error.cause) ? error.cause : error
-    const stack = isError(cause) ? (cause.stack ?? '') : ''
+    const stack = isError(cause) ? String(cause.stack ?? '') : ''
     const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
     const own = frames.filter((line) => placeInFrame(line, root) !== undefined)
     const place = placeInMessage(cause.message, root) ?? placeInFrame(own[0] ?? '', root)
     const title = `${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`
     const content = `<p class="message">${escapeHtml(messageOf(cause))}</p>
 ${place === undefined ? '' : sourceOf(place, root)}${framesOf(own, frames, root)}
-<h2>${escapeHtml(`${ctx.method} ${ctx.path}`)}</h2>
+<h2>${escapeHtml(`${ctx.method} ${pathOf(ctx)}`)}</h2>
 <table>
 ${rowsOf(ctx)}
 </table>`
     return { html: htmlPage(title, style, content), policy }
   }
+  return (ctx, error, detail) => {
+    try {
+      return error.status < 500 ? undefined : page(ctx, error, detail)
+    } catch {
+      return undefined // A member of the error is a getter that throws.
+    }
+  }
 }
 
-/** The message with those of the causes. */
-function messageOf(error: { readonly name?: string; readonly message: string; readonly cause?: unknown }): string {
+/** The message with those of the causes, which may go round in a circle. */
+function messageOf(error: Described, depth = 1): string {
   const { name = 'Error', message, cause } = error
   const text = `${name}: ${message}`
-  return cause === undefined ? text : `${text}\nCaused by: ${isError(cause) ? messageOf(cause) : textOf(cause)}`
+  if (cause === undefined || depth === mostCauses) return text
+  return `${text}\nCaused by: ${isError(cause) ? messageOf(cause, depth + 1) : textOf(cause)}`
 }
 
 /** The place in a frame of a stack: `at run (file:///app/a.mjs?v=2:10:5)`. */
@@ -125,8 +141,21 @@ function rowsOf(ctx: CoreContext): string {
   if (ctx.route !== undefined) rows.push(['route', `${ctx.route.name}: ${ctx.route.action}`])
   for (const [name, value] of Object.entries(ctx.params)) rows.push([`:${name}`, masked(name, value)])
   for (const [name, value] of ctx.query) rows.push([`?${name}`, masked(name, value)])
-  for (const [name, value] of Object.entries(ctx.headers)) rows.push([name, masked(name, value)])
+  for (const [name, value] of Object.entries(ctx.headers)) {
+    rows.push([name, name === 'referer' ? withMaskedQuery(value) : masked(name, value)])
+  }
   return rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join('\n')
+}
+
+/** The path, or the pattern of its route where it holds what may be a secret. */
+function pathOf({ route, params, path }: CoreContext): string {
+  return route !== undefined && Object.keys(params).some(mayBeSecret) ? route.url : path
+}
+
+function withMaskedQuery(address: string): string {
+  return address.replace(/([?&]([^=&#]*)=)([^&#]*)/g, (_, before: string, name: string, value: string) => {
+    return before + masked(name, value)
+  })
 }
 
 function masked(name: string, value: string): string {

@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { ErrorPage, PageForError } from '../http/error-reply.ts'
 import { isLoopbackHost } from '../http/host.ts'
+import { withRequestId } from '../http/label.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
@@ -20,6 +21,8 @@ interface ErrorPagesOptions {
   /** Makes the page of `dev`, from `paths.root`; given in `dev`. */
   readonly createDevErrorPage: ((root: string) => PageForError) | undefined
 }
+
+type ErrorData = Readonly<Record<string, unknown>>
 
 /** The pages, and who may see a stack. */
 interface ErrorPages {
@@ -49,23 +52,23 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
   /** The versions of the files that failed, by path. */
   const failed = new Map<string, string>()
 
-  /** @returns undefined for a file that is not there, or has failed */
-  function render(path: string, data: Readonly<Record<string, unknown>>): ErrorPage | undefined {
+  /** @returns undefined for a file that is not there, null for one that has failed */
+  function render(path: string, ctx: CoreContext, data: ErrorData): ErrorPage | undefined | null {
     let version = ''
     try {
       const found = versionOf(path)
       if (found === undefined) return undefined
       version = JSON.stringify(found)
-      if (failed.get(path) === version) return undefined
+      if (failed.get(path) === version) return null
       const html = views.render(relative(root, path), data, {})
       failed.delete(path)
       return { html }
     } catch (error) {
-      if (failed.get(path) === version) return undefined
+      if (failed.get(path) === version) return null
       failed.set(path, version)
       const what = `Cannot show the error page ${relative(root, path)}`
-      log.error(`${what}; the built-in page is shown until it changes`, error)
-      return undefined
+      log.error(withRequestId(`${what}; the built-in page is shown until it changes`, ctx), error)
+      return null
     }
   }
 
@@ -82,8 +85,8 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
       csp_nonce: '',
     }
     for (const name of [status, status < 500 ? '4xx' : '5xx', 'error']) {
-      const page = render(join(folder, `${name}.html`), data)
-      if (page !== undefined) return page
+      const page = render(join(folder, `${name}.html`), ctx, data)
+      if (page !== undefined) return page ?? undefined
     }
     return undefined
   }

@@ -44,12 +44,19 @@ function takesJson(range: string): boolean {
 export function toHttpError(thrown: unknown): HttpError | Refusal {
   if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
-    return isHttpError(thrown)
-      ? thrown
-      : new HttpError(500, 'internal_error', thrown.message, { cause: thrown })
+    return isHttpError(thrown) ? thrown : new HttpError(500, 'internal_error', messageOf(thrown), { cause: thrown })
   }
   const text = typeof thrown === 'string' ? thrown : textOf(thrown)
   return new HttpError(500, 'internal_error', `A value that is no Error was thrown: ${text}`, { cause: thrown })
+}
+
+/** The message of an error, which may be a getter that throws. */
+function messageOf(error: Error): string {
+  try {
+    return String(error.message)
+  } catch {
+    return 'An error was thrown whose message cannot be read'
+  }
 }
 
 /** A page for an error. */
@@ -177,5 +184,9 @@ function adviceFor(status: number, code = ''): string {
 function stackOf(error: HttpError | Refusal): string {
   if (!isError(error)) return error.message
   const origin = isError(error.cause) ? error.cause : error
-  return origin.stack ?? origin.message
+  try {
+    return typeof origin.stack === 'string' ? origin.stack : messageOf(origin)
+  } catch {
+    return messageOf(origin)
+  }
 }

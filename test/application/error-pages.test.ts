@@ -57,7 +57,10 @@ describe('a view in paths.errors', () => {
   })
 
   it('that fails is logged once and not tried again until its file changes', async (t) => {
-    const { url, folder, lines } = await serve(t, actions, {}, { 'routes/errors/404.html': '{{ wrong }}' })
+    const { url, folder, lines } = await serve(t, actions, {}, {
+      'routes/errors/404.html': '{{ wrong }}',
+      'routes/errors/error.html': 'not in its place',
+    })
     for (let n = 0; n < 3; n++) assert.match((await request(`${url}/nowhere`)).text, /<h1>404 Not Found<\/h1>/)
     const said = lines().filter((line) => line.includes('Cannot show the error page routes/errors/404.html'))
     assert.equal(said.length, 1)
@@ -89,6 +92,34 @@ describe('the page of a 500 in dev', () => {
   it('shows the line of a view that fails', async (t) => {
     const { url } = await serve(t, { '/view': "({ view }) => view('a.html')" }, { 'app.env': 'dev' }, { 'a.html': '<p>\n{{ missing }}\n</p>' })
     assert.match((await request(`${url}/view`)).text, /<h2>a\.html:2<\/h2>\n<div class="source">.*<span class="here"><b>2<\/b>\{\{ missing }}/)
+  })
+
+  it('masks a parameter that may be secret in the path too, and in the query of the referring page', async (t) => {
+    const { url } = await serve(t, { '/reset/:token/:id': '() => { throw new Error("no") }' }, { 'app.env': 'dev' })
+    const { text } = await request(`${url}/reset/TOKEN-VALUE/5`, { headers: { referer: 'http://a/?token=TOKEN-VALUE&page=7' } })
+    assert.doesNotMatch(text, /TOKEN-VALUE/)
+    assert.match(text, /<h2>GET \/reset\/:token\/:id<\/h2>/)
+    assert.match(text, /page=7/)
+  })
+
+  it('is a page for errors of any kind', async (t) => {
+    const errors = [
+      'Object.assign(new Error("a"), { stack: 5 })',
+      'Object.defineProperty(new Error("a"), "name", { get() { throw new Error("no name") } })',
+      'Object.defineProperty(new Error("a"), "stack", { get() { throw new Error("no stack") } })',
+      'Object.defineProperty(new Error("a"), "message", { get() { throw new Error("no message") } })',
+      '(() => { const e = new Error("round"); e.cause = e; return e })()',
+      'new Proxy(new Error("a"), { get() { throw new Error("no") } })',
+    ]
+    const actions = Object.fromEntries(errors.map((error, at) => [`/${at}`, `() => { throw ${error} }`]))
+    for (const env of ['dev', 'prod']) {
+      const { url } = await serve(t, actions, { 'app.env': env })
+      for (const at of errors.keys()) {
+        const { status, text } = await request(`${url}/${at}`)
+        assert.equal(status, 500, errors[at])
+        assert.ok(text.includes('500 Internal Server Error') && text.length < 20_000, `${errors[at]}: ${text.length}`)
+      }
+    }
   })
 
   it('is shown to this machine alone, and not in prod', async (t) => {

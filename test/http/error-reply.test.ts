@@ -147,17 +147,15 @@ describe('the answer to an error', () => {
   it('survives whatever is thrown', async (t) => {
     const thrown = ['undefined', 'null', '1n', "Symbol('a')", 'Object.create(null)', '{ get message() { throw 1 } }', '() => 1']
     const proxy = '(() => { const { proxy, revoke } = Proxy.revocable(new Error(), {}); revoke(); return proxy })()'
-    const odd = [proxy, 'Object.assign(new Error(), { message: {} })', 'Object.assign(new Error("a"), { stack: 1 })']
     const getter = 'Object.defineProperty(new Error(), "message", { get() { throw new Error("no") } })'
+    const odd = [proxy, getter, 'Object.assign(new Error(), { message: {} })', 'Object.assign(new Error("a"), { stack: 1 })']
     const actions = Object.fromEntries([...thrown, ...odd].map((text, at) => [`/${at}`, `async () => { throw ${text} }`]))
     for (const env of ['prod', 'dev']) {
-      const { url, lines } = await serve(t, { ...actions, '/getter': `() => { throw ${getter} }`, '/ok': "() => 'ok'" }, { 'app.env': env })
+      const { url } = await serve(t, { ...actions, '/ok': "() => 'ok'" }, { 'app.env': env })
       for (const path of Object.keys(actions)) {
         const json = await request(url + path, { headers: { accept: 'application/json' } })
         assert.deepEqual([json.status, (json.json() as { error: string }).error], [500, 'internal_error'], path)
       }
-      await assert.rejects(request(`${url}/getter`), /hang up/)
-      assert.ok(lines().some((line) => /\[ERROR\] \[response\] GET \/getter.* could not be answered/.test(line)))
       assert.equal((await request(`${url}/ok`)).text, 'ok')
     }
   })
