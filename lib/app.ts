@@ -30,6 +30,7 @@ import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
+import type { Dev, openDev } from './dev/dev.ts'
 import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -58,6 +59,10 @@ export interface AppOptions {
   readonly openShared?: OpenShared
   /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
   readonly createDevErrorPage?: typeof createDevErrorPage | undefined
+  /** Makes the parts of `dev`. `loadAsked` gives it. */
+  readonly openDev?: typeof openDev | undefined
+  /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
+  readonly watch?: boolean
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
   readonly sharedPassword?: string
   /** The base of relative paths; the working directory unless given. */
@@ -116,11 +121,12 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage'>> {
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'openDev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
     ...(config['app.env'] === 'dev' && {
       createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
+      openDev: (await import('./dev/dev.ts')).openDev,
     }),
   }
 }
@@ -150,7 +156,8 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => application.stop())
 
-  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage }
+  const dev = buildDev(loaded, built, options, log, life)
+  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
@@ -179,9 +186,11 @@ export function createApp(options: AppOptions = {}): App {
     'certificates.reload': renewCertificates,
     'bench.start': () => processes.beginWindow(),
     'logs.reopen': () => logs.reopen(),
+    'files.changed': async ({ files }: Command<'files.changed'>) => dev?.changed(files, control),
+    'pages.tell': (news: Command<'pages.tell'>) => dev?.tell(news),
     stop: () => void stop.begin(),
   }
-  const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
+  const control: Control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
     config,
     credentials,
@@ -244,6 +253,7 @@ export function createApp(options: AppOptions = {}): App {
     await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
+    if (part === undefined) await dev?.watch(control)
     await part?.beforeListening()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
   }
@@ -308,6 +318,7 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
   readonly createDevErrorPage: AppOptions['createDevErrorPage']
+  readonly dev: Dev | undefined
   readonly logs: Logs
   /** Whether this process says what is wrong with Node: of several one does. */
   readonly announces: boolean
@@ -315,7 +326,7 @@ interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' 
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, createDevErrorPage, ...given } = options
+  const { logs, announces, createDevErrorPage, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -330,7 +341,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
       explainJson,
     },
   )
-  const serving = createServing(config, {
+  const parts: ServingParts = {
     ...given,
     ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
     registry,
@@ -340,8 +351,25 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     log: (module) => logs.module(module),
     isTrusted: clientAddress.trusts,
     warnsOfNode: announces,
-  })
-  return { ...serving, metrics }
+  }
+  return { ...createServing(config, dev?.wrap(parts) ?? parts), metrics }
+}
+
+/** Makes the parts of `dev`; undefined in `prod`. */
+function buildDev(
+  loaded: LoadedConfig,
+  built: ApplicationParts,
+  { openDev, configFile = loaded.file, watch = false }: AppOptions,
+  log: (module: string) => ModuleLogger,
+  life: Life,
+): Dev | undefined {
+  const { config } = loaded
+  if (config['app.env'] !== 'dev') return undefined
+  const watches = watch && config['dev.watch']
+  const dev = openDev?.({ loaded, configFile, built, log, watches, console: config['log.console'] })
+  life.atStop(() => dev?.stop())
+  life.atEnd(() => dev?.end())
+  return dev
 }
 
 interface SourceParts {

@@ -13,7 +13,7 @@ import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
 import { MiddlewareHost } from './middleware-host.ts'
 import { Application } from './application.ts'
-import { createModules } from './modules.ts'
+import { createModules, type Modules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
 import { createRouteBuilder } from './route-builder.ts'
 import { version } from '../base/version.ts'
@@ -71,6 +71,7 @@ export interface ApplicationParts {
   readonly registry: Registry<Chain>
   readonly views: Views
   readonly application: Application<SetupApp>
+  readonly modules: Modules
   readonly sessions: SessionGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
@@ -173,5 +174,5 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, sessions, webSockets, events, features }
+  return { registry, views, application, modules, sessions, webSockets, events, features }
 }

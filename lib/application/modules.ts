@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SerialQueue } from '../base/serial-queue.ts'
-import { isWithin } from '../storage/paths.ts'
+import { isWithin, realPathOf } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication } from './module-hooks.ts'
 import { linkLeadsOut, moduleLoadError, ModuleLoadError } from './module-load-error.ts'
@@ -79,6 +79,11 @@ export class Modules {
    */
   refresh(): Promise<readonly string[]> {
     return this.#inTurn.run(() => this.#refresh())
+  }
+
+  /** Whether a module of the application is this file, or below this folder. It may be gone. */
+  uses(path: string): boolean {
+    return this.#graph.has(path) || this.#graph.has(realPathOf(path))
   }
 
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {
