@@ -30,7 +30,7 @@ import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
-import type { Dev, openDev } from './dev/dev.ts'
+import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -60,7 +60,7 @@ export interface AppOptions {
   /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
   readonly createDevErrorPage?: typeof createDevErrorPage | undefined
   /** Makes the parts of `dev`. `loadAsked` gives it. */
-  readonly openDev?: typeof openDev | undefined
+  readonly Dev?: typeof Dev | undefined
   /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
   readonly watch?: boolean
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
@@ -121,12 +121,14 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'openDev'>> {
+export async function loadAsked(
+  config: Config,
+): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'Dev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
     ...(config['app.env'] === 'dev' && {
       createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
-      openDev: (await import('./dev/dev.ts')).openDev,
+      Dev: (await import('./dev/dev.ts')).Dev,
     }),
   }
 }
@@ -156,7 +158,8 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => application.stop())
 
-  const dev = buildDev(loaded, built, options, log, life)
+  const dev = buildDev(loaded, built, options, log('server'))
+  life.atStop(() => dev?.stop())
   const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
@@ -359,17 +362,12 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
 function buildDev(
   loaded: LoadedConfig,
   built: ApplicationParts,
-  { openDev, configFile = loaded.file, watch = false }: AppOptions,
-  log: (module: string) => ModuleLogger,
-  life: Life,
+  { Dev, configFile = loaded.file, watch = false }: AppOptions,
+  log: ModuleLogger,
 ): Dev | undefined {
-  const { config } = loaded
-  if (config['app.env'] !== 'dev') return undefined
-  const watches = watch && config['dev.watch']
-  const dev = openDev?.({ loaded, configFile, built, log, watches, console: config['log.console'] })
-  life.atStop(() => dev?.stop())
-  life.atEnd(() => dev?.end())
-  return dev
+  const { 'app.env': environment, 'dev.watch': mayWatch } = loaded.config
+  if (Dev === undefined || environment !== 'dev') return undefined
+  return new Dev({ loaded, configFile, built, log, watches: watch && mayWatch })
 }
 
 interface SourceParts {

@@ -14,7 +14,7 @@
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
 import { createDevErrorPage } from './application/dev-error-page.ts'
-import { openDev } from './dev/dev.ts'
+import { Dev } from './dev/dev.ts'
 import { openShared } from './group/shared.ts'
 
 /**
@@ -23,7 +23,7 @@ import { openShared } from './group/shared.ts'
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
-  return create({ openShared, createDevErrorPage, openDev, ...options })
+  return create({ openShared, createDevErrorPage, Dev, ...options })
 }
 
 /** A server, its options, and the address that it listens on. */

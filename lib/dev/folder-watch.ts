@@ -2,51 +2,45 @@
  * Watches folders, and those below them, for files that are saved, renamed or removed.
  *
  * Each folder is watched by itself, by the names in it, so it does not matter whether an editor writes into a file or
- * puts another in its place. A folder that is made later is watched from then on, and what is in it then counts as
+ * puts another in its place. When a folder comes or goes, all are looked for again; what is in a new one counts as
  * saved. For a folder that is missing, the nearest one above it is watched until it is there.
  */
 import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
-import { basename, dirname, join, sep } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { reasonOf } from '../base/reason.ts'
 
-/** What is watched, and who is told. */
-export interface FolderWatchOptions {
-  /** Absolute paths, the most important first: of too many files the last ones are left out. */
+/** What is watched, and who is told. All paths are absolute. */
+interface FolderWatchOptions {
+  /** Watched with the folders below them; the most important first. */
   readonly trees: readonly string[]
-  /** Folders that are watched without those below them. */
+  /** Watched without the folders below them. */
   readonly flat: readonly string[]
-  /** Folders that are not watched, absolute. Neither are `node_modules` and those whose name begins with a dot. */
+  /** Folders that are left out. So are `node_modules` and those whose name begins with a dot. */
   readonly excluded: ReadonlySet<string>
   /** Whether a file counts. */
   readonly isWanted: (path: string) => boolean
-  /**
-   * Called with the files that have changed, and with folders that are gone, once it is quiet; again when it has
-   * resolved. It must not reject.
-   */
+  /** Called with the files that have changed and the folders that are gone, not again before it has resolved. */
   readonly onChange: (paths: readonly string[]) => Promise<void>
   readonly warn: (message: string) => void
 }
 
-/** It is quiet when nothing has changed for so long, and that is waited for at most so long, in milliseconds. */
+/** Changes are told when there was none for `quietMs`, or after `mostMs`, both in milliseconds. */
 const quietMs = 25
 const mostMs = 250
-/** Past so many files and folders, folders that were found are watched, and those below them are not looked for. */
-const mostEntries = 100_000
+/** Past so many, folders that were found are watched, and those below them are not looked for. */
+const mostFiles = 100_000
 const mostFolders = 10_000
 const foldersInOneTurn = 100
-
-interface Watched {
-  readonly watcher: FSWatcher
-  readonly inode: number
-}
 
 /** Watches until it is closed. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   readonly #changed = new Set<string>()
   readonly #warned = new Set<string>()
+  /** Whether a folder has come or gone. */
+  #mustLook = false
   #timer: NodeJS.Timeout | undefined
   #waitsSinceMs = 0
   #isBusy = false
@@ -56,61 +50,69 @@ export class FolderWatch {
     this.#options = options
   }
 
-  /** Begins. Resolves when everything that is there is watched. */
+  /** Begins. Resolves when every folder that is there is watched. */
   async open(): Promise<void> {
-    for (const folder of this.#options.flat) this.#watchOrWait(folder)
-    await this.#watchTrees(this.#options.trees, false)
+    await this.#look()
+    this.#changed.clear()
   }
 
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
     for (const { watcher } of this.#watched.values()) watcher.close()
-    this.#watched.clear()
   }
 
-  /** @param isNew whether the files in it count as saved */
-  async #watchTrees(roots: readonly string[], isNew: boolean): Promise<void> {
-    const queue = new Set(roots)
-    let left = mostEntries
-    let done = 0
-    for (const folder of queue) {
-      if ((done += 1) % foldersInOneTurn === 0) await setImmediate()
-      if (this.#isClosed || !this.#watchOrWait(folder)) continue
-      if (left <= 0 || queue.size > mostFolders) {
-        const many = `${roots.at(-1)} has more than ${mostEntries} files or ${mostFolders} folders`
-        this.#warnOnce('many', `${many}: those far below are not watched`)
-        continue
-      }
+  /** Watches every folder that is there, and ends what is watched elsewhere. */
+  async #look(): Promise<void> {
+    const { trees, flat, excluded, isWanted } = this.#options
+    const found = new Set(trees)
+    const missing: string[] = []
+    let files = 0
+    let folders = 0
+    for (const folder of found) {
+      folders += 1
+      if (folders % foldersInOneTurn === 0) await setImmediate()
+      const state = this.#watch(folder)
+      if (state === 'missing') missing.push(folder)
+      if (state === 'missing' || this.#isTooMuch(files, folders)) continue
       for (const entry of this.#read(folder)) {
-        left -= 1
         const path = join(folder, entry.name)
-        if (!entry.isDirectory()) this.#note(path, isNew)
-        else if (!this.#isExcluded(path)) queue.add(path)
+        if (entry.isDirectory()) {
+          if (entry.name !== 'node_modules' && !entry.name.startsWith('.') && !excluded.has(path)) found.add(path)
+          continue
+        }
+        files += 1
+        if (state === 'new' && isWanted(path)) this.#changed.add(path)
       }
     }
+    for (let folder of [...flat, ...missing]) {
+      while (this.#watch(folder) === 'missing' && folder !== dirname(folder)) folder = dirname(folder)
+      found.add(folder)
+    }
+    for (const folder of this.#watched.keys()) if (!found.has(folder) || this.#isClosed) this.#forget(folder)
   }
 
-  /** Watches a folder; where it is missing, the nearest one above it. Returns whether it is there. */
-  #watchOrWait(folder: string): boolean {
-    let path = folder
-    while (!this.#watch(path) && path !== dirname(path)) path = dirname(path)
-    return path === folder
-  }
-
-  #watch(folder: string): boolean {
+  #watch(folder: string): 'missing' | 'known' | 'new' {
     const inode = inodeOf(folder)
     const known = this.#watched.get(folder)
-    if (inode === undefined || known?.inode === inode) return inode !== undefined
-    known?.watcher.close()
+    if (known !== undefined && known.inode !== inode) this.#forget(folder)
+    if (inode === undefined) return 'missing'
+    if (known?.inode === inode) return 'known'
     try {
-      const watcher = watch(folder, (event, name) => this.#noticed(folder, event, name))
+      const watcher = watch(folder, (event, name) => this.#noticed(folder, event, name ?? ''))
       watcher.on('error', (error) => this.#cannot(error))
       this.#watched.set(folder, { watcher, inode })
+      return 'new'
     } catch (error) {
       this.#cannot(error)
+      return 'known'
     }
-    return true
+  }
+
+  #forget(folder: string): void {
+    this.#watched.get(folder)?.watcher.close()
+    this.#watched.delete(folder)
+    this.#changed.add(folder)
   }
 
   #read(folder: string) {
@@ -122,48 +124,14 @@ export class FolderWatch {
     }
   }
 
-  #isExcluded(folder: string): boolean {
-    const name = basename(folder)
-    return name === 'node_modules' || name.startsWith('.') || this.#options.excluded.has(folder)
-  }
-
-  #noticed(folder: string, event: string, name: string | null): void {
+  #noticed(folder: string, event: string, name: string): void {
     if (this.#isClosed) return
-    const path = name === null ? folder : join(folder, name)
-    this.#note(path, true)
-    if (event !== 'rename') return
-    for (const each of [folder, path]) {
-      const known = this.#watched.get(each)
-      if (known !== undefined && known.inode !== inodeOf(each)) this.#lost(each)
-    }
-    if (!this.#watched.has(path) && inodeOf(path) !== undefined) void this.#found(path)
-  }
-
-  /** A folder is gone, or another is in its place: what was below it has to be watched anew. */
-  #lost(folder: string): void {
-    for (const [path, { watcher }] of this.#watched) {
-      if (path !== folder && !path.startsWith(folder + sep)) continue
-      watcher.close()
-      this.#watched.delete(path)
-    }
-    this.#changed.add(folder)
-    this.#schedule()
-    void this.#found(folder)
-  }
-
-  /** Watches a folder that has come, or gone, where it is below a tree, or is what a tree waits for. */
-  async #found(folder: string): Promise<void> {
-    const { trees, flat } = this.#options
-    const waits = (one: string): boolean => one === folder || one.startsWith(folder + sep)
-    for (const each of flat.filter(waits)) this.#watchOrWait(each)
-    const isInTree = trees.some((tree) => folder.startsWith(tree + sep)) && !this.#isExcluded(folder)
-    await this.#watchTrees([...trees.filter(waits), ...(isInTree ? [folder] : [])], true)
-  }
-
-  #note(path: string, isSaved: boolean): void {
-    if (!isSaved || !this.#options.isWanted(path)) return
-    this.#changed.add(path)
-    this.#schedule()
+    const path = join(folder, name)
+    const isOther = (each: string): boolean => inodeOf(each) !== this.#watched.get(each)?.inode
+    // The end of a folder is told with its own name.
+    if (event === 'rename' && (isOther(path) || (name === basename(folder) && isOther(folder)))) this.#mustLook = true
+    if (this.#options.isWanted(path)) this.#changed.add(path)
+    if (this.#mustLook || this.#changed.size > 0) this.#schedule()
   }
 
   #schedule(): void {
@@ -177,12 +145,23 @@ export class FolderWatch {
   async #tell(): Promise<void> {
     this.#timer = undefined
     if (this.#isBusy) return
+    this.#isBusy = true
+    if (this.#mustLook) {
+      this.#mustLook = false
+      await this.#look()
+    }
     const paths = [...this.#changed]
     this.#changed.clear()
-    this.#isBusy = true
-    await this.#options.onChange(paths)
+    if (paths.length > 0 && !this.#isClosed) await this.#options.onChange(paths)
     this.#isBusy = false
-    if (this.#changed.size > 0 && !this.#isClosed) this.#schedule()
+    if ((this.#mustLook || this.#changed.size > 0) && !this.#isClosed) this.#schedule()
+  }
+
+  #isTooMuch(files: number, folders: number): boolean {
+    if (files <= mostFiles && folders <= mostFolders) return false
+    const limit = `${mostFiles} files or ${mostFolders} folders`
+    this.#warnOnce('many', `there are more than ${limit} below ${this.#options.trees.at(-1)}, so the rest is left out`)
+    return true
   }
 
   #cannot(error: unknown): void {
@@ -193,8 +172,8 @@ export class FolderWatch {
   #warnOnce(kind: string, problem: string): void {
     if (this.#warned.has(kind)) return
     this.#warned.add(kind)
-    const advice = 'after a change that is not noticed reload by hand, with SIGHUP or /svc-routes/reload'
-    this.#options.warn(`Cannot watch all files: ${problem}; ${advice}`)
+    const advice = 'after a change that is not noticed reload with SIGHUP or /svc-routes/reload'
+    this.#options.warn(`Cannot watch every folder: ${problem}; ${advice}`)
   }
 }
 

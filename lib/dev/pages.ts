@@ -66,21 +66,31 @@ export class DevPages {
     for (const response of this.#streams) response.end()
   }
 
+  /** Adds the script to pages, and answers for it and its stream. */
+  wrap({ ContextClass, pageForError }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'beside'> {
+    return {
+      ContextClass: this.#contextClass(ContextClass),
+      pageForError: this.#pageForError(pageForError),
+      beside: this.#beside(ContextClass),
+    }
+  }
+
   /** Answers the script and its stream before `next` sees the request. */
-  beside(Context: ContextClass): (next: Handle) => Handle {
+  #beside(Context: ContextClass): (next: Handle) => Handle {
     return (next) => (request, response, expect) => {
       if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
         return next(request, response, expect)
       }
       const { path, query, host } = new Context(request, response)
-      if (path === '/svc-dev.js' && this.#isServed(host)) response.writeHead(200, scriptHeaders).end(this.#script)
-      else if (path === '/svc-dev-events' && this.#isServed(host)) this.#follow(response, Number(query.get('age') ?? NaN))
+      const isServed = this.#isServed(host)
+      if (path === '/svc-dev.js' && isServed) response.writeHead(200, scriptHeaders).end(this.#script)
+      else if (path === '/svc-dev-events' && isServed) this.#follow(response, Number(query.get('age') ?? 0))
       else next(request, response, expect)
     }
   }
 
   /** Derives the class of the contexts, which adds the script when the route's chain has ended. */
-  contextClass(Base: ContextClass): ContextClass {
+  #contextClass(Base: ContextClass): ContextClass {
     const pages = this
     const Context = class extends Base {
       override matched(match: Parameters<CoreContext['matched']>[0]): void {
@@ -88,17 +98,18 @@ export class DevPages {
         const { system, target } = match.route
         if (system) return
         this.run = (ctx) => {
-          const reply = target(ctx)
-          return reply instanceof Promise ? reply.then((late) => pages.#withScript(ctx, late)) : pages.#withScript(ctx, reply)
+          const outcome = target(ctx)
+          const finish = (reply: Reply): Reply => pages.#withScript(ctx, reply)
+          return outcome instanceof Promise ? outcome.then(finish) : finish(outcome)
         }
       }
     }
     // The member is that of a feature, which `Base` has and its type does not know.
-    const viewOf = Object.getOwnPropertyDescriptor(Base.prototype, 'view')?.get as (this: CoreContext) => ViewMembers['view']
     Object.defineProperty(Context.prototype, 'view', {
       get(this: CoreContext): ViewMembers['view'] {
+        const view = Reflect.get(Base.prototype, 'view', this) as ViewMembers['view']
         return (...given) => {
-          const reply = viewOf.call(this)(...given)
+          const reply = view(...given)
           pages.#ofViews.add(reply)
           return reply
         }
@@ -108,7 +119,7 @@ export class DevPages {
   }
 
   /** Adds the script to pages for errors, the built-in ones too: they refresh when the mistake is mended. */
-  pageForError(make: ServingParts['pageForError']): PageForError {
+  #pageForError(make: ServingParts['pageForError']): PageForError {
     return (ctx, error, detail) => {
       const page = make?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
       const set = page.policy === undefined ? policiesOf(ctx) : [page.policy]

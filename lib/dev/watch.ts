@@ -15,14 +15,15 @@ import { FolderWatch } from './folder-watch.ts'
 
 interface WatchOptions {
   readonly loaded: LoadedConfig
-  /** The configuration file, which may be missing; undefined where there is to be none. */
+  /** The configuration file, which may be missing; undefined where there is none. */
   readonly configFile: string | undefined
   /** Of module `server`. */
   readonly log: ModuleLogger
-  /** Called with the paths that have changed, but for the configuration. */
-  readonly changed: (files: readonly string[]) => Promise<void>
+  /** Called with what has changed, but for the configuration; not again before it has resolved. */
+  readonly changed: (paths: readonly string[]) => Promise<void>
 }
 
+/** Views, route files, settings, modules. */
 const ofApplication = /^\.(?:html|json|[cm]?[jt]s)$/
 /** Setup and `passwd` write these, and in `dev` nobody signs in. */
 const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admin.password', 'admin.secret'])
@@ -30,46 +31,40 @@ const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admi
 /** Begins to watch. Resolves when every folder that is there is watched. */
 export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
   const { config, folder } = loaded
-  const inFolder = (path: string): string => resolve(folder, path)
-  const [routes, middleware] = [inFolder(config['paths.routes']), inFolder(config['paths.middleware'])]
+  const folders = (...names: ('root' | 'routes' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp')[]): string[] =>
+    names.map((name) => resolve(folder, config[`paths.${name}`]))
+  const trees = folders('routes', 'middleware', 'errors', 'root')
+  const kept = [...folders('cache', 'log', 'temp'), ...sessionFolder(loaded)]
   const open = publicFolder(loaded)
-  const applicationTrees = [routes, middleware, inFolder(config['paths.errors']), inFolder(config['paths.root'])]
-  const kept = [config['paths.cache'], config['paths.log'], config['paths.temp'], ...sessionFolder(middleware)]
+  const openTrees = open === undefined ? [] : [open]
   const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
   const before = configFile === undefined ? undefined : valuesOf(configFile)
-  const isIn = (trees: readonly string[], path: string): boolean =>
-    trees.some((tree) => relativeTo(tree, path) !== undefined)
-
-  async function onChange(paths: readonly string[]): Promise<void> {
-    const files = paths.filter((path) => !configFiles.includes(path))
-    if (configFile !== undefined && files.length < paths.length) {
-      sayWhatNeedsRestart(configFile, before, basename(paths.find((path) => configFiles.includes(path)) as string), log)
-    }
-    if (files.length > 0) {
-      await changed(files).catch((error: unknown) => log.error(`Cannot take up what was saved: ${reasonOf(error)}`, error))
-    }
-  }
-
+  const isIn = (folders: readonly string[], path: string): boolean =>
+    folders.some((each) => relativeTo(each, path) !== undefined)
   const watch = new FolderWatch({
-    trees: [...(open === undefined ? [] : [open]), ...applicationTrees],
-    flat: configFile === undefined ? [] : [dirname(configFile)],
-    excluded: new Set(kept.map(inFolder)),
+    trees: [...openTrees, ...trees],
+    flat: configFiles.slice(0, 1).map(dirname),
+    excluded: new Set(kept),
     isWanted: (path) =>
-      configFiles.includes(path)
-      || (open !== undefined && isIn([open], path))
-      || (ofApplication.test(extname(path)) && isIn(applicationTrees, path)),
-    onChange,
+      configFiles.includes(path) || isIn(openTrees, path) || (ofApplication.test(extname(path)) && isIn(trees, path)),
+    onChange: async (paths) => {
+      const saved = paths.find((path) => configFiles.includes(path)) ?? ''
+      if (saved !== '') log.info(`${basename(saved)} was saved: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
+      const others = paths.filter((path) => !configFiles.includes(path))
+      if (others.length === 0) return
+      await changed(others).catch((error: unknown) => log.error('Cannot take up what was saved', error))
+    },
     warn: log.warn,
   })
   await watch.open()
   return watch
 }
 
-/** Where sessions are kept in files, relative or not; a configuration that is wrong is said elsewhere. */
-function sessionFolder(middlewareFolder: string): string[] {
+/** Where sessions are kept in files. Settings that are wrong are said elsewhere. */
+function sessionFolder({ config, folder }: LoadedConfig): string[] {
   try {
-    const { session } = readMiddlewareConfig(middlewareFolder, []).setup
-    return isObject(session) && typeof session['path'] === 'string' ? [session['path']] : []
+    const { session } = readMiddlewareConfig(resolve(folder, config['paths.middleware']), []).setup
+    return isObject(session) && typeof session['path'] === 'string' ? [resolve(folder, session['path'])] : []
   } catch {
     return []
   }
@@ -79,20 +74,18 @@ function valuesOf(file: string): Config | undefined {
   try {
     return loadConfig(file).config
   } catch {
-    return undefined // It was replaced since the server read it; what it is then is said at the next change.
+    return undefined // It was replaced since the server read it. What is wrong then is said at the next change.
   }
 }
 
-/** @param name that of the file that was saved */
-function sayWhatNeedsRestart(file: string, before: Config | undefined, name: string, log: ModuleLogger): void {
+function whatNeedsRestart(file: string, before: Config | undefined): string {
   try {
     const { config } = loadConfig(file)
     const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns.
     const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before?.[key]))
     const needing = others.filter((key) => !credentials.has(key))
-    const what = needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
-    log.info(`${name} was saved: ${what}`)
+    return needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
   } catch (error) {
-    log.error(`${name} was saved, and the server could not start with it: ${reasonOf(error)}`)
+    return `a restart would fail: ${reasonOf(error)}`
   }
 }
