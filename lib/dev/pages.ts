@@ -156,7 +156,7 @@ export class DevPages {
   #add(ctx: CoreContext, html: string, policies: readonly string[]) {
     const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index
     if (at === undefined || !isNavigation(ctx) || !this.#isServed(ctx.host)) return undefined
-    const { fields, nonce } = allowScript(policies, () => randomBytes(16).toString('base64'))
+    const { fields, nonce } = allowScript(policies, () => randomBytes(16).toString('base64url'))
     const attribute = nonce === undefined ? '' : ` nonce="${nonce}"`
     const tag = `<script type="module" src="/svc-dev.js"${attribute}></script>\n`
     return { html: html.slice(0, at) + tag + html.slice(at), policies: fields }
