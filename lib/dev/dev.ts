@@ -8,7 +8,7 @@
  */
 import { dirname, join, resolve } from 'node:path'
 import type { ApplicationParts } from '../application/build.ts'
-import { describeAll, ReloadError, type Control } from '../application/commands.ts'
+import { describeAll, ReloadError, type Command, type Control } from '../application/commands.ts'
 import type { ServingParts } from '../application/serving.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
@@ -16,7 +16,7 @@ import { createProcessConsole } from '../log/console.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { isAtOrIn } from '../storage/paths.ts'
 import type { FolderWatch } from './folder-watch.ts'
-import { DevPages, type PageNews } from './pages.ts'
+import { DevPages } from './pages.ts'
 import { createRequestLines } from './request-lines.ts'
 import { openWatch } from './watch.ts'
 
@@ -81,7 +81,7 @@ export class Dev {
   }
 
   /** Tells the open pages of this process. */
-  tell(news: PageNews): void {
+  tell(news: Command<'pages.tell'>): void {
     this.#pages?.tell(news)
   }
 

@@ -9,6 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import type { Command } from '../application/commands.ts'
 import type { ServingParts } from '../application/serving.ts'
 import type { RequestServer } from '../core/server.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -18,12 +19,6 @@ import { createHostCheck, isLoopbackHost } from '../http/host.ts'
 import { BodyReply, type Reply } from '../http/reply.ts'
 import type { ViewMembers } from '../views/feature.ts'
 import { allowScript } from './policy.ts'
-
-/** What open pages are told: whether anything changed, and why the last reload was refused; empty: it was not. */
-export interface PageNews {
-  readonly changed: boolean
-  readonly problems: readonly string[]
-}
 
 /** Serves requests, or passes them on. */
 type Handle = RequestServer['handle']
@@ -54,7 +49,7 @@ export class DevPages {
   }
 
   /** Tells open pages, and those that are opened later. */
-  tell({ changed, problems }: PageNews): void {
+  tell({ changed, problems }: Command<'pages.tell'>): void {
     this.#problems = problems
     if (changed) this.#changedAtMs = performance.now()
     for (const response of this.#streams) response.write(eventOf(changed ? [] : problems))

@@ -3,8 +3,6 @@
  * where there are several.
  */
 import { basename, dirname, extname, resolve } from 'node:path'
-import { readMiddlewareConfig } from '../application/middleware-config.ts'
-import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import { loadConfig, localFileOf, type LoadedConfig } from '../config/load.ts'
 import { configTable, type Config, type ConfigKey } from '../config/table.ts'
@@ -23,8 +21,8 @@ interface WatchOptions {
   readonly changed: (paths: readonly string[]) => Promise<void>
 }
 
-/** Views, route files, settings, modules. */
-const ofApplication = /^\.(?:html|json|[cm]?[jt]s)$/
+/** Views, route files, settings, modules, static files. Others may be what the application itself writes. */
+const wanted = /^\.(?:html|json|css|svg|[cm]?[jt]s)$/
 /** Setup and `passwd` write these, and in `dev` nobody signs in. */
 const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admin.password', 'admin.secret'])
 
@@ -33,20 +31,15 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
   const { config, folder } = loaded
   const folders = (...names: ('root' | 'routes' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp')[]): string[] =>
     names.map((name) => resolve(folder, config[`paths.${name}`]))
-  const trees = folders('routes', 'middleware', 'errors', 'root')
-  const kept = [...folders('cache', 'log', 'temp'), ...sessionFolder(loaded)]
-  const open = publicFolder(loaded)
-  const openTrees = open === undefined ? [] : [open]
+  const trees = [publicFolder(loaded) ?? [], folders('routes', 'middleware', 'errors', 'root')].flat()
   const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
   const before = configFile === undefined ? undefined : valuesOf(configFile)
-  const isIn = (folders: readonly string[], path: string): boolean =>
-    folders.some((each) => relativeTo(each, path) !== undefined)
+  const isInTree = (path: string): boolean => trees.some((tree) => relativeTo(tree, path) !== undefined)
   const watch = new FolderWatch({
-    trees: [...openTrees, ...trees],
+    trees,
     flat: configFiles.slice(0, 1).map(dirname),
-    excluded: new Set(kept),
-    isWanted: (path) =>
-      configFiles.includes(path) || isIn(openTrees, path) || (ofApplication.test(extname(path)) && isIn(trees, path)),
+    excluded: new Set(folders('cache', 'log', 'temp')), // Sessions have names that are not wanted.
+    isWanted: (path) => configFiles.includes(path) || (wanted.test(extname(path)) && isInTree(path)),
     onChange: async (paths) => {
       const saved = paths.find((path) => configFiles.includes(path)) ?? ''
       if (saved !== '') log.info(`${basename(saved)} was saved: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
@@ -58,16 +51,6 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
   })
   await watch.open()
   return watch
-}
-
-/** Where sessions are kept in files. Settings that are wrong are said elsewhere. */
-function sessionFolder({ config, folder }: LoadedConfig): string[] {
-  try {
-    const { session } = readMiddlewareConfig(resolve(folder, config['paths.middleware']), []).setup
-    return isObject(session) && typeof session['path'] === 'string' ? [resolve(folder, session['path'])] : []
-  } catch {
-    return []
-  }
 }
 
 function valuesOf(file: string): Config | undefined {

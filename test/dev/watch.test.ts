@@ -131,7 +131,7 @@ describe('what is saved', () => {
       'routes/middleware/config.json': { load: ['m.mjs'], setup: { csrf: { lapse: 10 } } },
       'routes/errors/404.html': page('own'),
       'open/a.css': 'p { color: red }',
-      'open/pictures/b.png': 'png',
+      'open/pictures/b.svg': '<svg/>',
     }
     for (const [name, content] of Object.entries(saved)) {
       const count = stream.news.length
@@ -146,9 +146,9 @@ describe('what is saved', () => {
     const config = { 'paths.cache': 'cache', 'paths.temp': 'temporary', 'paths.log': 'logs' }
     const settings = { setup: { session: { store: 'file', path: 'kept' } } }
     const { server, stream } = await start(t, { 'data.json': {}, 'other.mjs': '', 'routes/middleware/config.json': settings }, config)
-    const outside = ['cache/a.html', 'temporary/a.html', 'logs/a.html', 'kept/a.html', 'node_modules/a/a.html', '.git/a.html', 'lib/.x/a.html']
+    const outside = ['cache/a.html', 'temporary/a.html', 'logs/a.html', 'node_modules/a/a.html', '.git/a.html', 'lib/.x/a.html']
     server.write(Object.fromEntries(outside.map((name) => [name, 'x'])))
-    server.write({ 'data.json': { more: 1 }, 'other.mjs': 'export {}', 'notes.txt': '', 'v.html~': '', 'lib/word.mjs.swp': '' })
+    server.write({ 'data.json': { more: 1 }, 'other.mjs': 'export {}', 'notes.txt': '', 'v.html~': '', 'style.css': '', 'open/upload.png': '', 'lib/word.mjs.swp': '' })
     await toldOfView(server, stream)
     server.write(Object.fromEntries(outside.map((name) => [name, 'y'])))
     server.write({ 'data.json': { more: 2 }, 'other.mjs': '', 'lib/data.json': {} })
