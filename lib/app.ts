@@ -6,7 +6,13 @@ import { resolve } from 'node:path'
 import { CredentialStore } from './admin/credential-store.ts'
 import { buildApplication, type ApplicationParts, type Seams, type SetupApp } from './application/build.ts'
 import { Changes, carryOut } from './application/changes.ts'
-import { describeAll, type Command, type Control, type MachineCommandType } from './application/commands.ts'
+import {
+  describeAll,
+  type Command,
+  type Control,
+  type MachineCommandType,
+  type MachineHandlers,
+} from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
 import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
@@ -184,16 +190,8 @@ export function createApp(options: AppOptions = {}): App {
   const state = buildState(loaded, { part, node, application, logs, appKey: appKey.key, file: options.configFile })
   const { credentials, reconciler } = state
   life.atEnd(() => state.switches.close())
-  const handlers = {
-    'cache.clear': () => views.clear(),
-    'certificates.reload': renewCertificates,
-    'bench.start': () => processes.beginWindow(),
-    'logs.reopen': () => logs.reopen(),
-    'files.changed': async ({ files }: Command<'files.changed'>) => dev?.changed(files, control),
-    'pages.tell': (news: Command<'pages.tell'>) => dev?.tell(news),
-    stop: () => void stop.begin(),
-  }
-  const control: Control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
+  const handlers = machineHandlers()
+  const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
     config,
     credentials,
@@ -280,6 +278,18 @@ export function createApp(options: AppOptions = {}): App {
       )
     }
     return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
+  }
+
+  function machineHandlers(): MachineHandlers {
+    return {
+      'cache.clear': () => views.clear(),
+      'certificates.reload': renewCertificates,
+      'bench.start': () => processes.beginWindow(),
+      'logs.reopen': () => logs.reopen(),
+      'files.changed': async ({ files }) => dev?.changed(files, control),
+      'pages.tell': (news) => dev?.tell(news),
+      stop: () => void stop.begin(),
+    }
   }
 
   function renewCertificates(): boolean {

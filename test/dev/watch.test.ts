@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { startApplication, testKey, writeFiles, type Files, type TestApplication } from '../support/application.ts'
@@ -239,6 +240,25 @@ describe('a folder', () => {
     }
     server.write({ 'lib/word.mjs': "export const word = 'two'\n", 'lib/x/y/z.mjs': '' })
     await shows(server, '/a', 'two')
+  })
+})
+
+describe('a system that watches no more folders', () => {
+  test('is said once, and the server serves', async (t) => {
+    const refuse = t.mock.method(fs, 'watch', () => {
+      throw Object.assign(new Error('ENOSPC: System limit for number of file watchers reached'), { code: 'ENOSPC' })
+    })
+    syncBuiltinESMExports()
+    try {
+      const { server } = await start(t)
+      const said = server.lines().filter((line) => line.includes('[WARN ] [server] Cannot watch every folder: '))
+      assert.equal(said.length, 1)
+      assert.match(said[0] ?? '', /ENOSPC: System limit for number of file watchers reached; after a change that is not noticed reload/)
+      assert.equal(await answer(server, '/a'), 'one')
+    } finally {
+      refuse.mock.restore()
+      syncBuiltinESMExports()
+    }
   })
 })
 
