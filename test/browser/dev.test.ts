@@ -94,6 +94,20 @@ describe('an open page in dev', () => {
     await until(async () => (await browser.evaluate(title).catch(() => '')) === 'two')
   })
 
+  test('waits while nobody looks at it', async (t) => {
+    const { browser, server, shows } = await start(t, '/')
+    const turn = (hidden: boolean): Promise<unknown> =>
+      browser.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`)
+    await turn(true)
+    server.write({ 'home.html': page('two') })
+    const looker = await openPage(t)
+    await looker.open(server.url)
+    await until(async () => (await looker.evaluate(title).catch(() => '')) === 'two')
+    assert.equal(await browser.text('h1'), 'one')
+    await turn(false)
+    await shows(title, 'two')
+  })
+
   for (const [width, dark] of [[1280, false], [360, true]] as const) {
     test(`fits its overlay into ${width} pixels${dark ? ', in the dark' : ''}`, async (t) => {
       const { browser, server, shows } = await start(t, '/')

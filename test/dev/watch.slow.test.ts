@@ -46,6 +46,7 @@ describe('the command line in dev', () => {
     const url = await launched.listening()
     // The kernel chooses the process of a connection: with eight streams each has one.
     const streams = await Promise.all(Array.from({ length: 8 }, () => openStream(t, url)))
+    await request(`${url}/svc-routes/add`, { body: JSON.stringify({ name: 'x', url: '/x', method: 'GET', scope: '', action: 'home.mjs' }) })
     const all = (count: number): Promise<unknown> => Promise.all(streams.map((stream) => stream.told(count)))
     writeFiles(cwd, { 'home.mjs': module('two') })
     await all(1)
@@ -56,7 +57,9 @@ describe('the command line in dev', () => {
     for (let round = 0; round < 8; round++) assert.equal((await request(url)).text, 'two')
     writeFiles(cwd, { 'home.mjs': module('three') })
     await all(3)
-    for (let round = 0; round < 8; round++) assert.equal((await request(url)).text, 'three')
+    for (const path of ['/', '/x']) {
+      for (let round = 0; round < 8; round++) assert.equal((await request(url + path)).text, 'three')
+    }
     writeFiles(cwd, { 'v.html': page('two') })
     await all(4)
     writeFiles(cwd, { 'svc.json': { ...dev, 'server.processes': 2, 'log.level': 'warn' } })
