@@ -177,11 +177,12 @@ export class Changes implements Control {
     { keepsAdded = false }: Command<'routes.reload'>,
   ): Change<CommandTable['routes.reload']['answers']> {
     const { application, log } = this.#options
-    const asks = keepsAdded ? latest.routes.length > 0 : latest.routes.some(({ lasts }) => lasts)
+    const asks = keepsAdded || latest.routes.some(({ lasts }) => lasts)
     const inFiles = asks ? application.namesInFiles() : new Set<string>()
-    const persisted = asks && keepsAdded ? application.namesInFiles(persistedFile) : new Set<string>()
     return {
-      content: keepsAdded ? withFilesRead(latest, inFiles, persisted) : withReload(latest, inFiles),
+      content: keepsAdded
+        ? withFilesRead(latest, inFiles, application.namesInFiles(persistedFile))
+        : withReload(latest, inFiles),
       answer: ({ reload }) => {
         const result = reload as NonNullable<typeof reload> // The version of the reload is a new one.
         log('server').info(`routes reloaded: ${result.totalDeleted} removed, ${result.totalLoaded} loaded`)

@@ -20,7 +20,7 @@ interface FolderWatchOptions {
   readonly excluded: ReadonlySet<string>
   /** Whether a file counts. */
   readonly isWanted: (path: string) => boolean
-  /** Called with the files that have changed and the folders that are gone, not again before it has resolved. */
+  /** Called with files that have changed and folders that are gone; not again before it has resolved. */
   readonly onChange: (paths: readonly string[]) => Promise<void>
   readonly warn: (message: string) => void
 }
@@ -127,9 +127,10 @@ export class FolderWatch {
   #noticed(folder: string, event: string, name: string): void {
     if (this.#isClosed) return
     const path = join(folder, name)
-    const isOther = (each: string): boolean => inodeOf(each) !== this.#watched.get(each)?.inode
-    // The end of a folder is told with its own name.
-    if (event === 'rename' && (isOther(path) || (name === basename(folder) && isOther(folder)))) this.#mustLook = true
+    // The end of a folder is told with its own name. Another may be there already, even with the same inode.
+    const isEnd = event === 'rename' && name === basename(folder)
+    if (isEnd) this.#forget(folder)
+    if (isEnd || (event === 'rename' && inodeOf(path) !== this.#watched.get(path)?.inode)) this.#mustLook = true
     if (this.#options.isWanted(path)) this.#changed.add(path)
     if (this.#mustLook || this.#changed.size > 0) this.#schedule()
   }

@@ -1,10 +1,10 @@
 /**
  * Pages that refresh themselves, in `dev`: pages that views made, and pages for errors, get a script. It follows a
- * stream, on which it is told of each change, and of each reload that was refused.
+ * stream that tells it of each change, and of each reload that was refused.
  *
- * The script and the stream are answered before anything else sees the request, so they take no worker and are in no
- * metric and no log. Nothing is counted for a page either: which changes it lacks shows from its age. A page whose
- * navigation began before the last change is opened again.
+ * The script and the stream are answered before the server sees the request, so they take no worker and are in no
+ * metric and no log. Pages have no version: the script sends the age of its page, and a page whose navigation began
+ * before the last change is reloaded.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -61,7 +61,7 @@ export class DevPages {
     for (const response of this.#streams) response.end()
   }
 
-  /** Adds the script to pages, and answers for it and its stream. */
+  /** Adds the script to pages, and answers requests for it and its stream. */
   wrap({ ContextClass, pageForError }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'beside'> {
     return {
       ContextClass: this.#contextClass(ContextClass),

@@ -1,6 +1,6 @@
-// What svc adds to the pages of views in `dev`. It opens the page again after a change of a file, and shows why a reload
-// was refused. While nobody looks at the page it holds no connection; what changed meanwhile shows when somebody does.
-// The age of the page tells the server which changes it lacks, also after a restart.
+// svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, and shows why a
+// reload of the server was refused. While the page is hidden it holds no connection, and catches up when it is shown.
+// The age of the page tells the server whether the page is older than the last change, or than the server itself.
 
 const retryMs = 500
 const css = `
@@ -52,7 +52,7 @@ function show(problems) {
   list.append(...problems.map((problem) => element('li', problem)))
   const button = element('button', 'Hide')
   button.onclick = hide
-  const what = 'What was saved last is not in use: the server goes on with what it had. This goes away when it is mended.'
+  const what = 'The last change is not in use: the server keeps the old routes. This goes away when the mistake is mended.'
   section.append(element('h1', 'The reload was refused'), element('p', what), list, button)
   root.append(section)
   document.documentElement.append(overlay)

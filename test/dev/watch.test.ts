@@ -232,6 +232,18 @@ describe('a folder', () => {
     await shows({ url }, '/a', 'two')
   })
 
+  test('may be made anew at once, again and again', async (t) => {
+    const { server } = await start(t)
+    for (const name of ['lib', 'routes', 'lib']) {
+      for (let round = 0; round < 5; round++) {
+        rmSync(join(server.folder, name), { recursive: true })
+        server.write(name === 'lib' ? { 'lib/word.mjs': `export const word = '${name} ${round}'\n` } : { 'routes/r.json': [route('a', 'a.mjs', { scope: `s${round}` })] })
+        if (name === 'lib') await shows(server, '/a', `${name} ${round}`)
+        else await until(async () => (await request(`${server.url}/svc-routes/list?format=json`)).text.includes(`"s${round}"`))
+      }
+    }
+  })
+
   test('that comes and goes a hundred times leaves the others watched', async (t) => {
     const { server } = await start(t)
     for (let round = 0; round < 100; round++) {
