@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { applicationFolder } from '../cli/application-folder.ts'
@@ -13,6 +13,12 @@ import { openStream, page } from './dev-support.ts'
 
 const dev = { 'app.env': 'dev' }
 const module = (text: string): string => `export default () => '${text}'`
+
+/** Saves a file at one blow, so that no process sees half of it. */
+function save(folder: string, name: string, content: string): void {
+  writeFileSync(join(folder, `${name}.tmp`), content)
+  renameSync(join(folder, `${name}.tmp`), join(folder, name))
+}
 
 describe('the command line in dev', () => {
   test('prints a line for each request on the console, and in no file', async (t) => {
@@ -48,21 +54,21 @@ describe('the command line in dev', () => {
     const streams = await Promise.all(Array.from({ length: 8 }, () => openStream(t, url)))
     await request(`${url}/svc-routes/add`, { body: JSON.stringify({ name: 'x', url: '/x', method: 'GET', scope: '', action: 'home.mjs' }) })
     const all = (count: number): Promise<unknown> => Promise.all(streams.map((stream) => stream.told(count)))
-    writeFiles(cwd, { 'home.mjs': module('two') })
+    save(cwd, 'home.mjs', module('two'))
     await all(1)
     for (let round = 0; round < 8; round++) assert.equal((await request(url)).text, 'two')
-    writeFiles(cwd, { 'home.mjs': 'export default () => {' })
+    save(cwd, 'home.mjs', 'export default () => {')
     await all(2)
     for (const { news } of streams) assert.match(String(news.at(-1)), /home\.mjs:1/)
     for (let round = 0; round < 8; round++) assert.equal((await request(url)).text, 'two')
-    writeFiles(cwd, { 'home.mjs': module('three') })
+    save(cwd, 'home.mjs', module('three'))
     await all(3)
     for (const path of ['/', '/x']) {
       for (let round = 0; round < 8; round++) assert.equal((await request(url + path)).text, 'three')
     }
-    writeFiles(cwd, { 'v.html': page('two') })
+    save(cwd, 'v.html', page('two'))
     await all(4)
-    writeFiles(cwd, { 'svc.json': { ...dev, 'server.processes': 2, 'log.level': 'warn' } })
+    save(cwd, 'svc.json', JSON.stringify({ ...dev, 'server.processes': 2, 'log.level': 'warn' }))
     await until(() => launched.stdout().includes('svc.json was saved: restart the server for '))
     const times = (text: string): number => launched.stdout().split(text).length - 1
     assert.deepEqual([times('] routes reloaded'), times('Cannot reload the routes'), times('was saved')], [2, 1, 1])
