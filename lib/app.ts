@@ -6,7 +6,13 @@ import { resolve } from 'node:path'
 import { CredentialStore } from './admin/credential-store.ts'
 import { buildApplication, type ApplicationParts, type Seams, type SetupApp } from './application/build.ts'
 import { Changes, carryOut } from './application/changes.ts'
-import { describeAll, type Command, type Control, type MachineCommandType } from './application/commands.ts'
+import {
+  describeAll,
+  type Command,
+  type Control,
+  type MachineCommandType,
+  type MachineHandlers,
+} from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
 import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
@@ -30,6 +36,7 @@ import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
+import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/explain.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -58,6 +65,10 @@ export interface AppOptions {
   readonly openShared?: OpenShared
   /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
   readonly createDevErrorPage?: typeof createDevErrorPage | undefined
+  /** Makes the parts of `dev`. `loadAsked` gives it. */
+  readonly Dev?: typeof Dev | undefined
+  /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
+  readonly watch?: boolean
   /** The password of the shared engine, in place of that in `shared.url` of the configuration. */
   readonly sharedPassword?: string
   /** The base of relative paths; the working directory unless given. */
@@ -116,11 +127,14 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage'>> {
+export async function loadAsked(
+  config: Config,
+): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'Dev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
     ...(config['app.env'] === 'dev' && {
       createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
+      Dev: (await import('./dev/dev.ts')).Dev,
     }),
   }
 }
@@ -150,7 +164,9 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => application.stop())
 
-  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage }
+  const dev = buildDev(loaded, built, options, log('server'))
+  life.atStop(() => dev?.stop())
+  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
@@ -174,13 +190,7 @@ export function createApp(options: AppOptions = {}): App {
   const state = buildState(loaded, { part, node, application, logs, appKey: appKey.key, file: options.configFile })
   const { credentials, reconciler } = state
   life.atEnd(() => state.switches.close())
-  const handlers = {
-    'cache.clear': () => views.clear(),
-    'certificates.reload': renewCertificates,
-    'bench.start': () => processes.beginWindow(),
-    'logs.reopen': () => logs.reopen(),
-    stop: () => void stop.begin(),
-  }
+  const handlers = machineHandlers()
   const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
     config,
@@ -244,6 +254,7 @@ export function createApp(options: AppOptions = {}): App {
     await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
+    if (part === undefined) await dev?.watch(control)
     await part?.beforeListening()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
   }
@@ -267,6 +278,18 @@ export function createApp(options: AppOptions = {}): App {
       )
     }
     return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
+  }
+
+  function machineHandlers(): MachineHandlers {
+    return {
+      'cache.clear': () => views.clear(),
+      'certificates.reload': renewCertificates,
+      'bench.start': () => processes.beginWindow(),
+      'logs.reopen': () => logs.reopen(),
+      'files.changed': async ({ files }) => dev?.changed(files, control),
+      'pages.tell': (news) => dev?.tell(news),
+      stop: () => void stop.begin(),
+    }
   }
 
   function renewCertificates(): boolean {
@@ -308,6 +331,7 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
   readonly createDevErrorPage: AppOptions['createDevErrorPage']
+  readonly dev: Dev | undefined
   readonly logs: Logs
   /** Whether this process says what is wrong with Node: of several one does. */
   readonly announces: boolean
@@ -315,7 +339,7 @@ interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' 
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, createDevErrorPage, ...given } = options
+  const { logs, announces, createDevErrorPage, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -330,7 +354,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
       explainJson,
     },
   )
-  const serving = createServing(config, {
+  const parts: ServingParts = {
     ...given,
     ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
     registry,
@@ -340,8 +364,20 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     log: (module) => logs.module(module),
     isTrusted: clientAddress.trusts,
     warnsOfNode: announces,
-  })
-  return { ...serving, metrics }
+  }
+  return { ...createServing(config, dev?.wrap(parts) ?? parts), metrics }
+}
+
+/** Makes the parts of `dev`; undefined in `prod`. */
+function buildDev(
+  loaded: LoadedConfig,
+  built: ApplicationParts,
+  { Dev, configFile = loaded.file, watch = false }: AppOptions,
+  log: ModuleLogger,
+): Dev | undefined {
+  const { 'app.env': environment, 'dev.watch': mayWatch } = loaded.config
+  if (Dev === undefined || environment !== 'dev') return undefined
+  return new Dev({ loaded, configFile, built, log, watches: watch && mayWatch })
 }
 
 interface SourceParts {

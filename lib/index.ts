@@ -13,6 +13,7 @@
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
 import { createDevErrorPage } from './application/dev-error-page.ts'
+import { Dev } from './dev/dev.ts'
 import { openShared } from './group/shared.ts'
 
 /**
@@ -21,7 +22,7 @@ import { openShared } from './group/shared.ts'
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
-  return create({ openShared, createDevErrorPage, ...options })
+  return create({ openShared, createDevErrorPage, Dev, ...options })
 }
 
 /** The configuration cannot be used: `createApp` throws it. */

@@ -465,6 +465,8 @@ declare module 'svc' {
     readonly appKey?: string
     /** The file that setup saves the admin's credentials to; without it setup is refused. */
     readonly configFile?: string
+    /** Whether it takes up what is saved, in `dev`; false unless given. */
+    readonly watch?: boolean
     /** Called when a stop begins, whoever asked for it. */
     readonly onStop?: () => void
   }

@@ -32,7 +32,7 @@ describe('a package', () => {
   it('has no other kinds of files than those that belong in its folders', () => {
     const kinds: Readonly<Record<string, RegExp>> = {
       'bin/': /\.js$/,
-      'lib/': /\.(?:ts|html)$/,
+      'lib/': /\.(?:ts|html)$|^lib\/dev\/svc-dev\.js$/, // That one is for browsers.
       'dist/': /\.(?:js|js\.map|html)$|^dist\/built$/,
       'routes/': /\.(?:js|json|html|css|svg)$/,
     }
@@ -47,7 +47,8 @@ describe('a package', () => {
       files.filter((file) => file.startsWith(folder) && file.endsWith(end))
         .map((file) => file.slice(folder.length, -end.length))
         .sort()
-    assert.deepEqual(named('dist/', '.js'), named('lib/', '.ts').filter((name) => !name.endsWith('.d')))
+    const sources = [...named('lib/', '.ts'), ...named('lib/', '.js')].filter((name) => !name.endsWith('.d'))
+    assert.deepEqual(named('dist/', '.js'), sources.sort())
   })
 
   it('has what its documents link to', () => {

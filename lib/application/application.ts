@@ -164,11 +164,12 @@ export class Application<SetupApp> {
     return isPersisted(routesFolder, name) || route !== undefined
   }
 
-  /** The names of all routes that the route files have now. */
-  namesInFiles(): ReadonlySet<string> {
+  /** The names of all routes that the route files have now, or that one of them has. */
+  namesInFiles(only?: string): ReadonlySet<string> {
     const { routesFolder, middleware } = this.#options
     const { files } = readRouteFiles(routesFolder, this.#rules(middleware.current))
-    return new Set(files.flatMap(({ records }) => records.map(({ record }) => record.name)))
+    const wanted = only === undefined ? files : files.filter(({ file }) => file === only)
+    return new Set(wanted.flatMap(({ records }) => records.map(({ record }) => record.name)))
   }
 
   /**

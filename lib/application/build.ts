@@ -13,7 +13,7 @@ import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
 import { MiddlewareHost } from './middleware-host.ts'
 import { Application } from './application.ts'
-import { createModules } from './modules.ts'
+import { createModules, type Modules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
 import { createRouteBuilder } from './route-builder.ts'
 import { version } from '../base/version.ts'
@@ -75,6 +75,7 @@ export interface ApplicationParts {
   readonly registry: Registry<Chain>
   readonly views: Views
   readonly application: Application<SetupApp>
+  readonly modules: Modules
   readonly sessions: SessionGroup
   readonly limits: LimitGroup
   readonly webSockets: WebSocketHost
@@ -181,5 +182,5 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, sessions, limits, webSockets, events, features }
+  return { registry, views, application, modules, sessions, limits, webSockets, events, features }
 }

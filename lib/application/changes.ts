@@ -27,6 +27,7 @@ import {
 } from './commands.ts'
 import {
   nextState,
+  withFilesRead,
   withReload,
   withRoute,
   withoutRoute,
@@ -34,7 +35,7 @@ import {
   type DesiredState,
   type StateContent,
 } from './desired-state.ts'
-import type { RouteFileChange } from './persisted-routes.ts'
+import { persistedFile, type RouteFileChange } from './persisted-routes.ts'
 import type { Outcome, Reconciler } from './reconciler.ts'
 import type { StateStore } from './state-store.ts'
 
@@ -93,7 +94,9 @@ export class Changes implements Control {
       case 'routes.delete':
         return this.#change(command, (latest) => this.#delete(latest, command as Command<'routes.delete'>))
       case 'routes.reload':
-        return this.#change(command, (latest) => this.#reload(latest))
+        return this.#change(command, (latest) => this.#reload(latest, command as Command<'routes.reload'>))
+      case 'files.changed':
+        return carryOut(this.#options.handlers, command as Command<'files.changed'>) // It gives commands to the others.
       case 'trace.set':
         return this.#change(command, (latest) => this.#switch(latest, command as Command<'trace.set'>))
       case 'admin.setup':
@@ -169,11 +172,17 @@ export class Changes implements Control {
     return { content: withoutRoute(latest, name), file: { forget: name }, answer }
   }
 
-  #reload(latest: DesiredState): Change<CommandTable['routes.reload']['answers']> {
+  #reload(
+    latest: DesiredState,
+    { keepsAdded = false }: Command<'routes.reload'>,
+  ): Change<CommandTable['routes.reload']['answers']> {
     const { application, log } = this.#options
-    const inFiles = latest.routes.some(({ lasts }) => lasts) ? application.namesInFiles() : new Set<string>()
+    const asks = keepsAdded || latest.routes.some(({ lasts }) => lasts)
+    const inFiles = asks ? application.namesInFiles() : new Set<string>()
     return {
-      content: withReload(latest, inFiles),
+      content: keepsAdded
+        ? withFilesRead(latest, inFiles, application.namesInFiles(persistedFile))
+        : withReload(latest, inFiles),
       answer: ({ reload }) => {
         const result = reload as NonNullable<typeof reload> // The version of the reload is a new one.
         log('server').info(`routes reloaded: ${result.totalDeleted} removed, ${result.totalLoaded} loaded`)

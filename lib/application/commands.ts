@@ -77,8 +77,15 @@ export function describeAll(problems: readonly ReloadProblem[], most = mostNames
 
 /** Each command by its type, with its arguments and its answer. */
 export interface CommandTable {
-  /** Reads the route files and changed modules again, and replaces the routes. Rejects with ReloadError. */
-  'routes.reload': { takes: object; answers: ReloadResult }
+  /**
+   * Reads the route files and changed modules again, and replaces the routes; with `keepsAdded` those that were added
+   * or deleted at run time stay so. Rejects with ReloadError.
+   */
+  'routes.reload': { takes: { readonly keepsAdded?: boolean }; answers: ReloadResult }
+  /** In `dev`: takes up files that were saved, by their absolute paths. */
+  'files.changed': { takes: { readonly files: readonly string[] }; answers: void }
+  /** In `dev`: refreshes open pages after a change, or shows why a reload was refused, a line each. */
+  'pages.tell': { takes: { readonly changed: boolean; readonly problems: readonly string[] }; answers: void }
   /** Opens the log files again, after a rotation by another program. */
   'logs.reopen': { takes: object; answers: void }
   /** Reads the certificate files again; false without any. Rejects when they cannot be used; the old ones stay. */
@@ -166,7 +173,9 @@ export interface Control {
 }
 
 /** The commands about one machine, which are stored nowhere. */
-export type MachineCommandType = 'logs.reopen' | 'certificates.reload' | 'stop' | 'cache.clear' | 'bench.start'
+export type MachineCommandType =
+  | 'logs.reopen' | 'certificates.reload' | 'stop' | 'cache.clear' | 'bench.start'
+  | 'files.changed' | 'pages.tell'
 
 /** Carry out the commands about one machine in one process. */
 export type MachineHandlers = {

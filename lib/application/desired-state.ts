@@ -108,6 +108,22 @@ export function withReload(state: DesiredState, inFiles: ReadonlySet<string>): P
   return { reload: state.version + 1, routes: state.routes.filter(stays) }
 }
 
+/**
+ * Returns the content after the route files were read again and nothing else was to change: routes that were added or
+ * deleted stay so. An entry goes when the files say the same by themselves.
+ * @param inFiles the names of the routes in the route files
+ * @param persisted those of them in `admin.json`
+ */
+export function withFilesRead(
+  state: DesiredState,
+  inFiles: ReadonlySet<string>,
+  persisted: ReadonlySet<string>,
+): Partial<StateContent> {
+  const stays = ({ name, record, lasts }: RouteEntry): boolean =>
+    lasts === true || (record === undefined ? inFiles.has(name) : !persisted.has(name))
+  return { reload: state.version + 1, routes: state.routes.filter(stays) }
+}
+
 /** A setting of a trace switch. */
 interface SwitchSetting {
   /** The module, or `all`. */

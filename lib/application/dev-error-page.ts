@@ -48,6 +48,7 @@ details { margin-top: .5rem }
 table { border-collapse: collapse; width: 100% }
 td { padding: .15rem 1rem .15rem 0; vertical-align: top; overflow-wrap: anywhere }
 td:first-child { white-space: nowrap; opacity: .7 }
+@media (max-width: 40rem) { td { display: block } }
 @media (prefers-color-scheme: dark) { h1 { color: #f2b8b5 } }`
 const policy = policyOf(style)
 

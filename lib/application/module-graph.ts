@@ -75,6 +75,11 @@ export class ModuleGraph {
     return { real, files, added, importsServer }
   }
 
+  /** Whether a known file is this one, or below this folder. */
+  has(path: string): boolean {
+    return this.#nodes.has(path) || [...this.#nodes.keys()].some((file) => file.startsWith(path + sep))
+  }
+
   /**
    * Looks at every known file again.
    * @returns new files, files whose content or imports have changed, and those that import them, directly or through

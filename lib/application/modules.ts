@@ -12,7 +12,7 @@ import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { endsWithin } from '../base/deadline.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
-import { isWithin } from '../storage/paths.ts'
+import { isWithin, realPathOf } from '../storage/paths.ts'
 import { ModuleGraph } from './module-graph.ts'
 import { announce, generationQuery, nextApplication, provideServer } from './module-hooks.ts'
 import { linkLeadsOut, moduleLoadError, neverLoads, ModuleLoadError } from './module-load-error.ts'
@@ -86,6 +86,11 @@ export class Modules {
    */
   refresh(): Promise<readonly string[]> {
     return this.#inTurn.run(() => this.#refresh())
+  }
+
+  /** Whether a module of the application is this file, or below this folder. It may be gone. */
+  uses(path: string): boolean {
+    return this.#graph.has(path) || this.#graph.has(realPathOf(path))
   }
 
   async #load(file: string, entry: Entry): Promise<ModuleNamespace> {

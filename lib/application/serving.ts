@@ -26,6 +26,8 @@ export interface ServingParts
     'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'reveal' | 'pageForError'
   > {
   readonly certificates: Certificates | undefined
+  /** Answers some requests before the server sees them. */
+  readonly beside?: (handle: RequestServer['handle']) => RequestServer['handle']
   /** Counts for all processes; without it this process counts for itself. */
   readonly addressLimit: AddressLimit | undefined
   /** Whether an address is that of a proxy that is trusted. */
@@ -45,7 +47,7 @@ interface Serving {
 
 /** Makes the parts that serve requests. Nothing listens yet. */
 export function createServing(config: Config, parts: ServingParts): Serving {
-  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, ...own } = parts
+  const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, beside, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
   const detectorLog = log('pool_detector')
@@ -75,7 +77,8 @@ export function createServing(config: Config, parts: ServingParts): Serving {
   })
   const most = config['server.max_connections_per_ip']
   const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
-  const listener = createListener(requests, {
+  const served = beside === undefined ? requests : { handle: beside(requests.handle), upgrade: requests.upgrade }
+  const listener = createListener(served, {
     headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
     requestTimeoutMs: config['server.request_timeout_s'] * 1000,
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,

@@ -126,6 +126,7 @@ async function start(options: CommandOptions): Promise<void> {
       loaded,
       ...(await loadAsked(loaded.config)),
       configFile: file,
+      watch: true,
       ...(sharedPassword !== undefined && { sharedPassword }),
       ...(listenFd !== undefined && { listenFd }),
       onStop: () => notifier?.stopping(),

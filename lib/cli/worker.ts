@@ -32,7 +32,7 @@ export async function runWorker(number: number): Promise<void> {
   let app: App | undefined
   let status: number = exitStatus.ok
   try {
-    app = createApp({ ...options, ...(await loadAsked(options.loaded.config)) })
+    app = createApp({ ...options, ...(await loadAsked(options.loaded.config)), watch: true })
     resolveApp(app)
     handleEnds(app, peer)
     await Promise.race([app.start().then((address) => peer.tell('process.serves', address)), app.stopped])

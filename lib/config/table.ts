@@ -270,6 +270,10 @@ export const configTable = {
     meaning: 'Seconds between two readings of the monitor page.',
   },
 
+  'dev.watch': {
+    kind: 'boolean', default: true,
+    meaning: 'In `dev`: take up what is saved, and refresh open pages. In `prod` it means nothing.',
+  },
   'config.local': {
     kind: 'boolean', default: false,
     meaning: 'Write what setup and `passwd` save into [the local file](#the-local-file), which is made when it is '

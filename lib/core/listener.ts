@@ -98,7 +98,10 @@ const checkEveryMs = 500
 const backlog = 65_535
 
 /** Attaches a request server to a socket that does not listen yet. */
-export function createListener(requests: RequestServer, options: ListenerOptions): Listener {
+export function createListener(
+  requests: Pick<RequestServer, 'handle' | 'upgrade'>,
+  options: ListenerOptions,
+): Listener {
   const server = makeServer(options)
   // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
   server.maxHeadersCount = 0

@@ -58,7 +58,7 @@ interface Primary {
   /** Ends all workers at once. */
   kill(): void
   /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with the error of the command. */
-  apply(command: Command<'routes.reload' | 'certificates.reload'>): Promise<void>
+  apply(command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void>
   /** Reopens the log files. */
   reopenLogs(): void
   /** Resolves with the exit status when all workers have ended. */

@@ -92,13 +92,16 @@ export function errorReply(
   ctx.status = error.status
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
-  const page = pageFor?.(ctx, error, detail) ?? {
-    html: errorPage(error.status, detail, error.status < 500 ? undefined : { id: ctx.id, code: error.code }),
-    policy: contentSecurityPolicy,
-  }
+  const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')
   if (page.policy !== undefined) ctx.outgoing.set('Content-Security-Policy', page.policy)
   return new BodyReply(htmlType, page.html)
+}
+
+/** The page for an error when there is no other; the parameters are those of {@link PageForError}. */
+export function builtInPage(ctx: CoreContext, { status, code }: HttpError | Refusal, detail?: string): ErrorPage {
+  const failure = status < 500 ? undefined : { id: ctx.id, code }
+  return { html: errorPage(status, detail, failure), policy: contentSecurityPolicy }
 }
 
 const style = `body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 15vh auto; padding: 0 1rem }

@@ -30,7 +30,8 @@ export function mayOthersRead(path: string): boolean {
   return stats !== undefined && (stats.mode & 0o004) !== 0
 }
 
-function realPathOf(path: string): string {
+/** The path without symbolic links. It does not have to exist. */
+export function realPathOf(path: string): string {
   try {
     return realpathSync(path)
   } catch {

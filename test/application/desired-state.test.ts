@@ -4,6 +4,7 @@ import {
   differences,
   initialState,
   nextState,
+  withFilesRead,
   withReload,
   withRoute,
   withoutRoute,
@@ -17,6 +18,8 @@ type Change = (state: DesiredState) => DesiredState
 const add = (name: string, lasts = false): Change => (state) => nextState(state, withRoute(state, name, { name }, lasts))
 const remove = (name: string): Change => (state) => nextState(state, withoutRoute(state, name))
 const reload = (...inFiles: string[]): Change => (state) => nextState(state, withReload(state, new Set(inFiles)))
+const read = (inFiles: readonly string[], persisted: readonly string[] = []): Change => (state) =>
+  nextState(state, withFilesRead(state, new Set(inFiles), new Set(persisted)))
 const trace = (module: string, on: boolean, ttlSeconds?: number, nowMs = 1000): Change => (state) =>
   nextState(state, withSwitch(state, { module, on, ttlSeconds }, nowMs))
 const admin = (user: string): Change => (state) => nextState(state, { credentials: { user, password: 'p', secret: 's' } })
@@ -37,6 +40,10 @@ describe('the desired state', () => {
       [[add('kept', true), remove('kept')], ['-kept lasts']],
       [[add('kept', true), remove('kept'), reload()], ['-kept lasts']],
       [[add('kept', true), remove('kept'), reload('kept')], []],
+      [[add('a'), add('b'), remove('file'), read(['file'])], ['a', 'b', '-file']],
+      [[add('a'), remove('file'), read(['a'], ['a'])], []],
+      [[add('kept', true), remove('file'), read(['kept'], ['kept'])], ['kept lasts']],
+      [[add('kept', true), remove('kept'), read([])], ['-kept lasts']],
       [[add('kept', true), remove('kept'), add('kept')], ['kept over a file']],
       [[add('__proto__'), add(''), add('\ud800')], ['__proto__', '', '\ud800']],
     ]

@@ -18,16 +18,20 @@ interface Coverage {
  * @param checkout absolute
  * @returns paths relative to its `lib/`, sorted
  */
-export async function loadedFiles(t: { after(ending: () => unknown): void }, checkout: string): Promise<string[]> {
+export async function loadedFiles(
+  t: { after(ending: () => unknown): void },
+  checkout: string,
+  environment: 'dev' | 'prod' = 'dev',
+): Promise<string[]> {
   const folder = temporaryFolder()
   const files = { 'public/file.txt': 'a file' }
-  const cwd = applicationFolder(files, { 'app.env': 'dev', 'paths.public': 'public' })
+  const cwd = applicationFolder(files, { 'app.env': environment, 'paths.public': 'public' })
   const env = { NODE_V8_COVERAGE: folder }
   const launched = launch(t, [], { cwd, env, nodeOptions: optionsOfSources(), launcher: join(checkout, 'bin', 'svc.js') })
   const url = await launched.listening()
   const statuses = []
   for (const path of ['/', '/not-there', '/file.txt', '/svc-status']) statuses.push((await request(url + path)).status)
-  assert.deepEqual(statuses, [200, 404, 200, 200])
+  assert.deepEqual(statuses, [200, 404, 200, environment === 'dev' ? 200 : 302])
   launched.child.kill('SIGTERM')
   assert.equal(await launched.ended, 0)
   const lib = join(checkout, 'lib/')

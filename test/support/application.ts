@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createApp, type App } from '../../lib/app.ts'
+import { createApp, type App, type AppOptions } from '../../lib/app.ts'
 import { createDevErrorPage } from '../../lib/application/dev-error-page.ts'
+import { Dev } from '../../lib/dev/dev.ts'
 import { openShared } from '../../lib/group/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -36,19 +37,23 @@ export function writeFiles(folder: string, files: Files): void {
 /**
  * Starts an application of the given files on a free port; it is stopped when the test ends.
  * @param config keys of `svc.json`, added to: port 0, no console, prod, level debug
+ * @param more other options of the app
  */
 export async function startApplication(
   t: Pick<TestContext, 'after'>,
   files: Files,
   config: Readonly<Record<string, unknown>> = {},
+  more: Partial<AppOptions> = {},
 ): Promise<TestApplication> {
   const folder = temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     openShared,
     createDevErrorPage,
+    Dev,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
+    ...more,
   })
   t.after(async () => {
     await app.stop()

@@ -115,6 +115,7 @@ const titles: Readonly<Record<string, string>> = {
   pool_ws: 'WebSocket connections',
   pool_rest: 'Long polls and SSE streams',
   monitor: 'Monitor page',
+  dev: 'Development',
   config: 'Configuration files',
   cache_ram: 'View cache',
   cache_disk: 'View cache',

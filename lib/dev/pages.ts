@@ -1,0 +1,182 @@
+/**
+ * Pages that refresh themselves, in `dev`: pages that views made, and pages for errors, get a script. It follows a
+ * stream that tells it of each change, and of each reload that was refused.
+ *
+ * The script and the stream are answered before the server sees the request, so they take no worker and are in no
+ * metric and no log. Pages have no version: the script sends the age of its page, and a page whose navigation began
+ * before the last change is reloaded.
+ */
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
+import type { Command } from '../application/commands.ts'
+import type { ServingParts } from '../application/serving.ts'
+import type { RequestServer } from '../core/server.ts'
+import type { CoreContext } from '../http/context.ts'
+import { builtInPage, type PageForError } from '../http/error-reply.ts'
+import type { ContextClass } from '../http/features.ts'
+import { createHostCheck, isLoopbackHost } from '../http/host.ts'
+import { BodyReply, type Reply } from '../http/reply.ts'
+import type { ViewMembers } from '../views/feature.ts'
+import { allowScript } from './policy.ts'
+
+/** Serves requests, or passes them on. */
+type Handle = RequestServer['handle']
+
+const policyField = 'Content-Security-Policy'
+const eventHeaders = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+const scriptHeaders = {
+  'Content-Type': 'text/javascript; charset=utf-8',
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+}
+
+/** The open pages of one process. */
+export class DevPages {
+  readonly #script = readFileSync(new URL('svc-dev.js', import.meta.url))
+  readonly #isServed: (host: string) => boolean
+  readonly #ofViews = new WeakSet<Reply>()
+  readonly #streams = new Set<ServerResponse>()
+  /** By `performance.now()`; the start counts as a change, so that pages refresh after a restart. */
+  #changedAtMs = performance.now()
+  #problems: readonly string[] = []
+  #isStopped = false
+
+  /** @param allowedHosts `server.allowed_hosts`; without any, only names of this machine get the script */
+  constructor(allowedHosts: readonly string[]) {
+    this.#isServed = allowedHosts.length === 0 ? isLoopbackHost : createHostCheck(allowedHosts)
+  }
+
+  /** Tells open pages, and those that are opened later. */
+  tell({ changed, problems }: Command<'pages.tell'>): void {
+    this.#problems = problems
+    if (changed) this.#changedAtMs = performance.now()
+    for (const response of this.#streams) response.write(eventOf(changed ? [] : problems))
+  }
+
+  /** Ends the streams. */
+  stop(): void {
+    this.#isStopped = true
+    for (const response of this.#streams) response.end()
+  }
+
+  /** Adds the script to pages, and answers requests for it and its stream. */
+  wrap({ ContextClass, pageForError }: ServingParts): Pick<ServingParts, 'ContextClass' | 'pageForError' | 'beside'> {
+    return {
+      ContextClass: this.#contextClass(ContextClass),
+      pageForError: this.#pageForError(pageForError),
+      beside: this.#beside(ContextClass),
+    }
+  }
+
+  /** Answers the script and its stream before `next` sees the request. */
+  #beside(Context: ContextClass): (next: Handle) => Handle {
+    return (next) => (request, response, expect) => {
+      if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
+        return next(request, response, expect)
+      }
+      const { path, query, host } = new Context(request, response)
+      const isServed = this.#isServed(host)
+      if (path === '/svc-dev.js' && isServed) response.writeHead(200, scriptHeaders).end(this.#script)
+      else if (path === '/svc-dev-events' && isServed) this.#follow(response, Number(query.get('age') ?? 0))
+      else next(request, response, expect)
+    }
+  }
+
+  /** Derives the class of the contexts, which adds the script when the route's chain has ended. */
+  #contextClass(Base: ContextClass): ContextClass {
+    const pages = this
+    const Context = class extends Base {
+      override matched(match: Parameters<CoreContext['matched']>[0]): void {
+        super.matched(match)
+        const { system, target } = match.route
+        if (system) return
+        this.run = (ctx) => {
+          const outcome = target(ctx)
+          const finish = (reply: Reply): Reply => pages.#withScript(ctx, reply)
+          return outcome instanceof Promise ? outcome.then(finish) : finish(outcome)
+        }
+      }
+    }
+    // The member is that of a feature, which `Base` has and its type does not know.
+    Object.defineProperty(Context.prototype, 'view', {
+      get(this: CoreContext): ViewMembers['view'] {
+        const view = Reflect.get(Base.prototype, 'view', this) as ViewMembers['view']
+        return (...given) => {
+          const reply = view(...given)
+          pages.#ofViews.add(reply)
+          return reply
+        }
+      },
+    })
+    return Context
+  }
+
+  /** Adds the script to pages for errors, the built-in ones too: they refresh when the mistake is mended. */
+  #pageForError(make: ServingParts['pageForError']): PageForError {
+    return (ctx, error, detail) => {
+      const page = make?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
+      const set = page.policy === undefined ? policiesOf(ctx) : [page.policy]
+      const added = ctx.path.startsWith('/svc-') ? undefined : this.#add(ctx, page.html, set)
+      if (added === undefined) return page
+      if (page.policy !== undefined) return { html: added.html, policy: added.policies.join(', ') }
+      if (set.length > 0) ctx.outgoing.set(policyField, added.policies)
+      return { html: added.html }
+    }
+  }
+
+  #follow(response: ServerResponse, ageMs: number): void {
+    response.writeHead(200, eventHeaders)
+    response.write(':\n\n')
+    this.#streams.add(response)
+    response.on('close', () => this.#streams.delete(response))
+    if (performance.now() - ageMs < this.#changedAtMs) response.write(eventOf([]))
+    else if (this.#problems.length > 0) response.write(eventOf(this.#problems))
+  }
+
+  #withScript(ctx: CoreContext, reply: Reply): Reply {
+    if (!(reply instanceof BodyReply) || !this.#ofViews.has(reply)) return reply
+    const type = ctx.outgoingIfAny?.get('Content-Type') ?? reply.type
+    const set = policiesOf(ctx)
+    const added = /^text\/html\b/i.test(type) ? this.#add(ctx, reply.body as string, set) : undefined
+    if (added === undefined) return reply
+    if (set.length > 0) ctx.outgoing.set(policyField, added.policies)
+    // The browser would keep the nonce of an earlier answer with the policy of a later one.
+    for (const name of ['ETag', 'Last-Modified']) ctx.outgoingIfAny?.delete(name)
+    return new BodyReply(reply.type, added.html)
+  }
+
+  /** @returns undefined for a page that gets no script */
+  #add(ctx: CoreContext, html: string, policies: readonly string[]) {
+    const at = [...html.matchAll(/<\/body\s*>/gi)].at(-1)?.index
+    if (at === undefined || !isNavigation(ctx) || !this.#isServed(ctx.host)) return undefined
+    const { fields, nonce } = allowScript(policies, () => randomBytes(16).toString('base64url'))
+    const attribute = nonce === undefined ? '' : ` nonce="${nonce}"`
+    const tag = `<script type="module" src="/svc-dev.js"${attribute}></script>\n`
+    return { html: html.slice(0, at) + tag + html.slice(at), policies: fields }
+  }
+}
+
+/**
+ * Whether a person opens a page: what the browser says of it (Fetch Metadata), or in its absence that HTML is accepted
+ * by name and no script asks.
+ */
+function isNavigation(ctx: CoreContext): boolean {
+  const mode = ctx.header('sec-fetch-mode')
+  const destination = ctx.header('sec-fetch-dest')
+  if (mode !== undefined || destination !== undefined) {
+    return (mode ?? 'navigate') === 'navigate' && (destination ?? 'document') === 'document'
+  }
+  const isScript = ctx.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest'
+  return !isScript && /\btext\/html\b/i.test(ctx.header('accept') ?? '')
+}
+
+function policiesOf(ctx: CoreContext): string[] {
+  const flat = ctx.outgoingIfAny?.flat ?? []
+  return flat.filter((_, at) => at % 2 === 1 && flat[at - 1]?.toLowerCase() === policyField.toLowerCase())
+}
+
+function eventOf(problems: readonly string[]): string {
+  return `data: ${JSON.stringify(problems)}\n\n`
+}

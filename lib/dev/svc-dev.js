@@ -1,0 +1,72 @@
+// svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, and shows why a
+// reload of the server was refused. While the page is hidden it holds no connection, and catches up when it is shown.
+// The age of the page tells the server whether the page is older than the last change, or than the server itself.
+
+const retryMs = 500
+const css = `
+:host { all: initial }
+section { position: fixed; inset: auto 0 0 0; z-index: 2147483647; max-height: 60vh; overflow: auto; box-sizing: border-box;
+  padding: 1rem 1.25rem; border-top: 4px solid #b3261e; background: #fff; color: #1d1b20; box-shadow: 0 -4px 24px #0004;
+  font: 15px/1.5 system-ui, sans-serif }
+h1 { margin: 0 6rem .25rem 0; font-size: 1.1em; color: #b3261e }
+p { margin: 0 }
+ul { margin: .75rem 0 0; padding: 0; list-style: none }
+li { padding: .5rem 0; border-top: 1px solid #8884; font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap;
+  overflow-wrap: anywhere }
+button { position: absolute; top: 1rem; right: 1.25rem; padding: .25rem .75rem; border: 1px solid #8888; border-radius: .4rem;
+  background: none; color: inherit; font: inherit; cursor: pointer }
+@media (prefers-color-scheme: dark) {
+  section { border-color: #f2b8b5; background: #1d1b20; color: #e6e0e9 }
+  h1 { color: #f2b8b5 }
+}`
+
+let source
+let overlay
+
+function follow() {
+  source?.close()
+  if (document.hidden) return
+  source = new EventSource(new URL(`/svc-dev-events?age=${performance.now()}`, import.meta.url))
+  source.onmessage = ({ data }) => {
+    const problems = JSON.parse(data)
+    if (problems.length > 0) return show(problems)
+    source.close()
+    location.reload()
+  }
+  source.onerror = () => {
+    source.close()
+    setTimeout(follow, retryMs)
+  }
+}
+
+function show(problems) {
+  hide()
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync(css)
+  overlay = document.createElement('svc-dev')
+  const root = overlay.attachShadow({ mode: 'open' })
+  root.adoptedStyleSheets = [sheet]
+  const section = element('section', '')
+  section.setAttribute('role', 'alert')
+  const list = element('ul', '')
+  list.append(...problems.map((problem) => element('li', problem)))
+  const button = element('button', 'Hide')
+  button.onclick = hide
+  const what = 'The last change is not in use: the server keeps the old routes. This goes away when the mistake is mended.'
+  section.append(element('h1', 'The reload was refused'), element('p', what), list, button)
+  root.append(section)
+  document.documentElement.append(overlay)
+}
+
+function hide() {
+  overlay?.remove()
+}
+
+function element(name, text) {
+  const made = document.createElement(name)
+  made.textContent = text
+  return made
+}
+
+document.addEventListener('visibilitychange', follow)
+follow()

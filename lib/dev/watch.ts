@@ -1,0 +1,74 @@
+/**
+ * What is watched in `dev`, and what a change of the configuration means. One process of a server watches: the primary
+ * where there are several.
+ */
+import { basename, dirname, extname, resolve } from 'node:path'
+import { reasonOf } from '../base/reason.ts'
+import { loadConfig, localFileOf, type LoadedConfig } from '../config/load.ts'
+import { configTable, type Config, type ConfigKey } from '../config/table.ts'
+import { publicFolder } from '../config/together.ts'
+import type { ModuleLogger } from '../log/logger.ts'
+import { relativeTo } from '../storage/paths.ts'
+import { FolderWatch } from './folder-watch.ts'
+
+interface WatchOptions {
+  readonly loaded: LoadedConfig
+  /** The configuration file, which may be missing; undefined where there is none. */
+  readonly configFile: string | undefined
+  /** Of module `server`. */
+  readonly log: ModuleLogger
+  /** Called with what has changed, but for the configuration; not again before it has resolved. */
+  readonly changed: (paths: readonly string[]) => Promise<void>
+}
+
+/** Views, route files, settings, modules, static files. Others may be what the application itself writes. */
+const wanted = /^\.(?:html|json|css|svg|[cm]?[jt]s)$/
+/** Setup and `passwd` write these, and in `dev` nobody signs in. */
+const credentials: ReadonlySet<string> = new Set<ConfigKey>(['admin.user', 'admin.password', 'admin.secret'])
+
+/** Begins to watch. Resolves when every folder that is there is watched. */
+export async function openWatch({ loaded, configFile, log, changed }: WatchOptions): Promise<FolderWatch> {
+  const { config, folder } = loaded
+  const folders = (...names: ('root' | 'routes' | 'middleware' | 'errors' | 'cache' | 'log' | 'temp')[]): string[] =>
+    names.map((name) => resolve(folder, config[`paths.${name}`]))
+  const trees = [publicFolder(loaded) ?? [], folders('routes', 'middleware', 'errors', 'root')].flat()
+  const configFiles = configFile === undefined ? [] : [configFile, localFileOf(configFile)]
+  const before = configFile === undefined ? undefined : valuesOf(configFile)
+  const isInTree = (path: string): boolean => trees.some((tree) => relativeTo(tree, path) !== undefined)
+  const watch = new FolderWatch({
+    trees,
+    flat: configFiles.slice(0, 1).map(dirname),
+    excluded: new Set(folders('cache', 'log', 'temp')), // Sessions have names that are not wanted.
+    isWanted: (path) => configFiles.includes(path) || (wanted.test(extname(path)) && isInTree(path)),
+    onChange: async (paths) => {
+      const saved = paths.find((path) => configFiles.includes(path)) ?? ''
+      if (saved !== '') log.info(`${basename(saved)} was saved: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
+      const others = paths.filter((path) => !configFiles.includes(path))
+      if (others.length === 0) return
+      await changed(others).catch((error: unknown) => log.error('Cannot take up what was saved', error))
+    },
+    warn: log.warn,
+  })
+  await watch.open()
+  return watch
+}
+
+function valuesOf(file: string): Config | undefined {
+  try {
+    return loadConfig(file).config
+  } catch {
+    return undefined // It was replaced since the server read it. What is wrong then is said at the next change.
+  }
+}
+
+function whatNeedsRestart(file: string, before: Config | undefined): string {
+  try {
+    const { config } = loadConfig(file)
+    const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns.
+    const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before?.[key]))
+    const needing = others.filter((key) => !credentials.has(key))
+    return needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
+  } catch (error) {
+    return `a restart would fail: ${reasonOf(error)}`
+  }
+}

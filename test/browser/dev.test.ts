@@ -1,0 +1,122 @@
+/** Pages in `dev`: they refresh themselves, and show why a reload was refused. */
+import assert from 'node:assert/strict'
+import { describe, test, type TestContext } from 'node:test'
+import { startApplication, type Files } from '../support/application.ts'
+import { openPage } from '../support/browser.ts'
+import { until } from '../support/until.ts'
+
+const page = (text: string): string => `<!doctype html>\n<html><head><meta name="viewport" content="width=device-width"><title>${text}</title></head><body><h1>${text}</h1>\n</body></html>\n`
+const policies = "default-src 'none'; style-src 'nonce-abc'"
+const files: Files = {
+  'routes/r.json': [
+    { name: 'home', url: '/', method: 'GET', scope: '', action: 'home.html' },
+    { name: 'strict', url: '/strict', method: 'GET', scope: '', action: 'actions.mjs@strict' },
+    { name: 'broken', url: '/broken', method: 'GET', scope: '', action: 'actions.mjs@broken' },
+  ],
+  'home.html': page('one'),
+  'actions.mjs': actions('broken'),
+}
+
+function actions(body: string): string {
+  return `export const strict = (ctx) => { ctx.setHeader('Content-Security-Policy', ${JSON.stringify(policies)}); return ctx.view('home.html') }
+export const broken = (ctx) => { ${body === 'broken' ? "throw new Error('not yet')" : "return ctx.view('home.html')"} }
+`
+}
+
+const title = 'document.querySelector("h1").innerText'
+const problems = '[...document.querySelector("svc-dev")?.shadowRoot.querySelectorAll("li") ?? []].map((item) => item.innerText).join("\\n")'
+
+async function start(t: TestContext, path: string) {
+  const browser = await openPage(t)
+  const server = await startApplication(t, files, { 'app.env': 'dev' }, { watch: true })
+  await browser.open(server.url + path)
+  return { browser, server, shows: (expression: string, text: string) => until(() => showsNow(expression, text)) }
+
+  /** A page that is just being replaced has no answer. */
+  async function showsNow(expression: string, text: string): Promise<boolean> {
+    return String(await browser.evaluate(expression).catch(() => '')).includes(text)
+  }
+}
+
+describe('an open page in dev', () => {
+  test('refreshes when its view is saved', async (t) => {
+    const { browser, server, shows } = await start(t, '/')
+    server.write({ 'home.html': page('two') })
+    await shows(title, 'two')
+    assert.deepEqual(browser.errors.filter((error) => !error.includes('favicon')), [])
+  })
+
+  test('refreshes under a policy that allows nothing', async (t) => {
+    const { browser, server, shows } = await start(t, '/strict')
+    server.write({ 'home.html': page('two') })
+    await shows(title, 'two')
+    server.write({ 'routes/r.json': '[' })
+    await shows(problems, 'r.json')
+    const style = 'getComputedStyle(document.querySelector("svc-dev").shadowRoot.querySelector("section")).position'
+    assert.equal(await browser.evaluate(style), 'fixed')
+    assert.deepEqual(browser.errors.filter((error) => !error.includes('favicon')), [])
+  })
+
+  test('shows why a reload was refused, until it is mended', async (t) => {
+    const { browser, server, shows } = await start(t, '/')
+    server.write({ 'routes/r.json': '[\n{ "name": 1 }]' })
+    await shows(problems, 'r.json:2:3')
+    assert.equal(await browser.text('h1'), 'one')
+    await browser.evaluate('document.querySelector("svc-dev").shadowRoot.querySelector("button").click()')
+    assert.equal(await browser.evaluate('document.querySelector("svc-dev")'), null)
+    await browser.open(server.url)
+    await shows(problems, 'r.json:2:3')
+    server.write({ 'home.html': page('two') })
+    await shows(title, 'two')
+    await shows(problems, 'r.json:2:3')
+    server.write({ 'routes/r.json': files['routes/r.json'] })
+    await until(async () => (await browser.evaluate('document.querySelector("svc-dev")').catch(() => '')) === null)
+  })
+
+  test('of an error refreshes when the mistake is mended', async (t) => {
+    const { browser, server, shows } = await start(t, '/broken')
+    assert.match(await browser.text('body'), /not yet/)
+    server.write({ 'actions.mjs': actions('mended') })
+    await shows(title, 'one')
+    browser.errors.length = 0 // The browser says that the first answer was a 500.
+    await browser.open(`${server.url}/new`)
+    assert.match(await browser.text('body'), /404/)
+    server.write({ 'routes/new.json': [{ name: 'new', url: '/new', method: 'GET', scope: '', action: 'home.html' }] })
+    await shows(title, 'one')
+  })
+
+  test('refreshes after a restart of the server', async (t) => {
+    const browser = await openPage(t)
+    const first = await startApplication(t, files, { 'app.env': 'dev' }, { watch: true })
+    await browser.open(first.url)
+    await first.app.stop()
+    await startApplication(t, { ...files, 'home.html': page('two') }, { 'app.env': 'dev', 'server.port': first.port }, { watch: true })
+    await until(async () => (await browser.evaluate(title).catch(() => '')) === 'two')
+  })
+
+  test('waits while nobody looks at it', async (t) => {
+    const { browser, server, shows } = await start(t, '/')
+    const turn = (hidden: boolean): Promise<unknown> =>
+      browser.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`)
+    await turn(true)
+    server.write({ 'home.html': page('two') })
+    const looker = await openPage(t)
+    await looker.open(server.url)
+    await until(async () => (await looker.evaluate(title).catch(() => '')) === 'two')
+    assert.equal(await browser.text('h1'), 'one')
+    await turn(false)
+    await shows(title, 'two')
+  })
+
+  for (const [width, dark] of [[1280, false], [360, true]] as const) {
+    test(`fits its overlay into ${width} pixels${dark ? ', in the dark' : ''}`, async (t) => {
+      const { browser, server, shows } = await start(t, '/')
+      await browser.look({ width, height: 740, dark })
+      server.write({ 'routes/r.json': JSON.stringify([{ name: 'a-name-without-any-space-in-it-'.repeat(5), action: 1 }]) })
+      await shows(problems, 'r.json')
+      assert.equal(await browser.evaluate('document.documentElement.scrollWidth'), width)
+      const colour = 'getComputedStyle(document.querySelector("svc-dev").shadowRoot.querySelector("section")).backgroundColor'
+      assert.equal(await browser.evaluate(colour), dark ? 'rgb(29, 27, 32)' : 'rgb(255, 255, 255)')
+    })
+  }
+})
