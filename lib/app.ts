@@ -319,7 +319,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
-  const { registry, views, features } = built
+  const { registry, views, features, kit } = built
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
     {
@@ -335,6 +335,8 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
     registry,
     ContextClass,
+    unrouted: kit.unrouted,
+    preflight: kit.preflight,
     accessLog: logs.access,
     metrics,
     log: (module) => logs.module(module),

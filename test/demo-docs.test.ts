@@ -14,7 +14,7 @@ const source = (path: string): string => readFileSync(join(root, path), 'utf8')
 describe('docs/getting-started.md', () => {
   it('shows records of the route file as they are', () => {
     const shown = page.blocks.find(({ above }) => above === 'Some of the records in `routes/board.json`:')
-    const records = JSON.parse(source('routes/board.json')) as { name: string }[]
+    const { routes: records } = JSON.parse(source('routes/board.json')) as { routes: { name: string }[] }
     const excerpt = JSON.parse(shown?.text ?? '[]') as { name: string }[]
     assert.ok(excerpt.length > 0)
     assert.deepEqual(excerpt, records.filter(({ name }) => excerpt.some((record) => record.name === name)))

@@ -26,6 +26,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
+import { createKit, type Kit } from '../kit/kit.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
@@ -74,6 +75,7 @@ export interface ApplicationParts {
   readonly sessions: SessionGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
+  readonly kit: Kit
   /** The members of the context that sessions, flash, tokens and events add. */
   readonly features: readonly Feature[]
 }
@@ -136,11 +138,13 @@ export function buildApplication(
   const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
   const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
-  const builtIn: readonly BuiltInGroup[] = [
+  const kit = createKit({ registry, trustedOrigins: config['server.trusted_origins'] })
+  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [
     sessions,
     csrf,
     createAuthGroup({ log }),
     createJwtGroup({ folder, publicFolder: open, log, now }),
+    ...kit.groups,
   ]
   const resourceTokens = createResourceTokens({ keys, now })
   const features = [
@@ -149,6 +153,7 @@ export function buildApplication(
     csrf.feature,
     resourceIdFeature(resourceTokens),
     eventsFeature(events),
+    kit.feature,
   ]
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
@@ -173,5 +178,5 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, sessions, webSockets, events, features }
+  return { registry, views, application, sessions, webSockets, events, kit, features }
 }

@@ -32,10 +32,13 @@ svc.local.json
 node_modules/
 `
 
-const routes = `[
-  { "name": "home", "url": "/", "method": "GET", "action": "routes/home.mjs" },
-  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "routes/home.mjs@hello" }
-]
+const routes = `{
+  "defaults": { "middleware": "SVC_MwHeaders" },
+  "routes": [
+    { "name": "home", "url": "/", "method": "GET", "action": "routes/home.mjs" },
+    { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "routes/home.mjs@hello" }
+  ]
+}
 `
 
 const action = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
@@ -64,7 +67,7 @@ const view = `<!doctype html>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <title>{{ title }}</title>
-  <style>
+  <style nonce="{{ csp_nonce }}">
     :root { color-scheme: light dark }
     body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
     dt { font-family: ui-monospace, monospace; font-size: 1rem }
@@ -87,7 +90,7 @@ const view = `<!doctype html>
 
 const middleware = `{
   "load": [],
-  "setup": {}
+  "setup": { "headers": {} }
 }
 `
 

@@ -6,6 +6,8 @@
  */
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
+import { createCorsGroup } from '../../lib/kit/cors.ts'
+import { createHeadersGroup } from '../../lib/kit/headers.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
@@ -144,6 +146,8 @@ const middlewareNotes: Readonly<Record<string, string>> = {
   jwt:
     'Either `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. Messages never\n' +
     'show the value of a key. A new one in the file counts from the next reload on.',
+  headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
+  cors: '[Pages of other origins](security.md#pages-of-other-origins) says whom it lets in, and whom not.',
 }
 
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
@@ -167,11 +171,13 @@ function builtInGroups(): BuiltInGroup[] {
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),
+    createHeadersGroup(),
+    createCorsGroup([]),
   ]
 }
 
 function sectionOf({ name, table, middleware }: BuiltInGroup): string {
-  const names = [...middleware.keys()].map((each) => `\`${each}\``).join(' and ')
+  const names = [...middleware.keys()].filter((each) => each !== 'SVC_MwOrigin').map((each) => `\`${each}\``).join(' and ')
   const lines = Object.entries(table).map(([key, row]) => lineOf(key, row))
   const note = middlewareNotes[name] ? `\n${middlewareNotes[name]}\n` : ''
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`
