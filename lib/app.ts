@@ -193,6 +193,7 @@ export function createApp(options: AppOptions = {}): App {
     nodes,
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
+    scrypt: built.scrypt,
   })
 
   const ofValues = warningsTogether(loaded)
@@ -241,6 +242,7 @@ export function createApp(options: AppOptions = {}): App {
     panel.open()
     await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
     await shared?.opened()
+    built.shareEnds()
     await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()

@@ -3,6 +3,7 @@
  * line's `check` and `routes` use it, which start no server and open no log.
  */
 import { resolve } from 'node:path'
+import { createScrypt, type Scrypt } from '../admin/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
@@ -31,6 +32,7 @@ import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
+import { OpenReplies } from '../session/open-replies.ts'
 import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { createViews, type Views } from '../views/cache.ts'
@@ -76,8 +78,12 @@ export interface ApplicationParts {
   readonly webSockets: WebSocketHost
   readonly events: Events
   readonly kit: Kit
+  /** Derives the keys of passwords, those of the admin too. */
+  readonly scrypt: Scrypt
   /** The members of the context that sessions, flash, tokens and events add. */
   readonly features: readonly Feature[]
+  /** From now on the end of a session is told to all processes that share events. */
+  shareEnds(): void
 }
 
 /**
@@ -131,30 +137,8 @@ export function buildApplication(
       accept: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
     },
   })
-  const keys = [appKey, ...config.app_key_previous]
-  const now = Date.now
-  const { folder } = loaded
-  const open = publicFolder(loaded)
-  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
-  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
-  const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
-  const kit = createKit({ registry, trustedOrigins: config['server.trusted_origins'] })
-  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [
-    sessions,
-    csrf,
-    createAuthGroup({ log }),
-    createJwtGroup({ folder, publicFolder: open, log, now }),
-    ...kit.groups,
-  ]
-  const resourceTokens = createResourceTokens({ keys, now })
-  const features = [
-    sessions.feature,
-    flashFeature(log),
-    csrf.feature,
-    resourceIdFeature(resourceTokens),
-    eventsFeature(events),
-    kit.feature,
-  ]
+  const ofServer = buildMiddleware({ loaded, keys: [appKey, ...config.app_key_previous], log, seams, registry, events })
+  const { builtIn, sessions, features, kit, scrypt, shareEnds } = ofServer
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
@@ -178,5 +162,50 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, sessions, webSockets, events, kit, features }
+  return { registry, views, application, sessions, webSockets, events, kit, scrypt, features, shareEnds }
+}
+
+interface MiddlewareParts {
+  readonly loaded: LoadedConfig
+  /** `app_key`, then those of `app_key_previous`. */
+  readonly keys: readonly string[]
+  readonly log: (module: string) => ModuleLogger
+  readonly seams: Seams
+  readonly registry: Registry<Chain>
+  readonly events: Events
+}
+
+/** Builds the server's own middleware, and the members that its groups and the events add to the context. */
+function buildMiddleware({ loaded, keys, log, seams, registry, events }: MiddlewareParts) {
+  const { folder, config } = loaded
+  const { 'server.trusted_origins': trustedOrigins } = config
+  const now = Date.now
+  const open = publicFolder(loaded)
+  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
+  const openReplies = new OpenReplies()
+  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log, openReplies })
+  const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
+  const auth = createAuthGroup({ log })
+  const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
+  const scrypt = createScrypt()
+  const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
+  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, ...kit.groups]
+  const features = [
+    sessions.feature,
+    flashFeature(log),
+    csrf.feature,
+    resourceIdFeature(createResourceTokens({ keys, now })),
+    eventsFeature(events),
+    kit.feature,
+  ]
+
+  /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */
+  function shareEnds(): void {
+    if (seams.broker === undefined) return
+    const channel = events.channel('svc.sessions')
+    openReplies.tellOthers = (session) => void channel.publish(session)
+    channel.subscribe(({ data }) => openReplies.endHere(String(data)))
+  }
+
+  return { builtIn, sessions, features, kit, scrypt, shareEnds }
 }

@@ -5,6 +5,7 @@
  * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and
  * `SVC_MwCors` answers preflights before any middleware runs.
  */
+import type { Scrypt } from '../admin/password.ts'
 import type { BuiltInGroup, PreparedSettings } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -14,6 +15,7 @@ import type { Registry } from '../routing/registry.ts'
 import type { CorsGroup } from './cors.ts'
 import { kitFeature } from './feature.ts'
 import type { HeadersGroup } from './headers.ts'
+import { createPasswords } from './password.ts'
 
 /** The parts of the kit. */
 export interface Kit {
@@ -30,12 +32,15 @@ interface KitOptions {
   readonly registry: Pick<Registry<Chain>, 'find'>
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
+  readonly scrypt: Scrypt
+  /** The key of the session that names the user. */
+  readonly userKey: () => string
 }
 
 const notLoaded: PreparedSettings = { warnings: [], unready: undefined, commit: () => {}, abandon: () => {} }
 
 /** Makes the kit of one server. */
-export function createKit({ registry, trustedOrigins }: KitOptions): Kit {
+export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOptions): Kit {
   let headers: HeadersGroup | undefined
   let cors: CorsGroup | undefined
   return {
@@ -47,7 +52,11 @@ export function createKit({ registry, trustedOrigins }: KitOptions): Kit {
         return (cors = (await import('./cors.ts')).createCorsGroup(trustedOrigins))
       }),
     ],
-    feature: kitFeature((ctx) => headers?.nonceOf(ctx) ?? ''),
+    feature: kitFeature({
+      nonceOf: (ctx) => headers?.nonceOf(ctx) ?? '',
+      passwords: createPasswords(scrypt),
+      userKey,
+    }),
     unrouted: (ctx) => headers?.unrouted(ctx),
     preflight: (ctx) => cors?.preflight(ctx, registry),
   }

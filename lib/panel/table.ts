@@ -104,7 +104,11 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
     ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
   }
   const guard = createGuard(access)
-  const signIn = createSignIn(access, { changes: changesOnGet, throttle: port.loginThrottle })
+  const signIn = createSignIn(access, {
+    changes: changesOnGet,
+    throttle: port.loginThrottle,
+    passwords: port.passwords,
+  })
   const handlers = createHandlers(port, signIn)
   const routes = systemRoutes
     .filter((row) => row.always || port.config['admin.enabled'])
