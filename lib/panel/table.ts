@@ -103,7 +103,7 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
     setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
     ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
   }
-  const guard = createGuard(access)
+  const guard = createGuard(access, { throttle: port.loginThrottle })
   const signIn = createSignIn(access, {
     changes: changesOnGet,
     throttle: port.loginThrottle,

@@ -40,7 +40,8 @@ With \`"$schema": "PATH/docs/svc.schema.json"\` in the file an editor knows the 
 
 \`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
 \`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of
-\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
+\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`,
+and \`admin.metrics_token\`, from \`SVC_METRICS_TOKEN\` or \`$CREDENTIALS_DIRECTORY/metrics_token\`.
 
 A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status
 78. The last of the four starts the demo application, which the log says. The first line of the log names the file.
