@@ -92,5 +92,5 @@ function readHash(stored: unknown): StoredHash {
 
 /** Without padding, as PHC has it. */
 function base64(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
+  return bytes.toString('base64').replaceAll('=', '')
 }
