@@ -5,7 +5,7 @@
  * A preflight is answered before any other middleware runs, since it comes without cookies and tokens.
  */
 import type { Chain, Next } from '../chain/compose.ts'
-import { prepareSettings, readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
+import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
 import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
 import { isToken } from '../base/token.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -104,17 +104,23 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
     table,
     middleware: new Map([[middlewareName, run]]),
     prepare(given) {
-      const prepared = prepareSettings('cors', table, given, (settings) => (rules = rulesOf(settings)))
-      const { settings } = readSettings('cors', table, given)
+      const { settings, warnings } = readSettings('cors', table, given)
       if (settings.credentials && settings.origins.includes('*')) {
         throw new SettingsError(['setup.cors.credentials must be false with the origin *: name the origins instead'])
       }
       const untrusted = settings.credentials ? settings.origins.filter((each) => !trusted.has(originKey(each))) : []
-      const warnings = untrusted.map((origin) => {
+      const ofOrigins = untrusted.map((origin) => {
         const what = `setup.cors.origins has ${origin}, with credentials, which server.trusted_origins has not`
         return `${what}: its pages can read answers, and every change that they send is refused by the CSRF check`
       })
-      return { ...prepared, warnings: [...prepared.warnings, ...warnings] }
+      return {
+        warnings: [...warnings, ...ofOrigins],
+        unready: undefined,
+        commit() {
+          rules = rulesOf(settings)
+        },
+        abandon() {},
+      }
     },
     preflight(ctx, registry) {
       const method = ctx.header('access-control-request-method')

@@ -5,7 +5,7 @@
  * application sets replaces one of these.
  */
 import { randomBytes } from 'node:crypto'
-import { prepareSettings, readSettings, settingsTable } from '../chain/settings.ts'
+import { readSettings, settingsTable } from '../chain/settings.ts'
 import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { withNonce } from './csp.ts'
@@ -95,12 +95,16 @@ export function createHeadersGroup(): HeadersGroup {
       ],
     ]),
     prepare(given) {
-      const prepared = prepareSettings('headers', table, given, (settings) => {
-        current = fieldsOf(settings)
-        isEverywhere = given !== undefined && settings.everywhere
-      })
-      const { settings } = readSettings('headers', table, given)
-      return { ...prepared, warnings: [...prepared.warnings, ...warningsOf(settings)] }
+      const { settings, warnings } = readSettings('headers', table, given)
+      return {
+        warnings: [...warnings, ...warningsOf(settings)],
+        unready: undefined,
+        commit() {
+          current = fieldsOf(settings)
+          isEverywhere = given !== undefined && settings.everywhere
+        },
+        abandon() {},
+      }
     },
     unrouted(ctx) {
       if (isEverywhere && !ctx.path.startsWith('/svc-')) setFields(ctx)

@@ -66,6 +66,8 @@ export class Session {
   #came = false
   #destroys = false
   #regenerates = false
+  /** Whether the session was gone when it was to be saved. */
+  #isLost = false
   /** The save that is running. It never rejects. */
   #saving: Promise<void> | undefined = undefined
   /** Whether the request's own save has begun. */
@@ -206,7 +208,8 @@ export class Session {
   }
 
   #endsWithSession(reply: ParkedReply | UpgradeReply): void {
-    if (this.#id !== undefined) this.#services.openReplies.add(this.#id, this.#ctx, reply)
+    if (this.#isLost) reply.revoke()
+    else if (this.#id !== undefined) this.#services.openReplies.add(this.#id, this.#ctx, reply)
   }
 
   #data(): SessionData {
@@ -316,6 +319,7 @@ export class Session {
    */
   #lose(): void {
     this.#id = undefined
+    this.#isLost = true
     this.#services.lost(this.#ctx)
     if (!this.#destroys) this.#data().clear()
   }

@@ -106,26 +106,29 @@ describe('what a session has open', () => {
     await busy(server, 1, 0)
   })
 
-  it('ends too when its request began before the end, and its reply opens after it', async (t) => {
-    const server = await start(t, {
-      'routes/slow.json': [{ name: 'slow', url: '/slow', action: 'slow.mjs', middleware: 'SVC_MwSession' }],
-      'slow.mjs': `
-        export default async ({ sse, channel }) => {
-          process.emit('svc-open-replies')
-          await new Promise((resolve) => process.once('svc-open-replies-go', resolve))
-          return sse(channel('a'))
-        }`,
+  for (const [what, changes] of [['reads', ''], ['changes', "session.set('b', 2)"]] as const) {
+    it(`ends too when a request that ${what} the session began before the end, and its reply opens after it`, async (t) => {
+      const server = await start(t, {
+        'routes/slow.json': [{ name: 'slow', url: '/slow', action: 'slow.mjs', middleware: 'SVC_MwSession' }],
+        'slow.mjs': `
+          export default async ({ sse, channel, session }) => {
+            process.emit('svc-open-replies')
+            await new Promise((resolve) => process.once('svc-open-replies-go', resolve))
+            ${changes}
+            return sse(channel('a'))
+          }`,
+      })
+      const { url } = server
+      const cookie = await visit(url)
+      const began = new Promise((resolve) => process.once('svc-open-replies' as 'SIGUSR2', resolve)) // Any name will do.
+      const { ended } = open(url, '/slow', cookie)
+      await began
+      await request(`${url}/leave`, { headers: { cookie } })
+      process.emit('svc-open-replies-go' as 'SIGUSR2')
+      await ended
+      await busy(server, 0, 0)
     })
-    const { url } = server
-    const cookie = await visit(url)
-    const began = new Promise((resolve) => process.once('svc-open-replies' as 'SIGUSR2', resolve)) // Any name will do.
-    const { ended } = open(url, '/slow', cookie)
-    await began
-    await request(`${url}/leave`, { headers: { cookie } })
-    process.emit('svc-open-replies-go' as 'SIGUSR2')
-    await ended
-    await busy(server, 0, 0)
-  })
+  }
 })
 
 describe('ctx.signIn and ctx.signOut', () => {
@@ -141,6 +144,18 @@ describe('ctx.signIn and ctx.signOut', () => {
     const out = await request(`${url}/leave`, { headers: { cookie: after } })
     assert.match(String(out.headers['set-cookie']), /^SVCSID=; .*Max-Age=0/)
     assert.deepEqual(await who(after), { user: null, a: null, token: null })
+  })
+
+  it('takes nothing along where signOut() comes before signIn()', async (t) => {
+    const { url } = await start(t, {
+      'routes/anew.json': [{ name: 'anew', url: '/anew', action: 'anew.mjs', middleware: 'SVC_MwSession' }],
+      'anew.mjs': 'export default ({ signIn, signOut }) => (signOut(), signIn(7), "anew")',
+    })
+    const before = await visit(url)
+    const cookie = cookieOf((await request(`${url}/anew`, { headers: { cookie: before } })).headers['set-cookie'])
+    assert.notEqual(cookie, before)
+    const who = (await request(`${url}/who`, { headers: { cookie } })).json()
+    assert.deepEqual(who, { user: 7, a: null, token: null })
   })
 
   it('set the key that setup.auth names', async (t) => {
