@@ -60,9 +60,9 @@ export type { CookieAttributes } from './http/cookie.ts'
 export { HttpError } from './http/errors.ts'
 /** The session and a flash bag, as `ctx.session` and `ctx.flash(id)` have them. */
 export type { Session } from './session/session.ts'
+export type { FlashBag } from './flash/bag.ts'
 /** What `ctx.password` is. */
 export type { Passwords } from './kit/password.ts'
-export type { FlashBag } from './flash/bag.ts'
 /** Channels and queues, as `ctx.channel(name)` and `ctx.queue(name)` have them. */
 export type { Channel } from './events/channel.ts'
 export type { Queue } from './events/queue.ts'
