@@ -203,6 +203,7 @@ export function createApp(options: AppOptions = {}): App {
     nodes,
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
+    scrypt: built.scrypt,
   })
 
   const ofValues = warningsTogether(loaded)
@@ -251,6 +252,7 @@ export function createApp(options: AppOptions = {}): App {
     panel.open()
     await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
     await shared?.opened()
+    built.shareEnds()
     await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
@@ -343,7 +345,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
-  const { registry, views, features } = built
+  const { registry, views, features, kit } = built
   const { ContextClass, viewScope } = createContextClass(
     [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
     {
@@ -359,6 +361,8 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
     registry,
     ContextClass,
+    unrouted: kit.unrouted,
+    preflight: kit.preflight,
     accessLog: logs.access,
     metrics,
     log: (module) => logs.module(module),

@@ -144,6 +144,23 @@ declare module 'svc' {
     readonly session: Session
     /** The flash messages of a form id. */
     readonly flash: (id: string) => FlashBag
+    /**
+     * Signs a user in, as `SVC_MwIsAuth` knows them: the session gets the user and a new id, and loses its CSRF token.
+     * What was opened under the old id ends.
+     * @param user any JSON value that names somebody: a name, an id, an object
+     */
+    readonly signIn: (user: unknown) => void
+    /** Ends the session with all that it holds, and the streams, polls and WebSockets that it opened. */
+    readonly signOut: () => void
+    /** Hashes and checks passwords of users. */
+    readonly password: Passwords
+    /**
+     * The nonce of this answer, for `<script nonce>` and `<style nonce>`. The first use adds it to the policy of
+     * `SVC_MwHeaders`; '' where that did not run.
+     */
+    readonly cspNonce: string
+    /** The name of `cspNonce` in views. */
+    readonly csp_nonce: string
     /** A hidden input with a CSRF token of the kind that this route checks. */
     readonly csrfInput: () => string
     /** The session's CSRF token where `SVC_MwCsrf` ran, else ''. */
@@ -319,9 +336,9 @@ declare module 'svc' {
     delete(key: string): void
     /** Saves now; only needed for what is set after the answer. */
     save(): Promise<void>
-    /** Ends the session when it is saved. For a sign-out. */
+    /** Ends the session when it is saved, and what it has open. `ctx.signOut()` does that. */
     destroy(): void
-    /** Gives it a new id when it is saved; what it holds stays. For a sign-in. */
+    /** Gives it a new id when it is saved; what it holds stays, but for the CSRF token. `ctx.signIn()` does that. */
     regenerate(): void
   }
 
@@ -356,6 +373,19 @@ declare module 'svc' {
     save(): void
     /** The form id. */
     getId(): string
+  }
+
+  /** `ctx.password`: two hashes are made at the same time in a process, 100 wait, and more are 503. */
+  export interface Passwords {
+    /** The text to store for a password. 422 for one of more than 1,024 bytes. */
+    hash(password: string): Promise<string>
+    /**
+     * Whether a password is that of a stored hash, and whether the hash should be made anew, since it is weaker than
+     * new ones are.
+     * @param stored undefined, where there is no such user, takes as long and is never right; a text that is no hash
+     *   throws
+     */
+    verify(password: string, stored: string | undefined): Promise<{ readonly ok: boolean; readonly stale: boolean }>
   }
 
   // ---- events and WebSockets ----

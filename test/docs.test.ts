@@ -252,6 +252,7 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
       { session: { path: 'x', tll_s: 1 }, csrf: { x: 1 }, auth: { x: 1 }, jwt: { x: 1 } },
       { jwt: { key: 'short' } },
       { jwt: { algorithms: ['EdDSA'], key } },
+      { headers: { csp: "script-src 'nonce-a'" }, cors: { origins: ['https://a.example'], credentials: true } },
     ]
     const warnings: string[] = []
     for (const setup of given) {

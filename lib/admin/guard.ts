@@ -4,7 +4,8 @@
  *    of another site can have its own name resolve to 127.0.0.1, and would then be of this origin (DNS rebinding).
  * 2. A request that changes something must not be a HEAD, a prefetch or from another site: a link or an image must not
  *    stop the server.
- * 3. The admin check: in `dev` everybody passes, in `prod` those with a valid cookie.
+ * 3. The admin check: in `dev` everybody passes, in `prod` those with a valid cookie, and to the metrics those with
+ *    their token.
  * 4. A browser that sends a GET without saying where it comes from, as over plain HTTP when another site tells it not
  *    to, gets a page with a button before something changes.
  *
@@ -18,9 +19,11 @@ import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
 import { createOriginCheck, isPrefetch, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
+import { createMetricsToken } from './metrics-token.ts'
 import { nextOf } from './next-path.ts'
 import { page } from './page.ts'
 import type { AccessPort } from './port.ts'
+import { createLoginThrottle, type LoginThrottle } from './throttle.ts'
 
 /** When a request to a route changes something. A POST always does. */
 export type Change = 'never' | 'always' | 'with-query'
@@ -36,14 +39,22 @@ interface GuardedRow {
 }
 
 /** The part of the server that the guard uses. */
-type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes'>
+type GuardPort = Pick<AccessPort, 'config' | 'credentials' | 'pages' | 'routes' | 'log'>
 
-/**
- * Makes the guard: a function that makes the middleware of a row.
- * @param now milliseconds since 1970
- */
-export function createGuard(port: GuardPort, now: () => number = Date.now): (row: GuardedRow) => Middleware {
+interface GuardOptions {
+  /** Milliseconds since 1970; `Date.now` unless given. */
+  readonly now?: () => number
+  /** Counts wrong tokens with the failed logins; one of its own unless given. */
+  readonly throttle?: LoginThrottle
+}
+
+/** Makes the guard: a function that makes the middleware of a row. */
+export function createGuard(
+  port: GuardPort,
+  { now = Date.now, throttle = createLoginThrottle() }: GuardOptions = {},
+): (row: GuardedRow) => Middleware {
   const { config } = port
+  const checkToken = createMetricsToken(config['admin.metrics_token'], throttle, port.log)
   const originCheck = createOriginCheck(config['server.trusted_origins'])
   const isOpen = config['app.env'] === 'dev'
   const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config
@@ -68,7 +79,9 @@ export function createGuard(port: GuardPort, now: () => number = Date.now): (row
       const refusal = refusalOf(ctx, originCheck)
       if (refusal !== undefined) throw new HttpError(403, 'forbidden', refusal)
     }
-    if (row.auth && !isOpen) {
+    const byToken = row.url === '/svc-metrics' && !isOpen ? checkToken(ctx) : 'absent'
+    if (byToken instanceof Promise) return byToken
+    if (row.auth && !isOpen && byToken === 'absent') {
       if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
       if (!mayPass(ctx)) return refuseStranger(row, ctx)
     }

@@ -27,18 +27,30 @@ interface ScryptHash {
   readonly key: Buffer
 }
 
-interface ScryptCost {
+/** The parameters of scrypt: 128 * N * r bytes of memory, p times. */
+export interface ScryptCost {
   readonly N: number
   readonly r: number
   readonly p: number
 }
 
+/** Derives keys with scrypt, a few at the same time: each takes one of the four threads that files need too. */
+export interface Scrypt {
+  /**
+   * @param length bytes of the key
+   * @throws HttpError 503 when too many wait
+   */
+  derive(password: string, salt: Buffer, length: number, cost: ScryptCost): Promise<Buffer>
+}
+
 const scryptAsync = promisify<BinaryLike, BinaryLike, number, ScryptOptions, Buffer>(scrypt)
-const costOfNew: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
-const saltBytes = 16
-const keyBytes = 32
+/** The cost of a new hash. */
+export const costOfNew: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
+/** The bytes of the salt and of the key of a new hash. */
+export const saltBytes = 16
+export const keyBytes = 32
 /** The most memory that a stored hash may ask for. */
-const maxMemoryBytes = 160 * 2 ** 20
+export const maxMemoryBytes = 160 * 2 ** 20
 const scryptPattern = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9_-]{11,86})\$([A-Za-z0-9_-]{22,86})$/
 const md5Pattern = /^[0-9a-f]{32}$/
 
@@ -51,12 +63,23 @@ export async function hashPassword(password: string, hardened: boolean): Promise
   return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$')
 }
 
+/** Makes a check. Hashes of the hardened form are checked with `scrypt`. */
+export function createPasswordCheck(scrypt = createScrypt()): PasswordCheck {
+  return {
+    async matches(password, stored) {
+      if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
+      const { salt, key, cost } = readScrypt(stored)
+      return timingSafeEqual(await scrypt.derive(password, salt, key.length, cost), key)
+    },
+  }
+}
+
 /**
- * Makes a check with limits of its own.
- * @param atOnce the most scrypt checks at the same time: each takes one of the four threads that files need too
+ * Makes a scrypt with limits of its own.
+ * @param atOnce the most keys that are derived at the same time
  * @param maxWaiting the most that wait for them
  */
-export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck {
+export function createScrypt(atOnce = 2, maxWaiting = 100): Scrypt {
   const waiting: (() => void)[] = []
   let running = 0
 
@@ -79,12 +102,10 @@ export function createPasswordCheck(atOnce = 2, maxWaiting = 100): PasswordCheck
   }
 
   return {
-    async matches(password, stored) {
-      if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
-      const { salt, key, cost } = readScrypt(stored)
+    async derive(password, salt, length, cost) {
       await enter()
       try {
-        return timingSafeEqual(await derive(password, salt, key.length, cost), key)
+        return await derive(password, salt, length, cost)
       } finally {
         leave()
       }

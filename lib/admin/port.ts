@@ -11,6 +11,8 @@ interface AdminSettings {
   readonly 'app.env': string
   readonly 'admin.enabled': boolean
   readonly 'admin.hardened': boolean
+  /** Lets programs read the metrics; empty: none. */
+  readonly 'admin.metrics_token': string
   /** When a setup asks for the token: `on`, `off`, or `auto`, from elsewhere than this machine. */
   readonly 'admin.setup_token': string
   /** Minutes that a sign-in lasts; 0: no end. */

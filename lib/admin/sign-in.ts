@@ -14,7 +14,7 @@ import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type C
 import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
 import { page } from './page.ts'
-import { createPasswordCheck, equalTexts } from './password.ts'
+import { createPasswordCheck, equalTexts, type PasswordCheck } from './password.ts'
 import type { AccessPort } from './port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
@@ -28,6 +28,8 @@ export interface SignInOptions extends ThrottleOptions {
   readonly changes: Changes
   /** Counts failed logins; one of its own unless given. */
   readonly throttle?: LoginThrottle
+  /** Checks passwords; a check of its own unless given. */
+  readonly passwords?: PasswordCheck | undefined
 }
 
 /** The actions, and a function that the start calls. */
@@ -58,7 +60,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   const { config } = port
   const now = options.now ?? Date.now
   const throttle = options.throttle ?? createLoginThrottle(options)
-  const passwords = createPasswordCheck()
+  const passwords = options.passwords ?? createPasswordCheck()
   const setupToken = createSetupToken(port)
 
   function loginForm(ctx: CoreContext, typed: Typed, message: string, status?: number): Reply {

@@ -54,7 +54,12 @@ export interface Inspection {
   readonly notes: readonly ReloadProblem[]
 }
 
-const noMiddleware: MiddlewareSet = { byName: new Map(), unready: new Map(), requires: new Map() }
+const noMiddleware: MiddlewareSet = {
+  byName: new Map(),
+  unready: new Map(),
+  requires: new Map(),
+  loaders: new Map(),
+}
 const oldOnesStay = 'Cannot reload the routes, so the old ones stay'
 
 /** The application of one server. */

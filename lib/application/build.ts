@@ -3,6 +3,7 @@
  * line's `check` and `routes` use it, which start no server and open no log.
  */
 import { resolve } from 'node:path'
+import { createScrypt, type Scrypt } from '../admin/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
@@ -27,11 +28,13 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
+import { createKit, type Kit } from '../kit/kit.ts'
 import { createLimitGroup, type LimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
+import { OpenReplies } from '../session/open-replies.ts'
 import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { createViews, type Views } from '../views/cache.ts'
@@ -80,8 +83,13 @@ export interface ApplicationParts {
   readonly limits: LimitGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
+  readonly kit: Kit
+  /** Derives the keys of passwords, those of the admin too. */
+  readonly scrypt: Scrypt
   /** The members of the context that sessions, flash, tokens and events add. */
   readonly features: readonly Feature[]
+  /** From now on the end of a session is told to all processes that share events. */
+  shareEnds(): void
 }
 
 /**
@@ -136,29 +144,8 @@ export function buildApplication(
       accept: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
     },
   })
-  const clientAddress = createClientAddress(config['server.trusted_proxies'])
-  const keys = [appKey, ...config.app_key_previous]
-  const now = Date.now
-  const open = publicFolder(loaded)
-  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
-  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
-  const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
-  const limits = createLimitGroup({ log, isTrusted: clientAddress.trusts, openBuckets: seams.openBuckets })
-  const builtIn: readonly BuiltInGroup[] = [
-    sessions,
-    csrf,
-    limits,
-    createAuthGroup({ log }),
-    createJwtGroup({ folder, publicFolder: open, log, now }),
-  ]
-  const resourceTokens = createResourceTokens({ keys, now })
-  const features = [
-    sessions.feature,
-    flashFeature(log),
-    csrf.feature,
-    resourceIdFeature(resourceTokens),
-    eventsFeature(events),
-  ]
+  const ofServer = buildMiddleware({ loaded, keys: [appKey, ...config.app_key_previous], log, seams, registry, events })
+  const { builtIn, sessions, limits, features, kit, scrypt, shareEnds } = ofServer
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
@@ -182,5 +169,54 @@ export function buildApplication(
     middleware,
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
-  return { registry, views, application, modules, sessions, limits, webSockets, events, features }
+  return {
+    registry, views, application, modules, sessions, limits, webSockets, events, kit, scrypt, features, shareEnds,
+  }
+}
+
+interface MiddlewareParts {
+  readonly loaded: LoadedConfig
+  /** `app_key`, then those of `app_key_previous`. */
+  readonly keys: readonly string[]
+  readonly log: (module: string) => ModuleLogger
+  readonly seams: Seams
+  readonly registry: Registry<Chain>
+  readonly events: Events
+}
+
+/** Builds the server's own middleware, and the members that its groups and the events add to the context. */
+function buildMiddleware({ loaded, keys, log, seams, registry, events }: MiddlewareParts) {
+  const { folder, config } = loaded
+  const { 'server.trusted_origins': trustedOrigins } = config
+  const now = Date.now
+  const open = publicFolder(loaded)
+  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
+  const openReplies = new OpenReplies()
+  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log, openReplies })
+  const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
+  const auth = createAuthGroup({ log })
+  const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
+  const scrypt = createScrypt()
+  const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
+  const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
+  const limits = createLimitGroup({ log, isTrusted, openBuckets: seams.openBuckets })
+  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, ...kit.groups]
+  const features = [
+    sessions.feature,
+    flashFeature(log),
+    csrf.feature,
+    resourceIdFeature(createResourceTokens({ keys, now })),
+    eventsFeature(events),
+    kit.feature,
+  ]
+
+  /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */
+  function shareEnds(): void {
+    if (seams.broker === undefined) return
+    const channel = events.channel('svc.sessions')
+    openReplies.tellOthers = (session) => void channel.publish(session)
+    channel.subscribe(({ data }) => openReplies.endHere(String(data)))
+  }
+
+  return { builtIn, sessions, limits, features, kit, scrypt, shareEnds }
 }

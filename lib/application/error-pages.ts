@@ -9,6 +9,7 @@ import type { ErrorPage, PageForError } from '../http/error-reply.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { withRequestId } from '../http/label.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
+import type { KitMembers } from '../kit/feature.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
 import { versionOf } from '../views/resolve.ts'
@@ -82,7 +83,9 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
       get id() {
         return ctx.id // Made, and sent back, only when a page asks for it.
       },
-      csp_nonce: '',
+      get csp_nonce() {
+        return (ctx as CoreContext & KitMembers).cspNonce // Every context of a server has it.
+      },
     }
     for (const name of [status, status < 500 ? '4xx' : '5xx', 'error']) {
       const page = render(join(folder, `${name}.html`), ctx, data)

@@ -32,7 +32,11 @@ export interface MiddlewareSet {
   readonly unready: ReadonlyMap<string, string>
   /** By the name of a middleware: the one that must come before it on a route. */
   readonly requires: ReadonlyMap<string, string>
+  /** By the name of a middleware: loads its code, before a route with it is built. */
+  readonly loaders: ReadonlyMap<string, () => Promise<void>>
 }
+
+type Group = Omit<BuiltInGroup, 'table'>
 
 interface LoadedModule {
   readonly file: string
@@ -54,7 +58,7 @@ export interface PreparedMiddleware extends MiddlewareSet {
 
 /** A group of the server's own middleware, and the settings that were read for it. */
 interface SettingsOfGroup {
-  readonly group: BuiltInGroup
+  readonly group: Group
   readonly prepared: PreparedSettings
 }
 
@@ -64,7 +68,7 @@ interface MiddlewareHostOptions<App> {
   readonly folder: string
   readonly modules: Pick<Modules, 'load'>
   /** The server's own middleware. */
-  readonly builtIn: readonly BuiltInGroup[]
+  readonly builtIn: readonly Group[]
   /** The argument of each `setup`. */
   readonly app: App
   /** The longest that one teardown may take, in milliseconds. */
@@ -76,14 +80,21 @@ interface MiddlewareHostOptions<App> {
 /** The middleware of one server. */
 export class MiddlewareHost<App> {
   readonly #options: MiddlewareHostOptions<App>
-  readonly #requires: ReadonlyMap<string, string>
+  readonly #ofGroups: Pick<MiddlewareSet, 'requires' | 'loaders'>
   #current: MiddlewareSet & { readonly modules: readonly LoadedModule[] }
 
   constructor(options: MiddlewareHostOptions<App>) {
     this.#options = options
-    this.#requires = new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])]))
-    const byName = builtInByName(options.builtIn)
-    this.#current = { byName, unready: new Map(), requires: this.#requires, modules: [] }
+    this.#ofGroups = {
+      requires: new Map(options.builtIn.flatMap((group) => [...(group.requires ?? [])])),
+      loaders: new Map(
+        options.builtIn.flatMap((group) => {
+          const names = group.loadForRoute === undefined ? [] : [...group.middleware.keys()]
+          return names.map((name) => [name, async () => group.loadForRoute?.()])
+        }),
+      ),
+    }
+    this.#current = { ...this.#ofGroups, byName: builtInByName(options.builtIn), unready: new Map(), modules: [] }
   }
 
   /** The set in use. */
@@ -111,7 +122,6 @@ export class MiddlewareHost<App> {
     }
     const settings = await this.#readSettings(config, errors)
     const idle = found.filter(({ namespace }) => !Object.values(namespace).some((value) => typeof value === 'function'))
-    const requires = this.#requires
     const unready = new Map<string, string>()
     for (const { group, prepared } of settings) {
       for (const [name, run] of prepared.middleware ?? []) byName.set(name, run)
@@ -122,9 +132,9 @@ export class MiddlewareHost<App> {
     const modules: LoadedModule[] = []
     const fresh: LoadedModule[] = []
     return {
+      ...this.#ofGroups,
       byName,
       unready,
-      requires,
       warnings: [
         ...settings.flatMap(({ prepared }) => prepared.warnings),
         ...idle.map(({ file }) => `${file} exports no function: there is no middleware in it`),
@@ -139,7 +149,7 @@ export class MiddlewareHost<App> {
       },
       commit: async () => {
         const replaced = this.#current.modules.filter((module) => !modules.includes(module))
-        this.#current = { byName, unready, requires, modules }
+        this.#current = { ...this.#ofGroups, byName, unready, modules }
         for (const { prepared } of settings) prepared.commit()
         await this.#tearDown(replaced)
       },
@@ -221,7 +231,7 @@ export class MiddlewareHost<App> {
   }
 }
 
-function builtInByName(groups: readonly BuiltInGroup[]): Map<string, Middleware> {
+function builtInByName(groups: readonly Group[]): Map<string, Middleware> {
   return new Map(groups.flatMap((group) => [...group.middleware]))
 }
 

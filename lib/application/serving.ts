@@ -23,7 +23,8 @@ const longTurnMs = 100
 export interface ServingParts
   extends Pick<
     ServerParts,
-    'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'reveal' | 'pageForError'
+    | 'registry' | 'ContextClass' | 'staticFiles' | 'accessLog' | 'metrics' | 'log' | 'reveal' | 'pageForError'
+    | 'unrouted' | 'preflight'
   > {
   readonly certificates: Certificates | undefined
   /** Answers some requests before the server sees them. */

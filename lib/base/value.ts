@@ -29,7 +29,13 @@ export type Row = Common &
       }
     | { readonly kind: 'string'; readonly default: string; readonly check?: Check<string> }
     | { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default: string }
-    | { readonly kind: 'list'; readonly default: readonly string[]; readonly check?: Check<string> }
+    | {
+        readonly kind: 'list'
+        readonly default: readonly string[]
+        /** A text with a comma between two entries is a list too. */
+        readonly commas?: true
+        readonly check?: Check<string>
+      }
     | { readonly kind: 'switches'; readonly names: readonly string[]; readonly default: boolean }
   )
 
@@ -71,7 +77,7 @@ export function allowedValues(row: Row): string {
     case 'choice':
       return `${row.choices.slice(0, -1).join(', ')} or ${row.choices.at(-1)}`
     case 'list':
-      return 'a list of strings'
+      return row.commas ? 'a list of strings, or a text with commas' : 'a list of strings'
     case 'string':
       return 'a string'
   }
@@ -102,8 +108,12 @@ function integerProblem(row: { min: number; max: number }, value: unknown, must:
 }
 
 function readList(row: Row & { kind: 'list' }, value: unknown): Reading {
+  if (row.commas && typeof value === 'string') {
+    const entries = value.trim() === '' ? [] : value.split(',').map((entry) => entry.trim())
+    return readList(row, entries)
+  }
   if (!Array.isArray(value)) {
-    return { problem: `must be a list of strings: it is ${shown(row, value)}${advice(row, value)}` }
+    return { problem: `must be ${allowedValues(row)}: it is ${shown(row, value)}${advice(row, value)}` }
   }
   const entries: readonly unknown[] = value
   const list: string[] = []

@@ -47,10 +47,13 @@ svc.local.json
 node_modules/
 `
 
-const routes = (module: string): string => `[
-  { "name": "home", "url": "/", "method": "GET", "action": "${module}" },
-  { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "${module}@hello" }
-]
+const routes = (module: string): string => `{
+  "defaults": { "middleware": "SVC_MwHeaders" },
+  "routes": [
+    { "name": "home", "url": "/", "method": "GET", "action": "${module}" },
+    { "name": "hello", "url": "/hello/:name", "method": "GET", "action": "${module}@hello" }
+  ]
+}
 `
 
 const about = `// What the routes in app.json run. An action takes the context of the request and returns the reply:
@@ -93,7 +96,7 @@ const view = `<!doctype html>
   <meta charset="utf-8">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <title>{{ title }}</title>
-  <style>
+  <style nonce="{{ csp_nonce }}">
     :root { color-scheme: light dark }
     body { max-width: 40rem; margin: 4rem auto; padding: 0 1rem; font: 1.1rem/1.6 system-ui, sans-serif }
     dt { font-family: ui-monospace, monospace; font-size: 1rem }
@@ -116,7 +119,7 @@ const view = `<!doctype html>
 
 const middleware = `{
   "load": [],
-  "setup": {}
+  "setup": { "headers": {} }
 }
 `
 

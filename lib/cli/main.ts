@@ -19,8 +19,8 @@ import { exitStatus, handleSignals, handleUncaught, isFileError, logFatal, textO
 
 /** With one of these variables a service manager, or an operator, may pass something to this process. */
 const passedIn = [
-  ...['SVC_APP_KEY', 'SVC_SHARED_PASSWORD', 'CREDENTIALS_DIRECTORY', 'INVOCATION_ID', 'NOTIFY_SOCKET', 'WATCHDOG_USEC'],
-  ...['WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
+  ...['SVC_APP_KEY', 'SVC_SHARED_PASSWORD', 'SVC_METRICS_TOKEN', 'CREDENTIALS_DIRECTORY', 'INVOCATION_ID'],
+  ...['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
 ]
 
 /**
@@ -77,21 +77,26 @@ async function loadService(): Promise<typeof import('../systemd/service.ts') | u
 /** Reads the configuration for a command that starts no server. */
 async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
   const service = await loadService()
-  return load(options, service?.takeSecret(process.env, 'app_key')?.secret)
+  const take = (name: 'app_key' | 'metrics_token'): string | undefined => service?.takeSecret(process.env, name)?.secret
+  return load(options, take('app_key'), take('metrics_token'))
 }
 
 /**
  * Reads the configuration that the options name.
- * @param appKey replaces the one of the file
+ * @param appKey replaces the one of the file, as `metricsToken` does
  * @throws ConfigError; where values are wrong, with the problems of the files that the other values name
  */
-function load(options: CommandOptions, appKey: string | undefined): LoadedConfig {
+function load(options: CommandOptions, appKey: string | undefined, metricsToken: string | undefined): LoadedConfig {
   try {
     const { file, namedBy } = configFile(options)
     if (namedBy !== undefined && !existsSync(file)) {
       throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
     }
-    return loadConfig(file, { ...options.overrides, ...(appKey !== undefined && { app_key: appKey }) })
+    return loadConfig(file, {
+      ...options.overrides,
+      ...(appKey !== undefined && { app_key: appKey }),
+      ...(metricsToken !== undefined && { 'admin.metrics_token': metricsToken }),
+    })
   } catch (error) {
     throw error instanceof ConfigError && error.rest !== undefined
       ? error.also(problemsOfNamedFiles(error.rest))
@@ -111,8 +116,8 @@ async function start(options: CommandOptions): Promise<void> {
     const service = await loadService()
     const warn = (message: string): void => app?.logger('server').warn(message)
     const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
-    const { appKey, sharedPassword, listenFd, notifier, adapt } = given
-    const read = load(options, appKey)
+    const { appKey, sharedPassword, metricsToken, listenFd, notifier, adapt } = given
+    const read = load(options, appKey, metricsToken)
     const loaded = adapt === undefined ? read : { ...read, config: adapt(read.config) }
     const { file, isDemo } = configFile(options)
     const demo = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' } as const

@@ -2,6 +2,7 @@
  * The configuration: one row per key, which drives loading, checking, writing back and `docs/configuration.md`. The
  * shipped `svc.json` lists the same keys in the same order; a test compares them.
  */
+import { checkMetricsToken } from '../admin/metrics-token.ts'
 import { checkTrustedProxy } from '../http/client-address.ts'
 import { checkAllowedHost } from '../http/host.ts'
 import { checkTrustedOrigin } from '../http/origin.ts'
@@ -135,6 +136,11 @@ export const configTable = {
     kind: 'boolean', default: false,
     meaning: '`true`: scrypt for the password, a random secret of 32 bytes and HMAC-SHA256 for the cookie, '
       + 'for audits that refuse MD5.',
+  },
+  'admin.metrics_token': {
+    kind: 'string', default: '', secret: true, check: checkMetricsToken,
+    meaning: 'Lets a program read `/svc-metrics` without a sign-in, by `Authorization: Bearer`: at least 32 '
+      + 'characters. Empty: only administrators.',
   },
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',

@@ -58,6 +58,7 @@ const wordsOf: Readonly<Record<Ending, string>> = {
   left: 'gone',
   stop: 'ended by the stop',
   head: 'a HEAD, which does not wait: answered',
+  session: 'ended with its session',
 }
 
 /** The shortest time-out of `ready()`, in milliseconds, even when the wait itself would be shorter. */
@@ -127,6 +128,7 @@ export class RestPool implements Parking {
     parked.state = 'asking'
     if (ctx.method === 'HEAD') return this.#end(parked, 'head')
     if (ctx.gone) return this.#end(parked, 'left')
+    if (parked.isRevoked) return this.#end(parked, 'session')
     try {
       const ready = parked.ready()
       if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
@@ -157,6 +159,10 @@ export class RestPool implements Parking {
   fail(parked: ParkedReply, error: unknown): void {
     if (parked.state === 'over') this.#host.late(parked.ctx, error)
     else this.#end(parked, 'failed', error)
+  }
+
+  revoke(parked: ParkedReply): void {
+    if (!parked.isOver) this.#end(parked, 'session')
   }
 
   /** Call when the client has disconnected or the answer has ended. */
@@ -255,7 +261,7 @@ export class RestPool implements Parking {
 
   #endUnanswered(parked: ParkedReply, reason: EndReason): void {
     const { ctx } = parked
-    if (reason === 'deadline' || reason === 'stop') ctx.abort()
+    if (reason !== 'left' && reason !== 'head') ctx.abort()
     try {
       const reply = parked.ended(reason)
       if (!(reply instanceof Promise)) return this.#settle(ctx, reply)

@@ -57,6 +57,10 @@ export interface ServerParts {
   readonly reveal: (ctx: CoreContext) => boolean
   /** Makes pages for errors; the built-in page is sent unless it does. */
   readonly pageForError?: PageForError
+  /** Sets header fields of an answer without a route, before it is made. */
+  readonly unrouted?: (ctx: CoreContext) => void
+  /** The reply to an OPTIONS that asks whether another request may be sent; undefined when it is no such question. */
+  readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
   /** The most requests of one connection that are served at a time, from 1. */
   readonly pipelineLimit: number
 }
@@ -158,6 +162,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       checkFraming(ctx)
       if (expect === 'unknown') throw new HttpError(417, 'expectation_failed', 'Expect takes 100-continue only')
       checkHost(ctx)
+      const preflight = ctx.method === 'OPTIONS' ? parts.preflight?.(ctx) : undefined
+      if (preflight !== undefined) return settle(ctx, preflight)
       const match = registry.find(ctx.method, ctx.path)
       if (match === undefined) return answerUnmatched(ctx)
       ctx.matched(match)
@@ -166,6 +172,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
       if (error instanceof PathEncodingError) ctx.formatOfPrefix = error.format
+      if (ctx.route === undefined) parts.unrouted?.(ctx)
       fail(ctx, error)
     }
   }
@@ -177,6 +184,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   function answerUnmatched(ctx: CoreContext): void {
+    parts.unrouted?.(ctx)
     ctx.formatOfPrefix = registry.errorFormatOf(ctx.path)
     const methods = ctx.path === '*' ? ordinaryMethods : registry.allowed(ctx.path)
     if (methods.length > 0) {

@@ -1,5 +1,5 @@
 /**
- * The check of both CSRF middlewares, in this order:
+ * The check of both CSRF middlewares, in this order, and that of `SVC_MwOrigin`, which ends with the second:
  * 1. Safe methods pass (RFC 9110, section 9.2.1): they change nothing.
  * 2. A request that says it comes from another site is refused, whatever token it has: anybody can fetch a signed token
  *    and send it from anywhere.
@@ -11,7 +11,7 @@ import { isToken } from '../base/token.ts'
 import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { readFormField } from '../http/form.ts'
-import { createOriginCheck } from '../http/origin.ts'
+import { createOriginCheck, type OriginVerdict } from '../http/origin.ts'
 
 /** The settings of both middlewares: `setup.csrf`. */
 export const csrfTable = settingsTable({
@@ -70,15 +70,38 @@ const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
  * @throws Error naming the origin that is wrong
  */
 export function createCsrfCheck(trustedOrigins: readonly string[]): CsrfCheck {
-  const originCheck = createOriginCheck(trustedOrigins)
+  const verdictOn = createVerdict(trustedOrigins)
   return (ctx, places, checkToken) => {
     if (safeMethods.includes(ctx.method)) return 'ok'
-    const scheme = ctx.secure ? 'https' : 'http'
-    if (originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host }) === 'cross') return 'cross_site'
+    if (verdictOn(ctx) === 'cross') return 'cross_site'
     const inHeader = ctx.header(places.header.toLowerCase())
     if (inHeader !== undefined) return checkOne([inHeader], checkToken)
     const inForm = readFormField(ctx, places.field)
     return inForm === undefined ? 'missing' : inForm.then((values) => checkOne(values, checkToken))
+  }
+}
+
+/**
+ * Makes the check of `SVC_MwOrigin`, which has no token: whether a request may pass. Browsers of 2020 and later send
+ * one of the fields with everything but a GET, so a request without any is that of a program, and passes when it has
+ * nothing that a browser adds by itself. `Origin: null` hides where it comes from, and is refused.
+ * @param trustedOrigins as for `createCsrfCheck`
+ */
+export function createOriginRule(trustedOrigins: readonly string[]): (ctx: CoreContext) => boolean {
+  const verdictOn = createVerdict(trustedOrigins)
+  return (ctx) => {
+    if (safeMethods.includes(ctx.method)) return true
+    const verdict = verdictOn(ctx)
+    if (verdict !== 'unknown') return verdict === 'same'
+    return ['origin', 'cookie', 'authorization'].every((name) => ctx.header(name) === undefined)
+  }
+}
+
+function createVerdict(trustedOrigins: readonly string[]): (ctx: CoreContext) => OriginVerdict {
+  const originCheck = createOriginCheck(trustedOrigins)
+  return (ctx) => {
+    const scheme = ctx.secure ? 'https' : 'http'
+    return originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The group `csrf` of the server's own middleware. `SVC_MwCsrfCheck` takes signed tokens and needs no session;
- * `SVC_MwCsrf` takes the token in the session.
+ * `SVC_MwCsrf` takes the token in the session. `SVC_MwOrigin` asks for no token, and has no settings.
  *
  * A refusal is a reply and no error: programs and browsers get the same JSON.
  */
@@ -11,7 +11,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { SessionMembers } from '../session/feature.ts'
-import { createCsrfCheck, csrfReasons, csrfTable } from './check.ts'
+import { createCsrfCheck, createOriginRule, csrfReasons, csrfTable } from './check.ts'
 import type { CheckToken, CsrfCheck, CsrfOutcome, CsrfReason } from './check.ts'
 import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
 import { createSessionTokens } from './session-token.ts'
@@ -65,6 +65,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
     middleware: new Map<string, Middleware>([
       ['SVC_MwCsrfCheck', createStatelessMiddleware(parts)],
       ['SVC_MwCsrf', createStatefulMiddleware(parts)],
+      ['SVC_MwOrigin', createOriginMiddleware(trustedOrigins, parts.log)],
     ]),
     requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
@@ -92,6 +93,11 @@ function createStatefulMiddleware(parts: Parts): CsrfMiddleware {
   }
 }
 
+function createOriginMiddleware(trustedOrigins: readonly string[], log: LogPort): Middleware {
+  const mayPass = createOriginRule(trustedOrigins)
+  return (ctx, next) => (mayPass(ctx) ? next() : refuseWithJson(log, ctx, 'cross_site'))
+}
+
 function guard(parts: Parts, ctx: CsrfContext, next: Next, checkToken: CheckToken): void | Promise<void> {
   const proceed = (outcome: CsrfOutcome): void | Promise<void> =>
     outcome === 'ok' ? next() : refuse(parts, ctx, outcome)
@@ -101,12 +107,21 @@ function guard(parts: Parts, ctx: CsrfContext, next: Next, checkToken: CheckToke
 
 function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason): void {
   const { redirect } = settings()
-  log.warn(withRequestId(`${label(ctx)} was refused by the CSRF check: ${reason}`, ctx))
-  if (redirect === '') return void ctx.json({ error: 'csrf_invalid', reason }, 403)
+  if (redirect === '') return refuseWithJson(log, ctx, reason)
+  log.warn(refusalLine(ctx, reason))
   // A browser may keep the cookie of another site's request: a new session would replace the user's own.
   const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'
   if (ctx.session.isOpen && (ctx.session.came || !mayBeElsewhere)) ctx.flash('csrf').set('error', csrfReasons[reason])
   ctx.redirect(redirect)
+}
+
+function refuseWithJson(log: LogPort, ctx: CoreContext, reason: CsrfReason): void {
+  log.warn(refusalLine(ctx, reason))
+  ctx.json({ error: 'csrf_invalid', reason }, 403)
+}
+
+function refusalLine(ctx: CoreContext, reason: CsrfReason): string {
+  return withRequestId(`${label(ctx)} was refused by the CSRF check: ${reason}`, ctx)
 }
 
 function refuseWithoutSession(log: LogPort, ctx: CoreContext): void {

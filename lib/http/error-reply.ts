@@ -75,9 +75,9 @@ export type PageForError = (
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
- * that it replaces are dropped; a `Cache-Control` of `no-store` or `private` stays. Cookies stay below 500, where the
- * error is an answer that the application meant, such as a refused sign-in. From 500 on they are dropped, since they
- * belong to work that failed, except the cookie of a session that has been saved.
+ * that it replaces are dropped; a `Cache-Control` that begins with `no-store` or `private` stays. Cookies stay below
+ * 500, where the error is an answer that the application meant, such as a refused sign-in. From 500 on they are
+ * dropped, since they belong to work that failed, except the cookie of a session that has been saved.
  * @param reveal whether a 500 shows its stack to the client (`dev`)
  * @param pageFor asked first for a page for people
  */
@@ -125,8 +125,7 @@ const droppedFields = [
 
 function dropFields(outgoing: HeaderList, status: number, lastingCookie: string | undefined): void {
   for (const name of droppedFields) outgoing.delete(name)
-  const caching = outgoing.get('Cache-Control')
-  if (caching !== 'no-store' && caching !== 'private') outgoing.delete('Cache-Control')
+  if (!/^(?:no-store|private)/.test(outgoing.get('Cache-Control') ?? '')) outgoing.delete('Cache-Control')
   if (status < 500) return
   const { flat } = outgoing
   const lasting = flat.filter((text, at) => at % 2 === 1 && isCookieOf(flat[at - 1], text, lastingCookie))

@@ -41,6 +41,7 @@ export const errorCodes = {
   auth_requires_session: 'The route has `SVC_MwIsAuth` and, before it, no `SVC_MwSession`.',
   invalid_token: 'The bearer token is malformed, signed with another key, expired or not yet valid.',
   jwt_requires_key: 'The route has `SVC_MwJwt`, and the middleware configuration has no key for it.',
+  password_too_long: 'A password has more than 1,024 bytes (`ctx.password`).',
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
   overloaded:
     'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '

@@ -28,6 +28,8 @@ export class HeaderList {
   readonly flat: string[] = []
   /** Whether none of the fields has a meaning for Node, so that they may be sent without its checks. */
   plain = true
+  /** The fields that `fill` was given. */
+  filled: readonly string[] | undefined = undefined
 
   /**
    * Sets a field; it replaces all fields of that name. A list of values sets a field each.
@@ -58,6 +60,19 @@ export class HeaderList {
     }
     this.flat.push(name, text)
     if (!plain) this.plain = false
+  }
+
+  /**
+   * Sets fields that are not set yet.
+   * @param fields name and value in turn, none of them known to Node; they are not checked
+   */
+  fill(fields: readonly string[]): void {
+    this.filled = fields
+    if (this.flat.length === 0) return void this.flat.push(...fields)
+    for (let at = 0; at < fields.length; at += 2) {
+      const name = fields[at] as string
+      if (this.#find(lowerOf(name), 0) < 0) this.flat.push(name, fields[at + 1] as string)
+    }
   }
 
   /** The first value of a field, or undefined. */

@@ -76,9 +76,15 @@ export function isPrefetch(ctx: Pick<CoreContext, 'header'>): boolean {
   return /\bprefetch\b/i.test(`${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`)
 }
 
+/** The text by which two origins are compared; undefined when it is none, as `null` is. Case does not matter. */
+export function originKey(text: string): string | undefined {
+  const origin = readOrigin(originPattern, text)
+  return origin === undefined ? undefined : keyOf(origin)
+}
+
 function trustedKey(entry: string): string {
-  const origin = readOrigin(originPattern, entry)
-  if (origin !== undefined) return keyOf(origin)
+  const key = originKey(entry)
+  if (key !== undefined) return key
   const problem = `${checkTrustedOrigin(entry)}: it is ${JSON.stringify(entry)}`
   throw new Error(`Cannot trust an origin: an entry of server.trusted_origins ${problem}`)
 }

@@ -15,8 +15,11 @@ import type { MaybePromise } from '../base/maybe-promise.ts'
 /** Whose workers it takes. */
 export type ParkedKind = 'longpoll' | 'sse'
 
-/** Why the pool ends a wait: time-out, the client disconnected, the server stops, or a HEAD, which never waits. */
-export type EndReason = 'deadline' | 'left' | 'stop' | 'head'
+/**
+ * Why the pool ends a wait: time-out, the client disconnected, the server stops, a HEAD, which never waits, or the
+ * session has ended.
+ */
+export type EndReason = 'deadline' | 'left' | 'stop' | 'head' | 'session'
 
 /** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
 type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
@@ -29,6 +32,8 @@ export interface Parking {
   begin(parked: ParkedReply, stream: StreamReply): void
   /** Ends a wait with an error. When it is over, the error is only logged. */
   fail(parked: ParkedReply, error: unknown): void
+  /** Ends a wait whose session has ended. */
+  revoke(parked: ParkedReply): void
 }
 
 /** A reply that waits. Long polls, streams and holds extend it. */
@@ -42,6 +47,8 @@ export abstract class ParkedReply {
   /** Set by the pool. */
   state: ParkedState = 'made'
   parking: Parking | undefined = undefined
+  /** Whether the session that opened it has ended. */
+  isRevoked = false
   /** Set by the pool: milliseconds by the clock of the deadlines; Infinity: never. */
   deadlineAt = Infinity
   /** Set by `Deadlines`: its index there; -1: none. */
@@ -80,6 +87,12 @@ export abstract class ParkedReply {
   /** Whether it is too late for an answer: the wait is over, or its client has disconnected. */
   get isOver(): boolean {
     return this.state === 'over' || this.ctx.gone
+  }
+
+  /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
+  revoke(): void {
+    this.isRevoked = true
+    this.parking?.revoke(this)
   }
 
   /**

@@ -51,9 +51,12 @@ export class StreamReply {
 export class UpgradeReply {
   /** Answers 101 and takes the socket over. Throws HttpError, before anything is written, when it cannot. */
   readonly takeOver: () => void
+  /** Closes the WebSocket, since the session that opened it has ended. */
+  readonly revoke: () => void
 
-  constructor(takeOver: () => void) {
+  constructor(takeOver: () => void, revoke: () => void) {
     this.takeOver = takeOver
+    this.revoke = revoke
   }
 }
 

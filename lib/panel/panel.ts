@@ -3,6 +3,7 @@
  */
 import { fileURLToPath } from 'node:url'
 import type { CredentialStore } from '../admin/credential-store.ts'
+import { createPasswordCheck, type Scrypt } from '../admin/password.ts'
 import { makeSetupToken } from '../admin/setup-token.ts'
 import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 import type { Control } from '../application/commands.ts'
@@ -34,6 +35,8 @@ interface PanelOptions {
   readonly setupToken: string | undefined
   /** Counts the failed logins; a throttle of this process unless given. */
   readonly loginThrottle: LoginThrottle | undefined
+  /** Checks passwords together with those of the application's users. */
+  readonly scrypt: Scrypt
 }
 
 interface Panel {
@@ -63,6 +66,7 @@ export function createPanel(options: PanelOptions): Panel {
     credentials: () => credentials.current,
     setupToken: options.setupToken ?? makeSetupToken(),
     loginThrottle: options.loginThrottle ?? createLoginThrottle(),
+    passwords: createPasswordCheck(options.scrypt),
     status: async () => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
       return statusOf(config['app.env'], server, list)

@@ -10,6 +10,7 @@ import type { RecentRequest } from '../metrics/recent-requests.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from '../views/cache.ts'
 import type { AdminCredentials } from '../admin/credentials.ts'
+import type { PasswordCheck } from '../admin/password.ts'
 import type { Status } from './status.ts'
 import type { LoginThrottle } from '../admin/throttle.ts'
 
@@ -36,6 +37,8 @@ export interface AdminPort {
   readonly setupToken: string
   /** Counts the failed logins. */
   readonly loginThrottle: LoginThrottle
+  /** Checks the admin's password; a check of its own unless given. */
+  readonly passwords?: PasswordCheck
   /** The document of `/svc-status`. */
   status(): Promise<Status>
   /** The text of `/svc-metrics`. */

@@ -103,8 +103,12 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
     setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
     ensureSecret: () => port.control.apply({ type: 'admin.secret' }),
   }
-  const guard = createGuard(access)
-  const signIn = createSignIn(access, { changes: changesOnGet, throttle: port.loginThrottle })
+  const guard = createGuard(access, { throttle: port.loginThrottle })
+  const signIn = createSignIn(access, {
+    changes: changesOnGet,
+    throttle: port.loginThrottle,
+    passwords: port.passwords,
+  })
   const handlers = createHandlers(port, signIn)
   const routes = systemRoutes
     .filter((row) => row.always || port.config['admin.enabled'])

@@ -16,6 +16,7 @@ import type { Feature } from '../http/features.ts'
 import { label } from '../http/label.ts'
 import { problemOfFields } from './fields.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
+import { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
 import type { Fields, SessionStore, StoreCounts, StorePlace, StoreReports } from './store.ts'
 
@@ -29,6 +30,8 @@ export interface SessionGroupOptions {
   readonly openStoreHere: (place: StorePlace, reports: StoreReports) => SessionStore
   /** Opens the store that all processes share, where there is one. */
   readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
+  /** The streams, polls and WebSockets that sessions have open; of its own unless given. */
+  readonly openReplies?: OpenReplies
 }
 
 /** The arguments of a shared store. */
@@ -116,6 +119,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     lost: (ctx) => {
       if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
+    openReplies: options.openReplies ?? new OpenReplies(),
   }
 
   /** Runs background work. Resolves when it is done; a failure is logged. */

@@ -25,8 +25,14 @@ const table = settingsTable({
   },
 })
 
+/** The group, and the key that it looks at. */
+interface AuthGroup extends BuiltInGroup {
+  /** The present key of the session that names the user. */
+  userKey(): string
+}
+
 /** Makes the group `auth` with its middleware `SVC_MwIsAuth`. */
-export function createAuthGroup({ log }: { readonly log: OpenLog }): BuiltInGroup {
+export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
   const requestLog = log('worker_http')
   let settings: SettingsOf<typeof table> = readSettings('auth', table, undefined).settings
 
@@ -34,7 +40,7 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): BuiltInGrou
     if (!ctx.session.isOpen) throw sessionMissing(ctx)
     if (ctx.outgoingIfAny?.get('Cache-Control') === undefined) ctx.setHeader('Cache-Control', 'no-store')
     const user = ctx.session.get(settings.user_key)
-    if (user === undefined || user === null || user === '' || user === false) {
+    if (isNobody(user)) {
       if (requestLog.debugEnabled) requestLog.debug(`${ctx.method} ${ctx.path}: SVC_MwIsAuth: nobody is signed in`)
       if (wantsJson(ctx)) throw unauthorized()
       return void ctx.redirect(settings.redirect)
@@ -49,7 +55,13 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): BuiltInGrou
     middleware: new Map([['SVC_MwIsAuth', isAuth]]),
     requires: new Map([['SVC_MwIsAuth', 'SVC_MwSession']]),
     prepare: (given) => prepareSettings('auth', table, given, (prepared) => (settings = prepared)),
+    userKey: () => settings.user_key,
   }
+}
+
+/** Whether the value of the key names no user. */
+export function isNobody(user: unknown): boolean {
+  return user === undefined || user === null || user === '' || user === false
 }
 
 function checkUserKey(text: string): string | undefined {

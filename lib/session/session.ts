@@ -9,6 +9,8 @@
 import { performance } from 'node:perf_hooks'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
+import { ParkedReply } from '../http/parked.ts'
+import { UpgradeReply } from '../http/reply.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
 import {
   checkedKey,
@@ -21,6 +23,7 @@ import {
   valueOfText,
 } from './fields.ts'
 import { bagsOf, SessionData, setBags } from './session-data.ts'
+import type { OpenReplies } from './open-replies.ts'
 import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 
 /** Shared by the sessions of one server. A reload may change it while a request runs. */
@@ -34,6 +37,8 @@ export interface SessionServices {
   saved(): void
   /** Called when a session was gone when it should be saved. */
   lost(ctx: CoreContext): void
+  /** The streams, polls and WebSockets that sessions have open. */
+  readonly openReplies: OpenReplies
 }
 
 /** A form id's flash messages. */
@@ -61,6 +66,8 @@ export class Session {
   #came = false
   #destroys = false
   #regenerates = false
+  /** Whether the session was gone when it was to be saved. */
+  #isLost = false
   /** The save that is running. It never rejects. */
   #saving: Promise<void> | undefined = undefined
   /** Whether the request's own save has begun. */
@@ -119,8 +126,9 @@ export class Session {
   }
 
   /**
-   * Ends the session when it is saved: its content is deleted and the cookie expires. Keys set afterwards begin a new
-   * session with a new id. Call it when somebody signs out.
+   * Ends the session when it is saved: its content is deleted and the cookie expires, and the streams, polls and
+   * WebSockets that it opened end. Keys set afterwards begin a new session with a new id. Call it when somebody signs
+   * out.
    */
   destroy(): void {
     this.#data().clear()
@@ -131,7 +139,8 @@ export class Session {
   /**
    * Gives the session a new id when it is saved; its content stays. Call it when somebody signs in, so that an id known
    * before is worthless. The CSRF token is removed, since it may be known as well. When two requests do this at the
-   * same time, the later one begins a new session with the keys that it set itself.
+   * same time, the later one begins a new session with the keys that it set itself. Streams, polls and WebSockets that
+   * were opened under the old id end.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
@@ -192,7 +201,15 @@ export class Session {
   finish(): MaybePromise<void> {
     this.#finished = true
     if (this.#came) keepPrivate(this.#ctx)
-    return this.#inTurn()
+    const saved = this.#inTurn()
+    const { reply } = this.#ctx
+    const staysOpen = reply instanceof ParkedReply || reply instanceof UpgradeReply
+    return staysOpen ? after(saved, () => this.#endsWithSession(reply)) : saved
+  }
+
+  #endsWithSession(reply: ParkedReply | UpgradeReply): void {
+    if (this.#isLost) reply.revoke()
+    else if (this.#id !== undefined) this.#services.openReplies.add(this.#id, this.#ctx, reply)
   }
 
   #data(): SessionData {
@@ -240,6 +257,7 @@ export class Session {
     const ended = (): MaybePromise<void> => {
       this.#id = undefined
       this.#destroys = false
+      if (id !== undefined) this.#services.openReplies.end(id)
       if (id !== undefined || this.#ctx.cookies[cookie] !== undefined) expireSessionCookie(this.#ctx, cookie)
       return this.#begin(this.#data().changes())
     }
@@ -263,6 +281,7 @@ export class Session {
       const newId = newSessionId()
       return after(store.rename(id, newId, changes, this.#ttlMs), (found) => {
         this.#regenerates = false
+        if (found) this.#services.openReplies.end(id)
         return found ? this.#written(newId, changes) : this.#beginAnew()
       })
     }
@@ -300,6 +319,7 @@ export class Session {
    */
   #lose(): void {
     this.#id = undefined
+    this.#isLost = true
     this.#services.lost(this.#ctx)
     if (!this.#destroys) this.#data().clear()
   }

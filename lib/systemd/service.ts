@@ -18,6 +18,8 @@ export interface Given {
   readonly appKey?: string
   /** The password of the shared engine. */
   readonly sharedPassword?: string
+  /** Stands above `admin.metrics_token`. */
+  readonly metricsToken?: string
   /** The file descriptor of a listening socket. */
   readonly listenFd?: number
   /** Where secrets come from, and why a socket is not used: lines for the log. */
@@ -66,7 +68,11 @@ interface PassedSocket {
 }
 
 /** The names of the credentials, and the variable that stands for each. */
-const secretVariables = { app_key: 'SVC_APP_KEY', shared_password: 'SVC_SHARED_PASSWORD' } as const
+const secretVariables = {
+  app_key: 'SVC_APP_KEY',
+  shared_password: 'SVC_SHARED_PASSWORD',
+  metrics_token: 'SVC_METRICS_TOKEN',
+} as const
 const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 
 /** The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
@@ -86,9 +92,15 @@ export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: s
   const isManaged = isServiceManaged(env)
   const appKey = takeSecret(env, 'app_key')
   const password = takeSecret(env, 'shared_password')
+  const metricsToken = takeSecret(env, 'metrics_token')
   const { fd, warning } = takeListenFds(env, pid)
   const notes: Note[] = []
-  for (const [what, secret] of [['app_key', appKey], ['the password of shared.url', password]] as const) {
+  const secrets = [
+    ['app_key', appKey],
+    ['the password of shared.url', password],
+    ['admin.metrics_token', metricsToken],
+  ] as const
+  for (const [what, secret] of secrets) {
     if (secret === undefined) continue
     notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
   }
@@ -96,6 +108,7 @@ export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: s
   return {
     ...(appKey !== undefined && { appKey: appKey.secret }),
     ...(password !== undefined && { sharedPassword: password.secret }),
+    ...(metricsToken !== undefined && { metricsToken: metricsToken.secret }),
     ...(fd !== undefined && { listenFd: fd }),
     notes,
     notifier: createNotifier(env, pid, warn),
@@ -117,7 +130,8 @@ export function configOfService(config: Config): Config {
  * Takes a secret: a variable such as `SVC_APP_KEY`, else a credential of the service manager
  * (`LoadCredential=app_key:...`, systemd.exec(5)) without the line end behind it. Both replace the value of the
  * configuration file; the first setup then leaves an `app_key` in the file as it is.
- * @param name `app_key`: the key that signs; `shared_password`: the password of the shared engine
+ * @param name `app_key`: the key that signs; `shared_password`: the password of the shared engine; `metrics_token`:
+ *   what programs read the metrics with
  * @returns undefined when neither is there
  * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
  */

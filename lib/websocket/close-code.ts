@@ -11,6 +11,7 @@ export const closeCodes = {
   /** Never sent: the connection ended without a Close frame. */
   abnormal: 1006,
   invalidData: 1007,
+  policy: 1008,
   tooLarge: 1009,
   internalError: 1011,
 } as const

@@ -98,10 +98,15 @@ export function createWebSockets(options: {
     return `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
   }
 
-  function takeOver(ctx: Context, accept: string, handlers: WebSocketHandlers<Context>): void {
+  /** Returns undefined when the client has disconnected. */
+  function takeOver(
+    ctx: Context,
+    accept: string,
+    handlers: WebSocketHandlers<Context>,
+  ): WebSocketConnection<Context> | undefined {
     const { upgrading } = ctx
     if (upgrading === undefined) throw new Error('This request is not a WebSocket handshake')
-    if (ctx.gone) return
+    if (ctx.gone) return undefined
     if (pool.enter(ctx) === 'refused') {
       refusals.say(
         withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
@@ -121,9 +126,11 @@ export function createWebSockets(options: {
     contexts.set(ws, ctx)
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: open`)
     ws.start(upgrading.head, ctx)
-    if (!stopping) return
-    ws.close(closeCodes.goingAway, stopReason)
-    cutLate([ws])
+    if (stopping) {
+      ws.close(closeCodes.goingAway, stopReason)
+      cutLate([ws])
+    }
+    return ws
   }
 
   function cutLate(connections: readonly WebSocketConnection<Context>[]): void {
@@ -138,7 +145,16 @@ export function createWebSockets(options: {
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
         throw new HttpError(403, 'forbidden', 'A page of another site asks for this WebSocket')
       }
-      return new UpgradeReply(() => takeOver(ctx, accept, handlers))
+      let ws: WebSocketConnection<Context> | undefined
+      let isRevoked = false
+      const revoke = (): void => {
+        isRevoked = true
+        ws?.close(closeCodes.policy, 'The session has ended')
+      }
+      return new UpgradeReply(() => {
+        ws = takeOver(ctx, accept, handlers)
+        if (isRevoked) revoke()
+      }, revoke)
     },
     stop() {
       stopping = true

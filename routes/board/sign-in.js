@@ -7,29 +7,28 @@ export default ({ state, flash, view, redirect }) =>
 
 /** POST /sign-in : the same answer to a wrong name and to a wrong password. A real application counts the tries too. */
 export const enter = async (ctx) => {
-  const { readForm, flash, redirect, log } = ctx
+  const { readForm, flash, redirect, log, password } = ctx
   const form = await readForm()
   const name = typed(form, 'name')
-  const user = await findUser(name, form.get('password') ?? '')
+  const user = await findUser(name, form.get('password') ?? '', password)
   if (!user) {
     flash('sign-in').set({ errors: { password: 'The name or the password is wrong.' }, input: { name } })
     return redirect('/sign-in', 303)
   }
   log(`${user.name} signed in`)
-  return signIn(ctx, user, `Welcome back, ${user.name}.`)
+  return enterAs(user, ctx, `Welcome back, ${user.name}.`)
 }
 
-/** POST /sign-out : the session ends with all that it held. What is set after that begins a new one. */
-export const leave = ({ session, flash, redirect }) => {
-  session.destroy()
+/** POST /sign-out : the session ends with all that it held and had open. What is set after that begins a new one. */
+export const leave = ({ signOut, flash, redirect }) => {
+  signOut()
   flash('board').set({ type: 'success', message: 'You are signed out.' })
   return redirect('/', 303)
 }
 
-/** Signs a user in, under a session id and a token that nobody can have known before. */
-export function signIn({ session, flash, redirect }, user, message) {
-  session.regenerate()
-  session.set('_auth_user', user)
+/** Signs a user in, under a session id that nobody can have known before. */
+export function enterAs(user, { signIn, flash, redirect }, message) {
+  signIn(user)
   flash('board').set({ type: 'success', message })
   return redirect('/', 303)
 }

@@ -1,5 +1,5 @@
 import { shownAgain, typed } from './form.js'
-import { signIn } from './sign-in.js'
+import { enterAs } from './sign-in.js'
 import { addUser, nameProblem } from './users.js'
 
 /** GET /sign-up : the form. */
@@ -8,20 +8,20 @@ export default ({ state, flash, view, redirect }) =>
 
 /** POST /sign-up : adds the user, who is signed in then; or shows the form again, without the passwords. */
 export const add = async (ctx) => {
-  const { readForm, flash, redirect, log } = ctx
+  const { readForm, flash, redirect, log, password } = ctx
   const form = await readForm()
   const name = typed(form, 'name')
-  const password = form.get('password') ?? ''
-  const errors = check(name, password, form.get('password2') ?? '')
+  const text = form.get('password') ?? ''
+  const errors = check(name, text, form.get('password2') ?? '')
   const isValid = Object.keys(errors).length === 0
-  const user = isValid ? await addUser(name, password) : undefined
+  const user = isValid ? await addUser(name, text, password) : undefined
   if (isValid && !user) errors.name = 'This name is taken.'
   if (!user) {
     flash('sign-up').set({ errors, input: { name } })
     return redirect('/sign-up', 303)
   }
   log(`${name} signed up`)
-  return signIn(ctx, user, `Welcome, ${name}.`)
+  return enterAs(user, ctx, `Welcome, ${name}.`)
 }
 
 function check(name, password, password2) {

@@ -1,31 +1,25 @@
 // The users, in memory; `keep.js` keeps them over a restart. Of a password there is only a salted scrypt hash.
 
-import { randomBytes, randomUUID, scrypt, timingSafeEqual } from 'node:crypto'
-import { promisify } from 'node:util'
+import { randomUUID } from 'node:crypto'
 import { changes } from './changes.js'
 
-const derive = promisify(scrypt)
 const users = new Map()
-/** Takes the place of a user who is not there, so that a wrong name takes as long as a wrong password. */
-const nobody = { salt: randomBytes(16), hash: randomBytes(32) }
 
-/** Adds a user and returns `{id, name}`; undefined when the name is taken. */
-export async function addUser(name, password) {
-  const salt = randomBytes(16)
-  const hash = await hashOf(password, salt)
+/** Adds a user and returns `{id, name}`; undefined when the name is taken. `password` is that of the context. */
+export async function addUser(name, text, password) {
+  const hash = await password.hash(text.normalize('NFKC'))
   if (users.has(keyOf(name))) return undefined // Asked last: somebody may have come first while the hash was made.
-  const user = { id: randomUUID(), name, salt, hash }
+  const user = { id: randomUUID(), name, hash }
   users.set(keyOf(name), user)
   changes.emit('user')
   return { id: user.id, name }
 }
 
 /** The user as `{id, name}`; undefined when there is none of this name or the password is another. */
-export async function findUser(name, password) {
+export async function findUser(name, text, password) {
   const user = users.get(keyOf(name))
-  const { salt, hash } = user ?? nobody
-  const isRight = timingSafeEqual(await hashOf(password, salt), hash)
-  return user && isRight ? { id: user.id, name: user.name } : undefined
+  const { ok } = await password.verify(text.normalize('NFKC'), user?.hash) // A wrong name takes as long as a wrong password.
+  return ok ? { id: user.id, name: user.name } : undefined
 }
 
 /** What is wrong with a name; undefined when nothing is. */
@@ -36,24 +30,16 @@ export function nameProblem(name) {
 
 /** All that has to be kept, in JSON. */
 export function usersToKeep() {
-  return [...users.values()].map(({ id, name, salt, hash }) => {
-    return { id, name, salt: salt.toString('base64'), hash: hash.toString('base64') }
-  })
+  return [...users.values()]
 }
 
 /** Brings back what was kept, unless there are users: then only other modules were loaded anew. */
 export function restoreUsers(kept) {
   if (users.size > 0) return
-  for (const { id, name, salt, hash } of kept) {
-    users.set(keyOf(name), { id, name, salt: Buffer.from(salt, 'base64'), hash: Buffer.from(hash, 'base64') })
-  }
+  for (const user of kept) users.set(keyOf(user.name), user)
 }
 
 /** Ann, ann and ANN are one. */
 function keyOf(name) {
   return name.normalize('NFKC').toLowerCase()
-}
-
-function hashOf(password, salt) {
-  return derive(password.normalize('NFKC'), salt, 32)
 }

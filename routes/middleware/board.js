@@ -8,17 +8,9 @@ import { asJson, dropBefore } from '../board/notices.js'
 const dayMs = 24 * 3600 * 1000
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Middleware `pageHeaders`: what a browser may do with the pages of the board. */
-export function pageHeaders(ctx, next) {
-  ctx.setHeader('Content-Security-Policy', "default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'")
-  ctx.setHeader('X-Content-Type-Options', 'nosniff')
-  // Pages name the user: after the sign-out the back button must not show them.
-  ctx.setHeader('Cache-Control', 'no-store')
-  return next()
-}
-
 /** Middleware `visitor`: tells who is signed in, if anybody is, where SVC_MwIsAuth would let nobody else pass. */
 export function visitor(ctx, next) {
+  ctx.setHeader('Cache-Control', 'no-store') // Pages name the user: after the sign-out the back button must not show them.
   ctx.state.user = ctx.session.get('_auth_user')
   return next()
 }

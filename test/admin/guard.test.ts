@@ -16,7 +16,7 @@ const json = 'application/json'
 async function start(t: TestContext, config: Record<string, unknown> = {}): Promise<PortInHand & { url: string }> {
   const held = makePort(config)
   held.credentials = credentials
-  const guard = createGuard(held.port, () => nowMs)
+  const guard = createGuard(held.port, { now: () => nowMs })
   const rows: [method: string, url: string, auth: boolean, change: Change][] = [
     ['GET', '/svc-ping', false, 'never'],
     ['GET', '/svc-index', true, 'never'],

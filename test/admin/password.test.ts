@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createPasswordCheck, equalTexts, hashPassword } from '../../lib/admin/password.ts'
+import { createPasswordCheck, createScrypt, equalTexts, hashPassword } from '../../lib/admin/password.ts'
 import { makeCredentials, makeSecret } from '../../lib/admin/credentials.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { takesSecretAlone } from './password-support.ts'
@@ -34,7 +34,7 @@ test('refuses a stored text that is no hash, or asks for more than it should', a
 
 test('runs a few scrypt checks at once, lets some wait, and refuses what is past that', async () => {
   const stored = cheapHash('secret')
-  const narrow = createPasswordCheck(1, 2)
+  const narrow = createPasswordCheck(createScrypt(1, 2))
   const results = await Promise.allSettled(Array.from({ length: 5 }, () => narrow.matches('secret', stored)))
   assert.deepEqual(results.map(({ status }) => status), ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
   const { reason } = results[4] as PromiseRejectedResult

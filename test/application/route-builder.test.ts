@@ -21,7 +21,7 @@ function makeBuilder(files: Files) {
   ])
   byName.set('keyless', (_ctx, next) => next())
   const requires = new Map([['inner', 'outer']])
-  const batch = () => builder.batch({ byName, unready: new Map([['keyless', 'it has no key']]), requires })
+  const batch = () => builder.batch({ byName, unready: new Map([['keyless', 'it has no key']]), requires, loaders: new Map() })
   const build = (action: string, middleware = '', buildOne = batch()) => {
     const parsed = parseRecord({ name: 'a', url: '/a', action, middleware }, {
       root,

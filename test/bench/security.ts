@@ -4,6 +4,7 @@
  * Surprise: each run works on contexts of its own, made before the clock starts, as a server has them: what a context
  * keeps once it was asked for is asked for here as often as in a request.
  */
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createCsrfTokens } from '../../lib/csrf/token.ts'
@@ -43,7 +44,7 @@ fillStore()
 
 const csrf = createCsrfGroup({ keys, trustedOrigins: [], log: () => silentLogger, now })
 csrf.prepare({ lapse: 3600 }).commit()
-const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {} }
+const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {}, openReplies: new OpenReplies() }
 const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
 const { ContextClass } = createContextClass([sessionFeature(session), csrf.feature], services)
 const resources = createResourceTokens({ keys, now })

@@ -49,7 +49,7 @@ test('its routes, middleware configuration, actions and view work', async () => 
   const { config } = loadConfig(join(folder, 'svc.json'))
   const { files: routeFiles, problems } = readRouteFiles(join(folder, config['paths.routes']), {
     root: folder,
-    middlewareKnown: () => false,
+    middlewareKnown: (name) => name === 'SVC_MwHeaders',
   })
   assert.deepEqual(problems, [])
   const records = routeFiles.flatMap((file) => file.records.map(({ record }) => record))
@@ -57,7 +57,8 @@ test('its routes, middleware configuration, actions and view work', async () => 
     ['home', 'routes/home.mjs'],
     ['hello', 'routes/home.mjs@hello'],
   ])
-  assert.deepEqual(readMiddlewareConfig(join(folder, config['paths.middleware']), []).load, [])
+  const { load, setup } = readMiddlewareConfig(join(folder, config['paths.middleware']), ['headers'])
+  assert.deepEqual([load, setup], [[], { headers: {} }])
 
   const module = (await import(pathToFileURL(join(folder, 'routes/home.mjs')).href)) as Record<
     'default' | 'hello',
@@ -76,7 +77,7 @@ test('its routes, middleware configuration, actions and view work', async () => 
   })
   const html = module.default({
     url: (name: string, parameters: { name: string }) => `/${name}/${parameters.name}`,
-    view: (file: string, data: Record<string, unknown>) => views.render(file, data, {}),
+    view: (file: string, data: Record<string, unknown>) => views.render(file, data, { csp_nonce: '' }),
   })
   for (const part of ['<h1>It works</h1>', '<dt>routes/app.json</dt>', '<a href="/hello/world">/hello/world</a>']) {
     assert.ok(String(html).includes(part), part)

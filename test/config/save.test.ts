@@ -136,7 +136,7 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
   [
     '{"admin": 3}',
     { 'admin.user': 'a' },
-    'admin must be an object with enabled, user, password, secret, hardened, setup_token: it is a number',
+    'admin must be an object with enabled, user, password, secret, hardened, metrics_token, setup_token: it is a number',
   ],
   [
     '{"admin.user": "", "admin": {"user": ""}}',
@@ -148,7 +148,7 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
   [
     '{}',
     { admin: 3 },
-    'admin must be an object with enabled, user, password, secret, hardened, setup_token: it is a number',
+    'admin must be an object with enabled, user, password, secret, hardened, metrics_token, setup_token: it is a number',
   ],
 ]
 

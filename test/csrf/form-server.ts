@@ -1,4 +1,5 @@
 /** A real server with the features and middleware of forms, and routes of a test's own. */
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
 import { createCsrfGroup, type CsrfGroup } from '../../lib/csrf/group.ts'
@@ -58,7 +59,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   const group = createCsrfGroup({ keys, trustedOrigins, log, now })
   if (options.settings !== undefined) group.prepare(options.settings).commit()
   const { store = createMemoryStore({ max: 1000, onFull: () => {} }) } = options
-  const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {} }
+  const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {}, openReplies: new OpenReplies() }
   const features = [
     sessionFeature(session),
     flashFeature(log),

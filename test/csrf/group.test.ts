@@ -8,9 +8,9 @@ const options = { keys: ['test'], trustedOrigins: [], log: () => silentLogger, n
 const group = createCsrfGroup(options)
 
 describe('the group csrf', () => {
-  it('has both middlewares', () => {
+  it('has its middlewares', () => {
     assert.equal(group.name, 'csrf')
-    assert.deepEqual([...group.middleware.keys()], ['SVC_MwCsrfCheck', 'SVC_MwCsrf'])
+    assert.deepEqual([...group.middleware.keys()], ['SVC_MwCsrfCheck', 'SVC_MwCsrf', 'SVC_MwOrigin'])
   })
 
   it('takes right settings', () => {

@@ -15,12 +15,14 @@ const files = {
     { name: 'out', url: '/out', action: 'a.mjs@end', middleware: 'SVC_MwSession' },
     { name: 'who', url: '/who', action: 'a.mjs@who', middleware: 'SVC_MwSession' },
     { name: 'saved', url: '/saved', action: 'a.mjs@save', middleware: 'SVC_MwSession' },
+    { name: 'open', url: '/open', action: 'a.mjs@open', middleware: 'SVC_MwSession' },
     { name: 'plain', url: '/plain', action: 'a.mjs@plain' },
   ],
   'a.mjs': `export const begin = ({ session }) => { session.set('user', 'Ada'); session.regenerate(); return 'in' }
     export const end = ({ session }) => { session.destroy(); return 'out' }
     export const who = ({ session }) => ({ user: session.get('user', null) })
     export const save = async ({ session }) => { session.set('a', 1); await session.save(); return 'saved' }
+    export const open = ({ longPoll, queue }) => longPoll(queue('q'), { timeout_s: 600 })
     export const plain = () => 'plain'`,
 }
 
@@ -47,6 +49,20 @@ describe('servers with one shared engine', () => {
       await request(`${there.url}/out`, { headers: { cookie } })
       assert.deepEqual(await who(here, cookie), { user: null })
     }
+  })
+
+  it('end what a session has open on another', async (t) => {
+    const server = await startRedis(t)
+    const config = { 'shared.url': server.url, 'app.env': 'dev' }
+    const [one, two] = [await startApplication(t, files, config), await startApplication(t, files, config)]
+    const cookie = cookieOf(await request(`${one.url}/in`))
+    const poll = request(`${one.url}/open`, { headers: { cookie } })
+    await until(async () => {
+      const status = (await request(`${one.url}/svc-status`)).json() as { pool_rest: { longpoll: number } }
+      return status.pool_rest.longpoll === 1
+    })
+    await request(`${two.url}/out`, { headers: { cookie } })
+    assert.equal((await poll).text, '{"ok":true,"event":null}')
   })
 
   it('answer 503 where a session is needed while it is away, and go on where none is', async (t) => {

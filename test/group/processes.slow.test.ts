@@ -74,6 +74,30 @@ describe('several processes', () => {
     })
   }
 
+  it('end what a session has open in one when it ends in another', async (t) => {
+    const files = {
+      ...sessions,
+      'routes/open.json': [{ name: 'open', url: '/open', action: 'open.mjs', middleware: 'SVC_MwSession' }],
+      'open.mjs': "export default ({ sse, channel }) => sse(channel('c'))",
+    }
+    const server = await startSeveral(t, count, files)
+    const [one, two] = [...(await server.clients()).values()] as [ProcessClient, ProcessClient]
+    const { cookie } = await one.ask('/count')
+    const other = await one.ask('/count')
+    const isOpen = async (streams: number): Promise<void> =>
+      until(async () => ((await two.json('/svc-status')) as Status).pool_rest.sse === streams)
+    const ended = one.ask('/open', { headers: { cookie } })
+    const kept = new ProcessClient(server.url)
+    t.after(() => kept.close())
+    const stays = kept.ask('/open', { headers: { cookie: other.cookie } }).catch(() => {}) // Cut at the end.
+    await isOpen(2)
+    assert.equal((await two.ask('/end', { headers: { cookie } })).text, 'ended')
+    assert.match((await ended).text, /^retry: 2000/)
+    await isOpen(1)
+    kept.close()
+    await stays
+  })
+
   it('share the trace switches', async (t) => {
     const server = await startSeveral(t, count)
     const all = [...(await server.clients()).values()]

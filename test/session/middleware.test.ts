@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import type { FullContext } from '../support/context.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import { runWithSession } from '../../lib/session/feature.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { Session } from '../../lib/session/session.ts'
 import { fields, id } from '../stores/store-values.ts'
 
@@ -10,7 +11,7 @@ import { fields, id } from '../stores/store-values.ts'
 function makeContext(): FullContext {
   const store = createMemoryStore({ max: 10, onFull: () => {} })
   store.create(id(1), fields({ 'key:a': '1' }), 60_000)
-  const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost') }
+  const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost'), openReplies: new OpenReplies() }
   const ctx = {
     header: (name: string) => (name === 'cookie' ? `SVCSID=${id(1)}` : undefined),
     outgoing: new Map([['Cache-Control', 'no-store']]),

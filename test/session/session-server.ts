@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createRequestIds } from '../../lib/http/request-id.ts'
 import { respond } from '../../lib/core/respond.ts'
@@ -55,6 +56,7 @@ export async function serveSessions(
     store,
     saved: () => (saves += 1),
     lost: () => (losses += 1),
+    openReplies: new OpenReplies(),
   }
   const { ContextClass } = createContextClass([group?.feature ?? sessionFeature(services)], {
     bodyLimitBytes: 1024,

@@ -7,6 +7,8 @@
 import { createCsrfGroup } from '../../lib/csrf/group.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
 import { createLimitGroup } from '../../lib/kit/limit.ts'
+import { createCorsGroup } from '../../lib/kit/cors.ts'
+import { createHeadersGroup } from '../../lib/kit/headers.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
@@ -39,7 +41,8 @@ With \`"$schema": "PATH/docs/svc.schema.json"\` in the file an editor knows the 
 
 \`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
 \`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of
-\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`.
+\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`,
+and \`admin.metrics_token\`, from \`SVC_METRICS_TOKEN\` or \`$CREDENTIALS_DIRECTORY/metrics_token\`.
 
 A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status
 78. The last of the four starts the demo application, which the log says. The first line of the log names the file.
@@ -150,6 +153,8 @@ const middlewareNotes: Readonly<Record<string, string>> = {
     'Each member of `setup.limit` is a rule with these keys, and its name is part of the middleware: with\n' +
     '`"limit": { "login": { "count": 5 } }` a route may have `SVC_MwLimit:login`. A rule that a reload changes begins\n' +
     'with full buckets.',
+  headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
+  cors: '[Pages of other origins](security.md#pages-of-other-origins) says whom it lets in, and whom not.',
 }
 
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
@@ -174,11 +179,14 @@ function builtInGroups(): BuiltInGroup[] {
     createAuthGroup(parts),
     createJwtGroup(parts),
     createLimitGroup({ ...parts, isTrusted: () => false }),
+    createHeadersGroup(),
+    createCorsGroup([]),
   ]
 }
 
 function sectionOf({ name, table, middleware }: BuiltInGroup): string {
-  const names = [...middleware.keys()].map((each) => `\`${each}\``).join(' and ') || '`SVC_MwLimit:<rule>`'
+  const shown = [...middleware.keys()].filter((each) => each !== 'SVC_MwOrigin')
+  const names = shown.map((each) => `\`${each}\``).join(' and ') || '`SVC_MwLimit:<rule>`'
   const lines = Object.entries(table).map(([key, row]) => lineOf(key, row))
   const note = middlewareNotes[name] ? `\n${middlewareNotes[name]}\n` : ''
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`

@@ -47,3 +47,41 @@ describe('the application secret from outside of the configuration file', () => 
     }
   })
 })
+
+describe('the token of the metrics from outside of the configuration file', () => {
+  const token = 'a-token-of-32-visible-characters'
+
+  it('opens /svc-metrics in every process, and is in no environment and no file', async (t) => {
+    for (const processes of [1, 2]) {
+      const environment = "export default () => String(process.env.SVC_METRICS_TOKEN)"
+      const routes = [{ name: 'home', url: '/', action: 'home.mjs' }]
+      const cwd = applicationFolder({ 'routes/home.json': routes, 'home.mjs': environment }, { server: { processes } })
+      const credentials = temporaryFolder()
+      writeFiles(credentials, { metrics_token: `${token}\n` })
+      for (const env of [{ CREDENTIALS_DIRECTORY: credentials }, { SVC_METRICS_TOKEN: token }] as Record<string, string>[]) {
+        const server = launch(t, [], { cwd, env })
+        const url = await server.listening()
+        assert.match(server.stdout(), /\[INFO \] \[config\] admin\.metrics_token comes from the /)
+        for (let count = 0; count < 6; count += 1) { // Each a connection of its own, so that both processes are asked.
+          const { status } = await request(`${url}/svc-metrics`, { headers: { authorization: `Bearer ${token}` } })
+          assert.equal(status, 200)
+        }
+        assert.equal((await request(`${url}/svc-metrics`, { headers: { authorization: 'Bearer wrong' } })).status, 401)
+        assert.equal((await request(url)).text, 'undefined')
+        server.child.kill('SIGTERM')
+        assert.equal(await server.ended, 0)
+        assert.ok(!`${server.stdout()}${readFileSync(join(cwd, 'svc.json'), 'utf8')}`.includes(token))
+      }
+    }
+  })
+
+  it('ends start and check with 78 when it is too short, and says no part of it', async (t) => {
+    const cwd = applicationFolder()
+    for (const word of ['start', 'check']) {
+      const { status, stdout, stderr } = await runLauncher(t, [word], { cwd, env: { SVC_METRICS_TOKEN: 'too-short' } })
+      assert.equal(status, 78, word)
+      assert.match(`${stdout}${stderr}`, /admin\.metrics_token must be empty, or at least 32 visible ASCII characters/)
+      assert.doesNotMatch(`${stdout}${stderr}`, /too-short/)
+    }
+  })
+})

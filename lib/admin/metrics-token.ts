@@ -1,0 +1,42 @@
+/**
+ * `admin.metrics_token`: lets a program that collects metrics read `/svc-metrics` with `Authorization: Bearer` (RFC
+ * 6750, section 2.1) and no sign-in, before the first setup too.
+ *
+ * The right token is let in at any count of failures, and sets none back: it is too long to be guessed, and who has it
+ * must not be able to guess passwords faster. Wrong ones count as failed sign-ins do.
+ */
+import type { LogPort } from '../base/ports.ts'
+import type { CoreContext } from '../http/context.ts'
+import { HttpError } from '../http/errors.ts'
+import { equalTexts } from './password.ts'
+import type { LoginThrottle } from './throttle.ts'
+
+/** `absent`: the request has no bearer token, or none is set. A promise of a wrong token rejects with HttpError 401. */
+export type TokenOutcome = 'right' | 'absent' | Promise<never>
+
+/** Makes the check of a token; '' for none. */
+export function createMetricsToken(
+  token: string,
+  throttle: LoginThrottle,
+  log: LogPort,
+): (ctx: CoreContext) => TokenOutcome {
+  async function refuse(ctx: CoreContext): Promise<never> {
+    log.info(`wrong metrics token by ${ctx.ip}`)
+    const seconds = (await throttle.begin(ctx.ip)) || (await throttle.failed(ctx.ip))
+    throw new HttpError(401, 'unauthorized', 'The bearer token is not that of the metrics (admin.metrics_token)', {
+      headers: { 'WWW-Authenticate': 'Bearer', ...(seconds > 0 && { 'Retry-After': String(seconds) }) },
+    })
+  }
+
+  return (ctx) => {
+    const sent = token === '' ? undefined : /^bearer(?: +|$)(.*)$/i.exec(ctx.header('authorization') ?? '')?.[1]
+    if (sent === undefined) return 'absent'
+    return equalTexts(sent, token) ? 'right' : refuse(ctx)
+  }
+}
+
+/** What `admin.metrics_token` must be; undefined when it is right. */
+export function checkMetricsToken(text: string): string | undefined {
+  if (text === '' || /^[\x21-\x7e]{32,}$/.test(text)) return undefined
+  return 'must be empty, or at least 32 visible ASCII characters without spaces'
+}

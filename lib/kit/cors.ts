@@ -1,0 +1,171 @@
+/**
+ * `SVC_MwCors` and its settings: lets pages of other origins read the answers of a route (Fetch standard, section 3.2).
+ *
+ * It lets nobody past a CSRF check: an origin that may send what changes something stands in `server.trusted_origins`.
+ * A preflight is answered before any other middleware runs, since it comes without cookies and tokens.
+ */
+import type { Chain, Next } from '../chain/compose.ts'
+import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
+import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
+import { isToken } from '../base/token.ts'
+import type { CoreContext } from '../http/context.ts'
+import { checkTrustedOrigin, originKey } from '../http/origin.ts'
+import { emptyReply, type BodyReply } from '../http/reply.ts'
+import type { Registry } from '../routing/registry.ts'
+
+/** The group, and the answer to preflights. */
+export interface CorsGroup extends BuiltInGroup {
+  /** The reply to a preflight, with its fields set; undefined when the request is none, or no such route takes it. */
+  preflight(ctx: CoreContext, registry: Pick<Registry<Chain>, 'find'>): BodyReply | undefined
+}
+
+/** The middleware's name, by which a route asks for it. */
+const middlewareName = 'SVC_MwCors'
+
+const table = settingsTable({
+  origins: {
+    kind: 'list', default: [], check: (text) => (text === '*' ? undefined : checkTrustedOrigin(text)),
+    meaning: 'The origins whose pages may read the answers, such as `https://app.example.org`; `*`: those of all.',
+  },
+  methods: {
+    kind: 'list', default: ['GET', 'HEAD', 'POST'], commas: true, check: checkName,
+    meaning: 'The methods that they may use.',
+  },
+  headers: {
+    kind: 'list', default: [], commas: true, check: checkName,
+    meaning: 'The header fields that they may send, beside those that any page may: `content-type` for JSON, '
+      + '`authorization` for a token.',
+  },
+  expose: {
+    kind: 'list', default: [], commas: true, check: checkName,
+    meaning: 'The header fields of answers that they may read, beside those that any page may.',
+  },
+  credentials: {
+    kind: 'boolean', default: false,
+    meaning: 'Whether the browser sends cookies along. Not with the origin `*`. An origin that may change something '
+      + 'stands in `server.trusted_origins` too.',
+  },
+  max_age_s: {
+    kind: 'integer', min: 0, max: 86_400, default: 600,
+    meaning: 'Seconds for which a browser keeps the answer to its preflight.',
+  },
+})
+
+type Settings = SettingsOf<typeof table>
+
+/** The settings, as requests are held against them. */
+interface Rules {
+  readonly any: boolean
+  readonly origins: ReadonlySet<string>
+  readonly methods: ReadonlySet<string>
+  /** In lower case. */
+  readonly headers: ReadonlySet<string>
+  readonly credentials: boolean
+  /** The fields of every answer that is allowed, and of preflights, name and value in turn. */
+  readonly ofAnswers: readonly string[]
+  readonly ofPreflights: readonly string[]
+}
+
+/**
+ * Makes the group `cors` with its middleware `SVC_MwCors`.
+ * @param trustedOrigins `server.trusted_origins`
+ */
+export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
+  let rules = rulesOf(readSettings('cors', table, undefined).settings)
+  const trusted = new Set(trustedOrigins.map(originKey))
+
+  /** The value of `Access-Control-Allow-Origin`; undefined for an origin that is not allowed, and for `null`. */
+  function allowed(ctx: CoreContext): string | undefined {
+    const sent = ctx.header('origin')
+    const key = sent === undefined ? undefined : originKey(sent)
+    if (key === undefined) return undefined
+    if (rules.any) return '*'
+    return rules.origins.has(key) ? sent : undefined
+  }
+
+  function setFields(ctx: CoreContext, origin: string, fields: readonly string[]): void {
+    ctx.outgoing.set('Access-Control-Allow-Origin', origin)
+    if (rules.credentials) ctx.outgoing.set('Access-Control-Allow-Credentials', 'true')
+    for (let at = 0; at < fields.length; at += 2) ctx.outgoing.set(fields[at] as string, fields[at + 1] as string)
+  }
+
+  async function run(ctx: CoreContext, next: Next): Promise<void> {
+    const origin = allowed(ctx)
+    if (origin !== undefined) setFields(ctx, origin, rules.ofAnswers)
+    try {
+      await next()
+    } finally {
+      varyByOrigin(ctx) // When it has ended, since the action may set Vary too.
+    }
+  }
+
+  return {
+    name: 'cors',
+    table,
+    middleware: new Map([[middlewareName, run]]),
+    prepare(given) {
+      const { settings, warnings } = readSettings('cors', table, given)
+      if (settings.credentials && settings.origins.includes('*')) {
+        throw new SettingsError(['setup.cors.credentials must be false with the origin *: name the origins instead'])
+      }
+      const untrusted = settings.credentials ? settings.origins.filter((each) => !trusted.has(originKey(each))) : []
+      const ofOrigins = untrusted.map((origin) => {
+        const what = `setup.cors.origins has ${origin}, with credentials, which server.trusted_origins has not`
+        return `${what}: its pages can read answers, and every change that they send is refused by the CSRF check`
+      })
+      return {
+        warnings: [...warnings, ...ofOrigins],
+        unready: undefined,
+        commit() {
+          rules = rulesOf(settings)
+        },
+        abandon() {},
+      }
+    },
+    preflight(ctx, registry) {
+      const method = ctx.header('access-control-request-method')
+      if (method === undefined || ctx.header('origin') === undefined) return undefined
+      const match = registry.find(method, ctx.path)
+      if (match?.route.record.middleware.split(',').includes(middlewareName) !== true) return undefined
+      ctx.matched(match)
+      ctx.status = 204
+      varyByOrigin(ctx)
+      const origin = allowed(ctx)
+      const names = (ctx.header('access-control-request-headers') ?? '').split(',').map((name) => name.trim())
+      const isAllowed =
+        rules.methods.has(method) && names.every((name) => name === '' || rules.headers.has(name.toLowerCase()))
+      if (origin !== undefined && isAllowed) setFields(ctx, origin, rules.ofPreflights)
+      return emptyReply
+    },
+  }
+}
+
+function rulesOf(settings: Settings): Rules {
+  const { origins, headers, expose, credentials } = settings
+  const methods = settings.methods.map((method) => method.toUpperCase())
+  return {
+    any: origins.includes('*'),
+    origins: new Set(origins.map(originKey).filter((key) => key !== undefined)),
+    methods: new Set(methods),
+    headers: new Set(headers.map((name) => name.toLowerCase())),
+    credentials,
+    ofAnswers: expose.length === 0 ? [] : ['Access-Control-Expose-Headers', expose.join(', ')],
+    ofPreflights: [
+      ...['Access-Control-Allow-Methods', methods.join(', ')],
+      ...(headers.length === 0 ? [] : ['Access-Control-Allow-Headers', headers.join(', ')]),
+      ...['Access-Control-Max-Age', String(settings.max_age_s)],
+    ],
+  }
+}
+
+/** Tells caches that the answer is another for another origin. */
+function varyByOrigin({ outgoing }: CoreContext): void {
+  const vary = outgoing.get('Vary')
+  if (vary === undefined) outgoing.set('Vary', 'Origin')
+  else if (!/(?:^|[\s,])(?:origin|\*)(?:$|[\s,])/i.test(vary)) outgoing.set('Vary', `${vary}, Origin`)
+}
+
+/** A method or the name of a header field: a token. `*` would mean all of them, and is for no list of rights. */
+function checkName(text: string): string | undefined {
+  return isToken(text) && text !== '*' ? undefined : 'must be a name, without spaces; "*" is none'
+}

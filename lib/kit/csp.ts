@@ -1,0 +1,40 @@
+/**
+ * Changes of a Content-Security-Policy (W3C CSP Level 3, section 2.2): a list of directives with `;` between them, each
+ * a name and its values. Of two directives of one name, the first counts.
+ */
+
+const scriptsAndStyles = ['script-src', 'style-src']
+const ofElements = ['script-src-elem', 'style-src-elem']
+
+/** The policy that lets scripts and styles with this nonce run too. */
+export function withNonce(policy: string, nonce: string): string {
+  const source = `'nonce-${nonce}'`
+  const there = ofElements.filter((name) => valuesOf(policy, name) !== undefined)
+  return [...scriptsAndStyles, ...there].reduce((changed, name) => withSource(changed, name, source), policy)
+}
+
+/**
+ * The policy that allows one more source.
+ * @param name a fetch directive, such as `script-src`. Where the policy has none, it begins with the sources of
+ *   `default-src`; where it has neither, everything is allowed already and the policy stays as it is
+ */
+export function withSource(policy: string, name: string, source: string): string {
+  const own = valuesOf(policy, name)
+  const values = own ?? valuesOf(policy, 'default-src')
+  if (values === undefined) return policy
+  const sources = [...values.filter((value) => value.toLowerCase() !== "'none'"), source]
+  const directive = [name, ...sources].join(' ')
+  const directives = policy.split(';').map((text) => text.trim()).filter((text) => text !== '')
+  if (own === undefined) return [...directives, directive].join('; ')
+  const at = directives.findIndex((text) => nameOf(text) === name)
+  return directives.with(at, directive).join('; ')
+}
+
+function valuesOf(policy: string, name: string): readonly string[] | undefined {
+  const found = policy.split(';').map((text) => text.trim()).find((text) => nameOf(text) === name)
+  return found?.split(/\s+/).slice(1)
+}
+
+function nameOf(directive: string): string {
+  return (directive.split(/\s/, 1)[0] as string).toLowerCase() // A split has one part at least.
+}

@@ -1,0 +1,167 @@
+/**
+ * `SVC_MwHeaders` and its settings: header fields that tell browsers what the pages of this application may do.
+ *
+ * The fields are set before the rest of the chain runs, so they stand on its errors too, and a field that the
+ * application sets replaces one of these.
+ */
+import { randomBytes } from 'node:crypto'
+import { readSettings, settingsTable } from '../chain/settings.ts'
+import type { BuiltInGroup, SettingsOf } from '../chain/settings.ts'
+import type { CoreContext } from '../http/context.ts'
+import { withNonce } from './csp.ts'
+
+/** The group, and what it does outside of the chain of a route. */
+export interface HeadersGroup extends BuiltInGroup {
+  /** Sets the fields of an answer without a route, where the settings say so. */
+  unrouted(ctx: CoreContext): void
+  /** Makes the nonce of an answer and adds it to its policy; '' where the fields were not set. Call it once. */
+  nonceOf(ctx: CoreContext): string
+}
+
+const table = settingsTable({
+  csp: {
+    kind: 'string',
+    default: "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'",
+    check: checkPolicy,
+    meaning: 'The `Content-Security-Policy`: from where a page may load what, which sites may show it in a frame, and '
+      + 'where its forms may lead. Empty, here and below: the field is not set.',
+  },
+  nosniff: {
+    kind: 'boolean', default: true,
+    meaning: '`X-Content-Type-Options: nosniff`: a browser takes an answer for what its type says, nothing else.',
+  },
+  referrer: {
+    kind: 'string', default: 'strict-origin-when-cross-origin',
+    check: oneOf(
+      ...['no-referrer', 'no-referrer-when-downgrade', 'origin', 'origin-when-cross-origin', 'same-origin'],
+      ...['strict-origin', 'strict-origin-when-cross-origin', 'unsafe-url'],
+    ),
+    meaning: '`Referrer-Policy`: what other sites learn of the page that a link was on.',
+  },
+  frame: {
+    kind: 'string', default: 'DENY', check: oneOf('DENY', 'SAMEORIGIN'),
+    meaning: '`X-Frame-Options`, `DENY` or `SAMEORIGIN`, for browsers that do not know `frame-ancestors`.',
+  },
+  opener: {
+    kind: 'string', default: 'same-origin',
+    check: oneOf('same-origin', 'same-origin-allow-popups', 'noopener-allow-popups', 'unsafe-none'),
+    meaning: '`Cross-Origin-Opener-Policy`: whether a window of another site that opened this page, or was opened by '
+      + 'it, can reach it.',
+  },
+  resource: {
+    kind: 'string', default: 'same-origin', check: oneOf('same-origin', 'same-site', 'cross-origin'),
+    meaning: '`Cross-Origin-Resource-Policy`: which sites may show the answer as a picture, a script or a video.',
+  },
+  permissions: {
+    kind: 'string', default: '', check: checkFieldValue,
+    meaning: '`Permissions-Policy`: which functions of the browser a page may use, such as `camera=()`.',
+  },
+  hsts_s: {
+    kind: 'integer', min: 0, max: 315_360_000, default: 0,
+    meaning: 'Seconds for which browsers ask for this host by HTTPS only (`Strict-Transport-Security`), sent with '
+      + 'answers over HTTPS. 0: not sent. It cannot be taken back for those who have got it.',
+  },
+  report_only: {
+    kind: 'boolean', default: false,
+    meaning: 'Send the policy as `Content-Security-Policy-Report-Only`: browsers say in their console, and to a '
+      + '`report-to` in it, what it would stop, and stop nothing.',
+  },
+  everywhere: {
+    kind: 'boolean', default: true,
+    meaning: 'Where the configuration has this group, even as `{}`: set the fields on static files and on answers '
+      + 'without a route too, such as a 404. Never on paths that begin with `/svc-`.',
+  },
+})
+
+/** Makes the group `headers` with its middleware `SVC_MwHeaders`. */
+export function createHeadersGroup(): HeadersGroup {
+  let current = fieldsOf(readSettings('headers', table, undefined).settings)
+  let isEverywhere = false
+
+  function setFields(ctx: CoreContext): void {
+    ctx.outgoing.fill(current.secure !== current.plain && ctx.secure ? current.secure : current.plain)
+  }
+
+  return {
+    name: 'headers',
+    table,
+    middleware: new Map([
+      [
+        'SVC_MwHeaders',
+        (ctx, next) => {
+          setFields(ctx)
+          return next()
+        },
+      ],
+    ]),
+    prepare(given) {
+      const { settings, warnings } = readSettings('headers', table, given)
+      return {
+        warnings: [...warnings, ...warningsOf(settings)],
+        unready: undefined,
+        commit() {
+          current = fieldsOf(settings)
+          isEverywhere = given !== undefined && settings.everywhere
+        },
+        abandon() {},
+      }
+    },
+    unrouted(ctx) {
+      if (isEverywhere && !ctx.path.startsWith('/svc-')) setFields(ctx)
+    },
+    nonceOf(ctx) {
+      const fields = ctx.outgoingIfAny?.filled
+      if (fields === undefined) return ''
+      const nonce = randomBytes(16).toString('base64url')
+      const { outgoing } = ctx
+      const at = fields.findIndex((text) => text.startsWith('Content-Security-Policy'))
+      const [name = '', policy = ''] = fields.slice(at, at + 2)
+      if (at >= 0 && outgoing.get(name) === policy) outgoing.set(name, withNonce(policy, nonce))
+      if (outgoing.get('Cache-Control') === undefined) outgoing.set('Cache-Control', 'private, no-cache')
+      return nonce
+    },
+  }
+}
+
+type Settings = SettingsOf<typeof table>
+
+/** The fields, name and value in turn: over plain HTTP, and over HTTPS. */
+function fieldsOf(settings: Settings): { readonly plain: readonly string[]; readonly secure: readonly string[] } {
+  const policy = `Content-Security-Policy${settings.report_only ? '-Report-Only' : ''}`
+  const pairs: readonly (readonly [name: string, value: string])[] = [
+    [policy, settings.csp],
+    ['X-Content-Type-Options', settings.nosniff ? 'nosniff' : ''],
+    ['Referrer-Policy', settings.referrer],
+    ['X-Frame-Options', settings.frame],
+    ['Cross-Origin-Opener-Policy', settings.opener],
+    ['Cross-Origin-Resource-Policy', settings.resource],
+    ['Permissions-Policy', settings.permissions],
+  ]
+  const plain = pairs.filter(([, value]) => value !== '').flat()
+  const { hsts_s: seconds } = settings
+  return { plain, secure: seconds === 0 ? plain : [...plain, 'Strict-Transport-Security', `max-age=${seconds}`] }
+}
+
+function warningsOf({ csp }: Settings): string[] {
+  if (!/'nonce-/i.test(csp)) return []
+  const advice = 'leave it out, a page that uses csp_nonce gets a new one'
+  return [`setup.headers.csp has a nonce, which everybody knows: ${advice}`]
+}
+
+function checkPolicy(text: string): string | undefined {
+  if (checkFieldValue(text) !== undefined) return checkFieldValue(text)
+  if (text.includes(',')) return 'must be one policy: a comma would begin a second one'
+  const names = text.split(';').map((directive) => directive.trim().split(/\s/, 1)[0] ?? '')
+  const wrong = names.find((name) => name !== '' && !/^[a-z-]+$/i.test(name))
+  return wrong === undefined ? undefined : `must be directives with ";" between them: ${JSON.stringify(wrong)} is none`
+}
+
+/** Visible ASCII and spaces: what every proxy takes in the value of a field. */
+function checkFieldValue(text: string): string | undefined {
+  return /^[\x20-\x7e]*$/.test(text) ? undefined : 'must be of visible ASCII characters and spaces'
+}
+
+function oneOf(...values: readonly string[]): (text: string) => string | undefined {
+  const isRight = (text: string): boolean => text === '' || values.includes(text)
+  return (text) => (isRight(text) ? undefined : `must be ${values.join(', ')}, or empty`)
+}
