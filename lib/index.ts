@@ -56,6 +56,8 @@ export type { Reply } from './http/reply.ts'
 export type { Form, FormFile } from './http/form.ts'
 /** The attributes that `ctx.setCookie()` accepts. */
 export type { CookieAttributes } from './http/cookie.ts'
+/** Makes schemas for `ctx.validate`. */
+export { fields } from './kit/fields.ts'
 /** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
 export { HttpError } from './http/errors.ts'
 /** The session and a flash bag, as `ctx.session` and `ctx.flash(id)` have them. */

@@ -26,6 +26,8 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
+import { validateFeature } from '../kit/validate-feature.ts'
+import { createMessageGroup } from '../kit/validate-messages.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
@@ -74,7 +76,7 @@ export interface ApplicationParts {
   readonly sessions: SessionGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
-  /** The members of the context that sessions, flash, tokens and events add. */
+  /** The members of the context that sessions, flash, tokens, events and validation add. */
   readonly features: readonly Feature[]
 }
 
@@ -136,11 +138,13 @@ export function buildApplication(
   const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
   const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log })
   const csrf = createCsrfGroup({ keys, trustedOrigins: config['server.trusted_origins'], log, now })
+  const messages = createMessageGroup()
   const builtIn: readonly BuiltInGroup[] = [
     sessions,
     csrf,
     createAuthGroup({ log }),
     createJwtGroup({ folder, publicFolder: open, log, now }),
+    messages,
   ]
   const resourceTokens = createResourceTokens({ keys, now })
   const features = [
@@ -149,6 +153,7 @@ export function buildApplication(
     csrf.feature,
     resourceIdFeature(resourceTokens),
     eventsFeature(events),
+    validateFeature({ registry, textOf: messages.textOf }),
   ]
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,

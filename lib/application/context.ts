@@ -7,6 +7,7 @@ import type { CsrfMembers } from '../csrf/feature.ts'
 import type { EventMembers } from '../events/feature.ts'
 import type { FlashMembers } from '../flash/feature.ts'
 import type { CoreMembers } from '../http/context.ts'
+import type { ValidateMembers } from '../kit/validate-feature.ts'
 import type { LogMembers } from '../log/feature.ts'
 import type { RoutingMembers } from '../routing/feature.ts'
 import type { SessionMembers } from '../session/feature.ts'
@@ -23,7 +24,8 @@ export interface Context
     SessionMembers,
     FlashMembers,
     CsrfMembers,
-    ResourceIdMembers {}
+    ResourceIdMembers,
+    ValidateMembers {}
 
 /** An action. Its result becomes the reply; undefined keeps the reply that the context already has. */
 export type Action = (ctx: Context) => unknown

@@ -8,6 +8,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { ErrorPage, PageForError } from '../http/error-reply.ts'
 import { isLoopbackHost } from '../http/host.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
+import { formHelpers } from '../kit/validate-form.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
 import { versionOf } from '../views/resolve.ts'
@@ -44,6 +45,8 @@ export function createErrorPages({ loaded, views, log, createDevErrorPage }: Err
   }
 }
 
+const nothingWrong = { errors: {}, input: {} }
+
 /** Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`. */
 function createOwnPages(folder: string, root: string, views: Views, log: ModuleLogger): PageForError {
   /** The versions of the files that failed, by path. */
@@ -69,7 +72,7 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
     }
   }
 
-  return (ctx, { status, code }, detail = '') => {
+  return (ctx, { status, code, invalid = nothingWrong }, detail = '') => {
     if (ctx.path.startsWith('/svc-') || code === 'overloaded') return undefined
     const data = {
       status,
@@ -80,6 +83,8 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
         return ctx.id // Made, and sent back, only when a page asks for it.
       },
       csp_nonce: '',
+      ...invalid,
+      ...formHelpers(() => invalid),
     }
     for (const name of [status, status < 500 ? '4xx' : '5xx', 'error']) {
       const page = render(join(folder, `${name}.html`), data)

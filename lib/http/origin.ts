@@ -76,6 +76,12 @@ export function isPrefetch(ctx: Pick<CoreContext, 'header'>): boolean {
   return /\bprefetch\b/i.test(`${ctx.header('sec-purpose') ?? ''} ${ctx.header('purpose') ?? ''}`)
 }
 
+/** Whether `Referer` names a page of this host. Trusted origins are other hosts. */
+export function refererIsHere(request: OriginRequest): boolean {
+  const origin = readOrigin(refererPattern, request.header('referer'))
+  return origin !== undefined && isThisHost(origin, request)
+}
+
 function trustedKey(entry: string): string {
   const origin = readOrigin(originPattern, entry)
   if (origin !== undefined) return keyOf(origin)
