@@ -10,7 +10,7 @@ import { request } from './support/request.ts'
 
 describe('the package', () => {
   it('exports what embedding it needs, and nothing else', () => {
-    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp'])
+    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp', 'fields'])
   })
 
   it('has the file that package.json names', () => {
@@ -42,7 +42,7 @@ describe('the package', () => {
   it('has the documented members in the type of the context, and no other', () => {
     const lib = new URL('../lib/', import.meta.url)
     const text = (file: string): string => readFileSync(new URL(file, lib), 'utf8')
-    const features = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => /(^|\/)feature\.ts$/.test(file))
+    const features = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((file) => /(^|[/-])feature\.ts$/.test(file))
     const added = features.flatMap((file) => [...text(file).matchAll(/^export interface (\w+Members) \{$([^]*?)^\}$/gm)])
     const [, extended = ''] = /^export interface Context\s+extends ([\w\s,]+)\{/m.exec(text('application/context.ts')) ?? []
     assert.deepEqual(extended.trim().split(/,\s+/).sort(), ['CoreMembers', ...added.map(([, name]) => name)].sort())

@@ -2,7 +2,8 @@
  * The regular expressions of `lib/`. JavaScript's engine goes back and tries again, so a pattern of the wrong shape takes
  * time that grows with the square of a text, or doubles with each character (ReDoS). So:
  *
- * - no text from outside becomes a pattern: every one is a constant of its file;
+ * - no text from outside becomes a pattern: every one is a constant of its file, but in the check of the patterns that an
+ *   application defines;
  * - no pattern repeats a repetition, but for those of a list with the reason why each is safe;
  * - every pattern is done with 100,000 characters that it may like, and that do not match in the end, within a second.
  */
@@ -45,6 +46,8 @@ describe('regular expressions', () => {
   it('are constants of their file: no text from outside becomes one', () => {
     let made = 0
     for (const [file, source] of sources) {
+      // Its characters are those of a pattern that the application has made.
+      if (file === 'kit/fields-pattern.ts') continue
       for (const [call, name] of source.matchAll(/\bRegExp\(([^)]*)\)/g)) {
         made += 1
         const constant = /^(\w+), '[a-z]+'$/.exec(name as string)?.[1]

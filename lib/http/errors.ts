@@ -35,8 +35,8 @@ export const errorCodes = {
   invalid_token: 'The bearer token is malformed, signed with another key, expired or not yet valid.',
   jwt_requires_key: 'The route has `SVC_MwJwt`, and the middleware configuration has no key for it.',
   invalid:
-    'The input is wrong, as `ctx.validate` found; `errors` says by path what. A form whose page is known is sent back to it: '
-    + '[forms](forms.md#what-is-wrong).',
+    'The input is wrong, as `ctx.validate` found; `errors` says by path what. A form may be sent back to its page '
+    + 'instead: [forms](forms.md#when-the-input-is-wrong).',
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
   overloaded:
     'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '

@@ -66,7 +66,10 @@ export class Field {
     return new Field(this.kind, 'optional')
   }
 
-  /** The same field, with a value for when it is left out or sent empty. Throws TypeError for one that breaks its rules. */
+  /**
+   * The same field, with a value for when it is left out or sent empty.
+   * @throws TypeError when the value breaks a rule of the field
+   */
   default(value: unknown): Field {
     const run = new Run(undefined)
     const fallback = this.kind.check(value, run, '')
@@ -83,7 +86,9 @@ export function readField(field: Field, given: unknown, run: Run, path: string):
   const isEmpty = value === '' && (run.form !== undefined || presence === 'required')
   if (value !== undefined && value !== null && !isEmpty) return kind.check(value, run, path)
   if (presence === 'optional') return undefined
-  // An action may change an object, so each request gets its own.
-  if (presence === 'default') return typeof fallback === 'object' ? kind.check(fallback, new Run(undefined), '') : fallback
+  if (presence === 'default') {
+    // An action may change what it gets, so each request gets an object or list of its own.
+    return typeof fallback === 'object' ? kind.check(fallback, new Run(undefined), '') : fallback
+  }
   return run.form !== undefined && kind.unsent !== undefined ? kind.unsent(run, path) : run.wrong(path, 'required')
 }

@@ -4,7 +4,7 @@
  * objects names such as `lines.0.name`.
  */
 import { isObject } from '../base/object.ts'
-import type { Form, FormFile } from '../http/form.ts'
+import type { Form } from '../http/form.ts'
 import { Field, readField, type Member, type Run } from './fields-field.ts'
 import { isDate, shown, wrongField, type Options } from './fields-options.ts'
 import type { MessageName } from './validate-messages.ts'
@@ -91,11 +91,12 @@ export function choiceField(choices: readonly unknown[]): Field {
 export function fileField({ types, maxKb = Infinity }: Options): Field {
   const rules = { types: types?.join(', '), maxKb }
   const check = (value: unknown, run: Run, path: string): unknown => {
-    // An object of JSON could name any file of the server.
-    if (run.form === undefined || !run.form.files.includes(value as FormFile)) return wrongType(value, run, path, 'file')
-    const { type, size } = value as FormFile
-    if (types !== undefined && !types.some((wanted) => isOfType(type, wanted))) return run.wrong(path, 'file_type', rules)
-    return size > maxKb * 1024 ? run.wrong(path, 'file_size', rules) : value
+    // An object of JSON could name any file of the server, so only those of a form count.
+    const file = run.form?.files.find((one) => one === value)
+    if (file === undefined) return wrongType(value, run, path, 'file')
+    const isWanted = types?.some((wanted) => isOfType(file.type, wanted)) ?? true
+    if (!isWanted) return run.wrong(path, 'file_type', rules)
+    return file.size > maxKb * 1024 ? run.wrong(path, 'file_size', rules) : file
   }
   return new Field({ trims: false, find: findFile, check })
 }

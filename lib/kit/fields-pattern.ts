@@ -20,7 +20,8 @@ const mostStates = 100
 const nothing: Part = { empty: true, repeats: false, first: [], last: [] }
 const assertion = /(?:\^|\$|\\[bB])/y
 const groupStart = /\((\?(?:[=!]|<[=!]))?(?:\?(?:<[^>]*>|[a-z-]*:))?/y
-const character = /\[\^?(?:\\.|[^\]\\])*\]|\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}|x[0-9a-f]{2}|[pP]\{[^}]*\}|c[a-z]|[^])|[^|)]/iuy
+const character =
+  /\[\^?(?:\\.|[^\]\\])*\]|\\(?:u\{[0-9a-f]+\}|u[0-9a-f]{4}|x[0-9a-f]{2}|[pP]\{[^}]*\}|c[a-z]|[^])|[^|)]/iuy
 const quantifier = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y
 const backReference = /^\\(?:[1-9]|k)/
 const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code))
@@ -134,7 +135,10 @@ class Automaton {
     return states.some((state) => this.#isAmbiguous(state, overlaps))
   }
 
-  /** Whether some text leads from a state back to it in two ways. `overlaps`: states that take a character of it. */
+  /**
+   * Whether some text leads from a state back to it in two ways.
+   * @param overlaps for each state, those that take a character that it takes
+   */
   #isAmbiguous(start: number, overlaps: readonly (readonly number[])[]): boolean {
     const seen = new Set<number>()
     const pairs: [one: number, other: number, differ: boolean][] = [[start, start, false]]

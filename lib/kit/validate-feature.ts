@@ -165,7 +165,9 @@ function jsonBytes(value: object): number {
 }
 
 function refusal(invalid: InvalidInput): HttpError {
-  const lines = Object.entries(invalid.errors).map(([path, texts]) => `${path === '' ? '' : `${path}: `}${texts.join(', ')}`)
+  const lines = Object.entries(invalid.errors).map(([path, texts]) => {
+    return `${path === '' ? '' : `${path}: `}${texts.join(', ')}`
+  })
   return new HttpError(422, 'invalid', ['The input is wrong', ...lines.slice(0, 20)].join('\n'), { invalid })
 }
 

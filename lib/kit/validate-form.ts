@@ -50,7 +50,8 @@ export function inputOf(form: Form, inputs: ReadonlyMap<string, Input>): Record<
     input[name] = values.length === 1 && known?.isList !== true ? values[0] : values
   }
   for (const [name, { isList, isCheckbox }] of inputs) {
-    if ((isList || isCheckbox) && !form.has(name) && !name.includes('*') && !mayBeSecret(name)) input[name] = isList ? [] : ''
+    const isUnsent = !form.has(name) && !name.includes('*') && !mayBeSecret(name)
+    if (isUnsent && (isList || isCheckbox)) input[name] = isList ? [] : ''
   }
   return input
 }

@@ -41,15 +41,16 @@ const placeholder = /\{(\w+)\}/g
 
 /** The messages, as rows of `setup.validate.messages`. */
 export const messageTable: Readonly<Record<string, Row>> = Object.fromEntries(
-  Object.entries(defaults).map(([name, text]) => {
+  Object.entries(defaults).map(([name, text]): [string, Row] => {
     const known = placeholdersIn(text)
+    const allowed = known.length === 0 ? 'this message has no placeholder' : `it may have ${known.join(' and ')}`
+    const meaning = known.length === 0 ? '' : known.map((one) => `\`${one}\``).join(', ')
     const check = (given: string): string | undefined => {
-      const unknown = placeholdersIn(given).find((one) => !known.includes(one))
       if (given.trim() === '') return 'must be a text that is not empty'
-      if (unknown === undefined) return undefined
-      return `must not have ${unknown}: ${known.length === 0 ? 'this message has no placeholder' : `it may have ${known}`}`
+      const unknown = placeholdersIn(given).find((one) => !known.includes(one))
+      return unknown === undefined ? undefined : `must not have ${unknown}: ${allowed}`
     }
-    return [name, { kind: 'string', default: text, check, meaning: `Placeholders: ${known.join(', ') || 'none'}.` } as const]
+    return [name, { kind: 'string', default: text, check, meaning }]
   }),
 )
 
@@ -61,7 +62,6 @@ interface MessageGroup extends BuiltInGroup {
 
 /** Makes the group, with the default messages until its first `commit`. */
 export function createMessageGroup(): MessageGroup {
-  const group = 'validate.messages'
   let current: Readonly<Record<string, unknown>> = defaults
   return {
     name: 'validate',
@@ -70,9 +70,10 @@ export function createMessageGroup(): MessageGroup {
     prepare(given = {}) {
       if (!isObject(given)) throw new SettingsError(['setup.validate must be an object with messages'])
       const { messages, ...others } = given
-      const { settings, warnings } = readSettings(group, messageTable, messages)
+      const { settings, warnings } = readSettings('validate.messages', messageTable, messages)
+      const unknown = Object.keys(others).map((key) => `unknown key setup.validate.${key}: it has messages`)
       return {
-        warnings: [...warnings, ...Object.keys(others).map((key) => `unknown key setup.validate.${key}: it has messages`)],
+        warnings: [...warnings, ...unknown],
         unready: undefined,
         commit: () => (current = settings),
         abandon: () => {},

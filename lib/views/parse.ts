@@ -15,7 +15,8 @@ import type { Branch, Node, Section, Template } from './template.ts'
 /** How deep blocks may be nested in one file: far more than a person writes, and safe for the engine's own parser. */
 const maxDepth = 100
 
-const words = 'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource|error|enderror'
+const words =
+  'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource|error|enderror'
 const directiveLine = `([ \\t]*)@(${words})(?![\\w$-])([^\\n]*)(?:\\n|$)`
 const nextMark = '\\{\\{|\\{!!|@@|\\n'
 
