@@ -56,7 +56,7 @@ export interface InvalidInput {
   /** The input of a form that may be shown again, without secrets; empty for JSON. */
   readonly input: Readonly<Record<string, unknown>>
   /** The path and query of the form's page, where a flash bag has both: the client is sent there with 303. */
-  readonly location?: string
+  readonly location?: string | undefined
 }
 
 /** An error that ends a request with this status. */

@@ -48,6 +48,8 @@ interface Issue {
 }
 type Errors = Record<string, string[]>
 type Outcome = { readonly value: unknown } | { readonly errors: Errors }
+type Left = Pick<InvalidInput, 'errors' | 'input'>
+type Refused = Left & { readonly isForm: boolean }
 type Context = CoreContext & SessionMembers & { readonly flash: (id: string) => FlashBag }
 
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/
@@ -56,16 +58,36 @@ const formTypes: readonly (string | undefined)[] = ['application/x-www-form-urle
 const mostFlashBytes = 16_384
 const mostErrors = 1000
 const nothingKnown: Schema['inputs'] = new Map()
-const nothingLeft = { errors: {}, input: {} }
 
 /** Makes the feature for one server. */
 export function validateFeature(parts: ValidateParts): Feature {
-  const helpers = new WeakMap<CoreContext, FormHelpers>()
-  const helpersOf = (ctx: Context): FormHelpers => {
-    const made = helpers.get(ctx) ?? formHelpers(readLeft(ctx))
-    helpers.set(ctx, made)
-    return made
+  /** By request and form: what was left by this request, or by the one before it. */
+  const lefts = new WeakMap<CoreContext, Map<string, Left>>()
+
+  function leftsOf(ctx: Context): Map<string, Left> {
+    const known = lefts.get(ctx) ?? new Map<string, Left>()
+    lefts.set(ctx, known)
+    return known
   }
+
+  /** Reads a bag once for all that a request shows. */
+  function leftBy(ctx: Context, form: string): Left {
+    const known = leftsOf(ctx).get(form)
+    if (known !== undefined) return known
+    const left = readBag(ctx.flash(form))
+    leftsOf(ctx).set(form, left)
+    return left
+  }
+
+  async function validate(ctx: Context, schema: unknown, form: string): Promise<unknown> {
+    const outcome = await read(ctx, schema, parts)
+    if ('value' in outcome) return outcome.value
+    const { errors, input, isForm } = outcome
+    const location = isForm ? leaveInBag(ctx, form, outcome, parts) : undefined
+    if (isForm && location === undefined) leftsOf(ctx).set(form, outcome)
+    throw refusal({ errors, input, location })
+  }
+
   return {
     name: 'validate',
     members: [
@@ -73,15 +95,15 @@ export function validateFeature(parts: ValidateParts): Feature {
       {
         name: 'validate',
         make: (ctx: Context) => (schema: unknown, options: { readonly form?: string } = {}) =>
-          validate(ctx, schema, options.form ?? usualForm, parts),
+          validate(ctx, schema, options.form ?? usualForm),
       },
-      { name: 'old', inViews: 'name', make: (ctx: Context) => helpersOf(ctx).old },
-      { name: 'errorsOf', inViews: 'name', make: (ctx: Context) => helpersOf(ctx).errorsOf },
+      { name: 'old', inViews: 'name', make: (ctx: Context) => formHelpers((form) => leftBy(ctx, form)).old },
+      { name: 'errorsOf', inViews: 'name', make: (ctx: Context) => formHelpers((form) => leftBy(ctx, form)).errorsOf },
     ],
   }
 }
 
-async function validate(ctx: Context, schema: unknown, bag: string, parts: ValidateParts): Promise<unknown> {
+async function read(ctx: Context, schema: unknown, parts: ValidateParts): Promise<{ value: unknown } | Refused> {
   const isOwn = schema instanceof Schema
   if (!isOwn && !isStandard(schema)) {
     throw new TypeError(`Cannot validate: give fields({...}) or a Standard Schema: it is ${shown(schema)}`)
@@ -91,10 +113,9 @@ async function validate(ctx: Context, schema: unknown, bag: string, parts: Valid
   const outcome = isOwn
     ? readOwn(schema, body, form, parts)
     : await readStandard(schema, form === undefined ? body : objectOf(form))
-  if ('value' in outcome) return outcome.value
-  const { errors } = outcome
+  if ('value' in outcome) return outcome
   const input = form === undefined ? {} : inputOf(form, isOwn ? schema.inputs : nothingKnown)
-  throw refusal(leave(ctx, form, bag, { errors, input }, parts))
+  return { ...outcome, input, isForm: form !== undefined }
 }
 
 /** Whether the body is a form; a request without a body is an empty one. Throws HttpError 415 for other types. */
@@ -137,27 +158,32 @@ function isStandard(schema: unknown): schema is StandardSchema {
 function objectOf(form: Form): Record<string, unknown> {
   const all = new Map<string, unknown[]>()
   for (const name of form.keys()) all.set(name, form.getAll(name))
-  for (const file of form.files) all.set(file.name, [...(all.get(file.name) ?? []), file])
+  for (const file of form.files) {
+    const values = all.get(file.name)
+    if (values === undefined) all.set(file.name, [file])
+    else values.push(file)
+  }
   const object = Object.create(null) as Record<string, unknown>
   for (const [name, values] of all) object[name] = values.length === 1 ? values[0] : values
   return object
 }
 
-/** Leaves errors and input in the flash bag, where the form is to be shown again. */
-function leave(
+/**
+ * Leaves errors and input in the flash bag of a form.
+ * @returns where the form is shown again; undefined when it is not, and then nothing is left
+ */
+function leaveInBag(
   ctx: Context,
-  form: Form | undefined,
-  bag: string,
-  left: InvalidInput,
+  form: string,
+  { errors, input }: Left,
   { registry }: ValidateParts,
-): InvalidInput {
-  const isSent = form !== undefined && ctx.method !== 'GET' && ctx.method !== 'HEAD'
-  if (!isSent || !ctx.session.isOpen || !ctx.session.came || wantsJson(ctx)) return left
-  if (jsonBytes(left.input) > mostFlashBytes || jsonBytes(left.errors) > mostFlashBytes) return left
+): string | undefined {
+  const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD'
+  if (isSafe || !ctx.session.isOpen || !ctx.session.came || wantsJson(ctx)) return undefined
+  if (jsonBytes(input) > mostFlashBytes || jsonBytes(errors) > mostFlashBytes) return undefined
   const location = pageOfForm(ctx, registry)
-  if (location === undefined) return left
-  ctx.flash(bag).set({ ...left })
-  return { ...left, location }
+  if (location !== undefined) ctx.flash(form).set({ errors, input })
+  return location
 }
 
 function jsonBytes(value: object): number {
@@ -171,20 +197,11 @@ function refusal(invalid: InvalidInput): HttpError {
   return new HttpError(422, 'invalid', ['The input is wrong', ...lines.slice(0, 20)].join('\n'), { invalid })
 }
 
-/** Reads what a form left, once for all that a request shows. */
-function readLeft(ctx: Context): (form: string) => Pick<InvalidInput, 'errors' | 'input'> {
-  const found = new Map<string, Pick<InvalidInput, 'errors' | 'input'>>()
-  return (form) => {
-    const known = found.get(form)
-    if (known !== undefined) return known
-    const bag = ctx.flash(form)
-    const errors = bag.get('errors')
-    const input = bag.get('input')
-    // An application may have put something else there.
-    const left = { ...nothingLeft, ...(isErrors(errors) ? { errors } : {}), ...(isObject(input) ? { input } : {}) }
-    found.set(form, left)
-    return left
-  }
+/** What is in a bag. An application may have put something else there. */
+function readBag(bag: FlashBag): Left {
+  const errors = bag.get('errors')
+  const input = bag.get('input')
+  return { errors: isErrors(errors) ? errors : {}, input: isObject(input) ? input : {} }
 }
 
 function isErrors(value: unknown): value is InvalidInput['errors'] {

@@ -35,6 +35,13 @@ export const standard = async (ctx) => {
   return ctx.validate(schema[ctx.params.name])
 }
 export const wrong = (ctx) => ctx.validate({ title: ctx.fields.text() })
+export const again = async (ctx) => {
+  try {
+    return await ctx.validate(of(ctx).note)
+  } catch (error) {
+    return ctx.view('page.html', {}, error.status)
+  }
+}
 export const caught = async (ctx) => {
   try {
     return await ctx.validate(of(ctx).note)
@@ -82,6 +89,8 @@ export const files: Files = {
       { name: 'standard', method: 'POST', url: '/standard/:name', action: 'a.mjs@standard' },
       { name: 'wrong', method: 'POST', url: '/wrong', action: 'a.mjs@wrong' },
       { name: 'caught', method: 'POST', url: '/caught', action: 'a.mjs@caught', middleware: 'SVC_MwSession' },
+      { name: 'again', method: 'POST', url: '/again', action: 'a.mjs@again' },
+      { name: 'again.session', method: 'POST', url: '/again/session', action: 'a.mjs@again', middleware: 'SVC_MwSession' },
       { name: 'odd', method: 'GET', url: '/odd/:name', action: 'page.html', middleware: 'SVC_MwSession' },
     ],
   },

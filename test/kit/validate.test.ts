@@ -82,6 +82,17 @@ describe('ctx.validate', () => {
     })
   })
 
+  it('lets an action that has caught it show the form itself, with and without a session', async (t) => {
+    const { post, open, app } = await startForms(t)
+    for (const [path, from] of [['/again', ''], ['/again', '/notes/new'], ['/again/session', ''], ['/again/session', '/notes/new']] as const) {
+      const { status, text } = await post(path, 'title=&tags=b&password=x', { from })
+      assert.equal(status, 422)
+      assert.match(text, /<p id="title-error">Required<\/p>[^]*name="title" value=""[^]*name="tags" value="b"[^]*value="none"/, path)
+    }
+    assert.doesNotMatch((await open('/notes/new')).text, /title-error/)
+    assert.equal(app.lines().some((line) => / WARN | ERROR/.test(line)), false)
+  })
+
   it('refuses a schema that is none, in words', async (t) => {
     const { post, app } = await startForms(t)
     assert.equal((await post('/wrong', 'title=x')).status, 500)
