@@ -32,7 +32,8 @@ export function textField(options: Options, { message, trims = true, isSecret = 
   const rules = { min, max }
   const check = (value: unknown, run: Run, path: string): unknown => {
     if (typeof value !== 'string') return wrongType(value, run, path, message)
-    if (value.length > max) return run.wrong(path, 'too_long', rules)
+    // A browser counts a line break as one character, and sends it as two.
+    if (value.length > max && value.replaceAll('\r\n', '\n').length > max) return run.wrong(path, 'too_long', rules)
     if (fits !== undefined && !fits(value)) return run.wrong(path, message)
     if (value.length < min) return run.wrong(path, 'too_short', rules)
     return pattern === undefined || pattern.test(value) ? value : run.wrong(path, 'pattern')

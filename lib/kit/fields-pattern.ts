@@ -37,6 +37,7 @@ class Automaton {
   readonly problem: string | undefined
   readonly #source: string
   readonly #flags: string
+  /** Characters that stand for all: those of ASCII and of the pattern, and some others. */
   readonly #samples: readonly string[]
   /** For each state, which of the samples it takes. */
   readonly #takes: (readonly boolean[])[] = []
@@ -93,10 +94,12 @@ class Automaton {
       return group[1] === undefined ? inner : nothing
     }
     const text = this.#read(character)?.[0] ?? ''
-    if (backReference.test(text)) this.#found = 'must have no back-reference such as \\1'
+    if (backReference.test(text)) this.#found ??= 'must have no back-reference such as \\1'
     const state = this.#follow.push(new Set()) - 1
-    const single = new RegExp(`^(?:${text})$`, this.#flags)
-    this.#takes.push(this.#follow.length > mostStates ? [] : this.#samples.map((sample) => single.test(sample)))
+    if (state < mostStates) {
+      const single = new RegExp(`^(?:${text})$`, this.#flags)
+      this.#takes.push(this.#samples.map((sample) => single.test(sample)))
+    }
     return { empty: false, repeats: false, first: [state], last: [state] }
   }
 

@@ -40,7 +40,7 @@ describe('a pattern', () => {
   it('that is taken takes no time that doubles, whatever it is made of', () => {
     const seeded = new Seeded(7)
     let taken = 0
-    for (let round = 0; round < 3000; round += 1) {
+    for (let round = 0; round < 1500; round += 1) {
       const pattern = new RegExp(`^${randomPattern(seeded, 3)}$`)
       if (problemOfPattern(pattern) !== undefined) continue
       taken += 1
@@ -51,7 +51,7 @@ describe('a pattern', () => {
         assert.ok(ms < 500, `${pattern} takes ${ms} ms for ${pump}`)
       }
     }
-    assert.ok(taken > 1000, `${taken} taken`)
+    assert.ok(taken > 500, `${taken} taken`)
   })
 })
 
