@@ -33,6 +33,7 @@ const optionsOf = {
   url: textOptions,
   integer: { min: number, max: number },
   number: { min: number, max: number },
+  boolean: {},
   date: { min: day, max: day },
   list: { min: count, max: count },
   file: { types: problemOfTypes, maxKb: count },
@@ -85,6 +86,7 @@ export function shown(value: unknown): string {
 }
 
 function unknownOption(name: string, known: readonly string[]): string {
+  if (known.length === 0) return `it has no options: it was given ${name}`
   const meant = nearest(name, known)
   return `it has no option ${name}: ${meant === undefined ? `it has ${known.join(', ')}` : `did you mean ${meant}?`}`
 }

@@ -74,7 +74,10 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
   /** A number, but for infinite ones. */
   number: (options: Options = {}): Field => kinds.numberField('number', checkOptions('number', options)),
   /** In a form `on`, `true`, `1`, `yes` or `off`, `false`, `0`, `no`. */
-  boolean: (): Field => kinds.booleanField(),
+  boolean: (options: object = {}): Field => {
+    checkOptions('boolean', options)
+    return kinds.booleanField()
+  },
   /** One of these texts; they may be given as a list. */
   choice: (...choices: readonly unknown[]): Field => kinds.choiceField(choices.flat()),
   /** A list, of at most 1000 entries unless `max` is given. */

@@ -354,6 +354,7 @@ describe('a definition that is wrong', () => {
     [() => text({ max: 1.5 }), /max must be a whole number/],
     [() => text({ max: NaN }), /max must be a whole number/],
     [() => text(anything({ trim: 1 })), /trim must be true or false: it is 1$/],
+    [() => (boolean as (options: object) => unknown)({ default: true }), /^Cannot define fields\.boolean: it has no options: it was given default$/],
     [() => text(anything(5)), /its options must be an object: it is 5$/],
     [() => text(anything(null)), /its options must be an object: it is null$/],
     [() => integer(anything({ min: '1' })), /min must be a number: it is '1'$/],
