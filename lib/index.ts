@@ -31,5 +31,7 @@ export { ConfigError } from './config/load.ts'
 export { MiddlewareError } from './application/middleware-config.ts'
 /** Route files or modules cannot be used: `start` rejects with it. */
 export { ReloadError } from './application/commands.ts'
+/** Makes schemas for `ctx.validate`. */
+export { fields } from './kit/fields.ts'
 /** An error with an HTTP status of its own, as `ctx.fail()` throws it. */
 export { HttpError } from './http/errors.ts'

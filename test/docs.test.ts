@@ -231,7 +231,7 @@ describe('docs/architecture.md', () => {
   it('lists the features with their members', () => {
     const rows = tableBelow(page, '## The context and its features').map(([, file = '']) => file.slice(1, -1))
     const features = readdirSync(new URL('lib/', root), { recursive: true, encoding: 'utf8' })
-      .filter((file) => basename(file) === 'feature.ts')
+      .filter((file) => /^(?:[\w-]+-)?feature\.ts$/.test(basename(file)))
       .map((file) => `lib/${file}`)
     assert.deepEqual(rows.sort(), features.sort())
   })

@@ -7,7 +7,7 @@ import { request } from './support/request.ts'
 
 describe('the package', () => {
   it('exports what embedding it needs, and nothing else', () => {
-    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp'])
+    assert.deepEqual(Object.keys(svc).sort(), ['ConfigError', 'HttpError', 'MiddlewareError', 'ReloadError', 'createApp', 'fields'])
   })
 
   it('has the files that package.json names', () => {

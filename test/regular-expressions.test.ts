@@ -2,7 +2,8 @@
  * The regular expressions of `lib/`. JavaScript's engine goes back and tries again, so a pattern of the wrong shape takes
  * time that grows with the square of a text, or doubles with each character (ReDoS). So:
  *
- * - no text from outside becomes a pattern: every one is a constant of its file;
+ * - no text from outside becomes a pattern: every one is a constant of its file, but in the check of the patterns that an
+ *   application defines;
  * - no pattern repeats a repetition, but for those of a list with the reason why each is safe;
  * - every pattern is done with 100,000 characters that it may like, and that do not match in the end, within a second.
  */

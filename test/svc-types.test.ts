@@ -60,7 +60,7 @@ export type Held = [
   Fits<svc.SetupApp, SetupApp>,
   Fits<svc.App, App>,
   Fits<AppOptions, svc.AppOptions>,
-  Yes<Same<svc.Form, Pick<Form, keyof Form>>>,
+  Yes<Same<svc.Form, Omit<Form, 'valuesOf'>>>,
   Yes<Same<svc.FormFile, FormFile>>,
   Yes<Same<svc.CookieAttributes, CookieAttributes>>,
   Yes<Same<svc.RouteRecord, RouteRecord>>,
@@ -95,7 +95,7 @@ const context = membersOf('RequestContext')
 
 describe('lib/svc.d.ts', () => {
   it('declares the values that the entry exports', () => {
-    const values = [...text.matchAll(/^  export (?:function|class) (\w+)/gm)].map(([, name]) => name)
+    const values = [...text.matchAll(/^  export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
     assert.deepEqual(values.sort(), Object.keys(entry).sort())
   })
 
@@ -129,7 +129,7 @@ describe('lib/svc.d.ts', () => {
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
     for (const [at, name] of context.entries()) {
-      const isFunction = new RegExp(`readonly ${name}: (?:\\(|Logger\\b)`).test(text)
+      const isFunction = new RegExp(`readonly ${name}: (?:[(<]|Logger\\b|FieldsBuilder\\b)`).test(text)
       assert.equal(kinds[at] === 'function', isFunction, name)
       assert.ok(kinds[at] !== false, name)
     }

@@ -30,6 +30,8 @@ import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
 import { createKit, type Kit } from '../kit/kit.ts'
 import { createLimitGroup, type LimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
+import { validateFeature } from '../kit/validate-feature.ts'
+import { createMessageGroup } from '../kit/validate-messages.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
@@ -86,7 +88,7 @@ export interface ApplicationParts {
   readonly kit: Kit
   /** Derives the keys of passwords, those of the admin too. */
   readonly scrypt: Scrypt
-  /** The members of the context that sessions, flash, tokens and events add. */
+  /** The members of the context that sessions, flash, tokens, events and validation add. */
   readonly features: readonly Feature[]
   /** From now on the end of a session is told to all processes that share events. */
   shareEnds(): void
@@ -200,7 +202,8 @@ function buildMiddleware({ loaded, keys, log, seams, registry, events }: Middlew
   const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
   const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
   const limits = createLimitGroup({ log, isTrusted, openBuckets: seams.openBuckets })
-  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, ...kit.groups]
+  const messages = createMessageGroup()
+  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, messages, ...kit.groups]
   const features = [
     sessions.feature,
     flashFeature(log),
@@ -208,6 +211,7 @@ function buildMiddleware({ loaded, keys, log, seams, registry, events }: Middlew
     resourceIdFeature(createResourceTokens({ keys, now })),
     eventsFeature(events),
     kit.feature,
+    validateFeature({ registry, textOf: messages.textOf }),
   ]
 
   /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */

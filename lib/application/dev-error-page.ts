@@ -6,6 +6,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isError, textOf } from '../base/reason.ts'
+import { mayBeSecret } from '../base/secret-name.ts'
 import type { CoreContext } from '../http/context.ts'
 import { htmlPage, policyOf, type PageForError } from '../http/error-reply.ts'
 import { escapeHtml } from '../http/escape-html.ts'
@@ -162,11 +163,4 @@ function withMaskedQuery(address: string): string {
 function masked(name: string, value: string): string {
   const isSecret = /^(?:cookie|authorization|proxy-authorization)$/i.test(name) || mayBeSecret(name)
   return isSecret ? '••••••••' : value
-}
-
-/** Whether the name of a field says that its value is a secret. */
-function mayBeSecret(name: string): boolean {
-  if (/pass|secret|token|^_csrf$|^_resource_id$/i.test(name)) return true
-  const words = name.split(/[_\-.]|(?=[A-Z])/).map((word) => word.toLowerCase())
-  return words.some((word) => ['otp', 'pin', 'cvc', 'cvv', 'card', 'iban'].includes(word))
 }

@@ -10,6 +10,7 @@ import { isLoopbackHost } from '../http/host.ts'
 import { withRequestId } from '../http/label.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
 import type { KitMembers } from '../kit/feature.ts'
+import { formHelpers } from '../kit/validate-form.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
 import { versionOf } from '../views/resolve.ts'
@@ -48,6 +49,8 @@ export function createErrorPages({ loaded, views, log, createDevErrorPage }: Err
   }
 }
 
+const nothingWrong = { errors: {}, input: {} }
+
 /** Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`. */
 function createOwnPages(folder: string, root: string, views: Views, log: ModuleLogger): PageForError {
   /** The versions of the files that failed, by path. */
@@ -73,7 +76,7 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
     }
   }
 
-  return (ctx, { status, code }, detail = '') => {
+  return (ctx, { status, code, invalid = nothingWrong }, detail = '') => {
     if (ctx.path.startsWith('/svc-') || code === 'overloaded') return undefined
     const data = {
       status,
@@ -86,6 +89,8 @@ function createOwnPages(folder: string, root: string, views: Views, log: ModuleL
       get csp_nonce() {
         return (ctx as CoreContext & KitMembers).cspNonce // Every context of a server has it.
       },
+      ...invalid,
+      ...formHelpers(() => invalid),
     }
     for (const name of [status, status < 500 ? '4xx' : '5xx', 'error']) {
       const page = render(join(folder, `${name}.html`), ctx, data)

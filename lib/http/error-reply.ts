@@ -9,7 +9,7 @@ import { HttpError, isHttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
-import { BodyReply, htmlType, jsonReply } from './reply.ts'
+import { BodyReply, emptyReply, htmlType, jsonReply } from './reply.ts'
 
 /**
  * Whether the client is a program that reads JSON: by the route's `error_format`, else by Accept, X-Requested-With, or
@@ -89,8 +89,15 @@ export function errorReply(
 ): BodyReply {
   if (ctx.outgoingIfAny !== undefined) dropFields(ctx.outgoingIfAny, error.status, ctx.lastingCookie)
   for (const [name, value] of Object.entries(error.headers)) ctx.outgoing.set(name, value)
+  const { invalid } = error
+  if (invalid?.location !== undefined) {
+    ctx.outgoing.set('Location', invalid.location)
+    ctx.status = 303
+    return emptyReply
+  }
   ctx.status = error.status
   const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
+  if (wantsJson(ctx) && invalid !== undefined) return jsonReply({ error: error.code, errors: invalid.errors })
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
   ctx.outgoing.set('X-Content-Type-Options', 'nosniff')

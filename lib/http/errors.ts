@@ -42,6 +42,9 @@ export const errorCodes = {
   invalid_token: 'The bearer token is malformed, signed with another key, expired or not yet valid.',
   jwt_requires_key: 'The route has `SVC_MwJwt`, and the middleware configuration has no key for it.',
   password_too_long: 'A password has more than 1,024 bytes (`ctx.password`).',
+  invalid:
+    'The input is wrong, as `ctx.validate` found; `errors` says by path what. A form may be sent back to its page '
+    + 'instead: [forms](forms.md#when-the-input-is-wrong).',
   internal_error: 'An action, view or middleware failed. The log has the reason under module `error`.',
   overloaded:
     'Every worker is busy and the queue is full, or as many WebSockets are open as may be; `Retry-After` says '
@@ -54,6 +57,16 @@ export const errorCodes = {
 /** A code of {@link errorCodes}. Applications may use codes of their own with `ctx.fail`. */
 export type ErrorCode = keyof typeof errorCodes
 
+/** What is wrong with the input of a request. `ctx.validate` finds it. */
+export interface InvalidInput {
+  /** By path (`address.city`, `tags.0`; '' for the whole): what is wrong there, at least one text each. */
+  readonly errors: Readonly<Record<string, readonly string[]>>
+  /** The input of a form that may be shown again, without secrets; empty for JSON. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** The path and query of the form's page, where a flash bag has both: the client is sent there with 303. */
+  readonly location?: string | undefined
+}
+
 /** An error that ends a request with this status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
@@ -63,19 +76,21 @@ export class HttpError extends Error {
   readonly code: string
   /** Header fields to send with the answer, such as `Allow` or `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>
+  /** What is wrong with the input, where that is the error. */
+  readonly invalid: InvalidInput | undefined
 
   /**
    * @param status 400 to 599
    * @param code one of {@link errorCodes}, or an application's own word; that of the status unless given: `not_found`
    * @param message for the client below 500, only for the log from 500 on; that of the status unless given: `Not Found`
-   * @param options `headers` to send along; `cause` as in Error
+   * @param options `headers` to send along; `cause` as in Error; `invalid` in place of the message
    * @throws RangeError when the status is not an integer from 400 to 599
    */
   constructor(
     status: number,
     code: ErrorCode | (string & {}) = codeOf(status),
     message = phraseOf(status),
-    options: { headers?: Readonly<Record<string, string>>; cause?: unknown } = {},
+    options: { headers?: Readonly<Record<string, string>>; cause?: unknown; invalid?: InvalidInput } = {},
   ) {
     const { stackTraceLimit } = Error
     if (status < 500) Error.stackTraceLimit = 0
@@ -87,6 +102,7 @@ export class HttpError extends Error {
     this.status = status
     this.code = code
     this.headers = options.headers ?? {}
+    this.invalid = options.invalid
   }
 
   get [mark](): true {
@@ -130,6 +146,7 @@ export class Refusal {
   /** Header fields to send with the answer. */
   readonly headers: Readonly<Record<string, string>>
   declare readonly cause?: undefined
+  declare readonly invalid?: undefined
 
   constructor(status: number, code: ErrorCode, message: string, headers = noHeaders) {
     this.status = status

@@ -58,6 +58,11 @@ export class Form {
     return [...(this.#fields.get(name) ?? [])]
   }
 
+  /** The values of this name as they are kept, for the server's own parts; undefined when it was not sent. */
+  valuesOf(name: string): readonly string[] | undefined {
+    return this.#fields.get(name)
+  }
+
   /** Whether a field of this name was sent. Files do not count. */
   has(name: string): boolean {
     return this.#fields.has(name)

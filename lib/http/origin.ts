@@ -82,6 +82,12 @@ export function originKey(text: string): string | undefined {
   return origin === undefined ? undefined : keyOf(origin)
 }
 
+/** Whether `Referer` names a page of this host. Trusted origins are other hosts. */
+export function refererIsHere(request: OriginRequest): boolean {
+  const origin = readOrigin(refererPattern, request.header('referer'))
+  return origin !== undefined && isThisHost(origin, request)
+}
+
 function trustedKey(entry: string): string {
   const key = originKey(entry)
   if (key !== undefined) return key

@@ -15,7 +15,8 @@ import type { Branch, Node, Section, Template } from './template.ts'
 /** How deep blocks may be nested in one file: far more than a person writes, and safe for the engine's own parser. */
 const maxDepth = 100
 
-const words = 'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource'
+const words =
+  'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource|error|enderror'
 const directiveLine = `([ \\t]*)@(${words})(?![\\w$-])([^\\n]*)(?:\\n|$)`
 const nextMark = '\\{\\{|\\{!!|@@|\\n'
 
@@ -30,7 +31,7 @@ export function parse(source: string, file: string): Template {
 
 /** A directive whose end has not been read. Its node or section is already in the tree. */
 interface Block {
-  readonly kind: 'if' | 'foreach' | 'section'
+  readonly kind: 'if' | 'foreach' | 'section' | 'error'
   readonly line: number
   /** The nodes around it, which go on after its end. */
   readonly outside: Node[]
@@ -126,10 +127,13 @@ class Parser {
         return this.#branch(word, undefined)
       case 'foreach':
         return this.#foreach(rest)
+      case 'error':
+        return this.#error(rest)
       case 'section':
         return this.#section(this.#sectionName(word, rest))
       case 'endif':
       case 'endforeach':
+      case 'enderror':
       case 'endsection':
         this.#nothing(word, rest)
         return this.#end(word)
@@ -181,6 +185,14 @@ class Parser {
     const body: Node[] = []
     const node = { kind: 'foreach', line: this.#line, item, list: this.#expression('foreach', list), body } as const
     this.#begin('foreach', body, node)
+  }
+
+  /** `@error 'field'`, `@error 'field', 'form'`: a loop over the first text of what is wrong, if there is one. */
+  #error(rest: string): void {
+    const { source, line, names } = this.#expression('error', rest.replace(/^('[^']*'|"[^"]*")\s+(?=['"])/, '$1, '))
+    const list = { source: `errorsOf(${source}\n).slice(0, 1)`, line, names: ['errorsOf', ...names] }
+    const body: Node[] = []
+    this.#begin('error', body, { kind: 'foreach', line, item: 'message', list, body })
   }
 
   #section(name: string): void {

@@ -402,4 +402,48 @@ export const mutants: readonly Mutant[] = [
     breaks: 'at a stop answers say Connection: close and waits end',
     tests: ['test/stop'],
   },
+  // Validation
+  {
+    file: 'kit/fields-kinds.ts',
+    find: "return Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined",
+    replace: "return (value as Readonly<Record<string, unknown>>)[key]",
+    breaks: 'what every object inherits is no member of a JSON body',
+  },
+  {
+    file: 'kit/fields-kinds.ts',
+    find: 'run.form?.files.find((one) => one === value)',
+    replace: '(value as import("../http/form.ts").FormFile | undefined)',
+    breaks: 'JSON names no file of the server',
+  },
+  {
+    file: 'kit/fields-kinds.ts',
+    find: " && type !== 'image/svg+xml'",
+    replace: '',
+    breaks: 'image/* takes no SVG picture',
+  },
+  {
+    file: 'kit/validate-feature.ts',
+    find: ' || !ctx.session.came',
+    replace: '',
+    breaks: 'a refused form begins no session',
+  },
+  {
+    file: 'kit/validate-form.ts',
+    find: '() => true)',
+    replace: '() => false)',
+    breaks: 'a refused form leads to no system route',
+  },
+  {
+    file: 'kit/validate-form.ts',
+    find: 'if (mayBeSecret(name) || known?.isSecret === true) continue',
+    replace: 'if (known?.isSecret === true) continue',
+    breaks: 'what is typed into a field with the name of a secret is not kept',
+  },
+  {
+    file: 'http/origin.ts',
+    find: 'return origin !== undefined && isThisHost(origin, request)',
+    replace: 'return origin !== undefined',
+    breaks: 'a refused form leads to no other site',
+    tests: ['test/kit'],
+  },
 ]

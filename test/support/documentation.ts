@@ -9,6 +9,7 @@ import { createJwtGroup } from '../../lib/jwt/group.ts'
 import { createLimitGroup } from '../../lib/kit/limit.ts'
 import { createCorsGroup } from '../../lib/kit/cors.ts'
 import { createHeadersGroup } from '../../lib/kit/headers.ts'
+import { messageTable } from '../../lib/kit/validate-messages.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
@@ -165,7 +166,7 @@ export function renderConfiguration(table: Readonly<Record<string, Row>> = confi
     groups.set(title, [...(groups.get(title) ?? []), lineOf(key, row)])
   }
   const sections = [...groups].map(([title, lines]) => `\n### ${title}\n\n${header}${lines.join('\n')}\n`)
-  return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('')
+  return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('') + messagesSection()
 }
 
 const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
@@ -191,6 +192,23 @@ function sectionOf({ name, table, middleware }: BuiltInGroup): string {
   const note = middlewareNotes[name] ? `\n${middlewareNotes[name]}\n` : ''
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`
 }
+
+/** The messages are no middleware, and have a default and placeholders each. */
+function messagesSection(): string {
+  const lines = Object.entries(messageTable).map(([name, row]) => `| \`${name}\` | ${row.default} | ${row.meaning} |`)
+  return `\n### setup.validate\n\n${messagesHead}${lines.join('\n')}\n`
+}
+
+const messagesHead = `For [\`ctx.validate\`](forms.md). It has \`messages\`, an object with texts by these names; what is not given has its
+default. A placeholder stands for a bound or a list of the field.
+
+\`\`\`json
+{ "setup": { "validate": { "messages": { "required": "Bitte ausfüllen", "too_long": "Höchstens {max} Zeichen" } } } }
+\`\`\`
+
+| name | default | placeholders |
+| --- | --- | --- |
+`
 
 function titleOf(key: string): string {
   const [group = ''] = key.split('.', 1)

@@ -83,8 +83,9 @@ A view in \`paths.errors\` (\`routes/errors\`) takes the place of the small page
 | \`code\`, \`detail\` | as in the JSON; \`detail\` is empty from 500 on, but in \`dev\` |
 | \`id\` | the request id, which the log names too |
 | \`csp_nonce\` | empty |
+| \`errors\`, \`input\` | of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong): what is wrong by field, and what was typed. Empty objects for other errors. \`@error\`, \`errorsOf()\` and \`old()\` read them |
 
-There is no session, flash bag, token or helper: an error may come from any of them. Header fields that were set so far are sent.
+There is no session, flash bag, token or other helper: an error may come from any of them. Header fields that were set so far are sent.
 Not used for paths that begin with \`/svc-\`, for requests that are refused on the connection (below), and when the queue of the pool
 is full: that answer must cost little. A view that fails is logged under module \`error\`, and the small page is sent until its
 file has changed. \`svc.js check\` compiles them all.
@@ -95,6 +96,13 @@ An error drops the header fields that described the reply that never came, such 
 \`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and a \`Cache-Control\` that is \`no-store\`
 or \`private\`. Cookies that were set before stay below 500; from 500 on they are dropped, since they belong to work that
 failed.
+
+Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`; a form may be [sent back to its
+page](forms.md#when-the-input-is-wrong) instead, 303.
+
+\`\`\`json
+{ "error": "invalid", "errors": { "title": ["Required"], "tags.1": ["Must have at most 20 characters"] } }
+\`\`\`
 
 An action or middleware throws such an error with \`ctx.fail(status, code, message)\`, under a code of its own
 (\`snake_case\`). Anything else that is thrown is 500 \`internal_error\`.

@@ -9,7 +9,7 @@ const fragments = [
   '{{', '}}', '{!!', '!!}', '@@', '@', '{', '}', '(', ')', '[', ']', '"', "'", '`', '${', '\\', '/', '//', '/*', '*/',
   '\n', '\r\n', ' ', ',', ';', '=>', '...', '<!--', '-->', '\u2028', '\ufeff', '\0', '😀', '\ud800', '&', '<',
   '\n@if ', '\n@elseif a\n', '\n@else\n', '\n@endif\n', '\n@foreach x in ', '\n@endforeach\n', "\n@view 'v.html'\n",
-  "\n@layout 'v.html'\n", '\n@section s\n', '\n@endsection\n', '\n@yield s\n', '\n@csrf\n', '\n@resource ',
+  "\n@layout 'v.html'\n", '\n@section s\n', '\n@endsection\n', '\n@yield s\n', '\n@csrf\n', '\n@resource ', "\n@error 'a'\n", '\n@enderror\n',
   'a', 'x', '1', '.b', '?.c', 'list', 'typeof ', 'await ', 'yield ', 'eval', 'import', 'function ', 'class ', 'svc$out',
 ]
 
@@ -28,6 +28,7 @@ function wholeTemplate(seeded: Seeded, depth = 0): string {
     () => `{!! ${expression()} !!}`,
     () => `\n@if ${expression()}\n${inner()}\n@else\n${inner()}\n@endif\n`,
     () => `\n@foreach x in list\n{{ x }}${inner()}\n@endforeach\n`,
+    () => `\n@error a\n{{ message }}${inner()}\n@enderror\n`,
   ]
   return Array.from({ length: seeded.integer(6) }, () => seeded.pick(pieces)()).join('')
 }
@@ -62,7 +63,7 @@ export function checkWholeTemplates(rounds: number): void {
     const text = wholeTemplate(seeded)
     const render = createRender(compileAlone(text))
     try {
-      render({ a: 'A', list: [1, 2] }, {})
+      render({ a: 'A', list: [1, 2] }, { errorsOf: () => ['wrong'] })
       rendered++
     } catch (error) {
       assert.ok(error instanceof ViewError && error.reason === 'unknown name "none"', String(error))

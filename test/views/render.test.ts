@@ -7,6 +7,7 @@ import type { Files } from './make-views.ts'
 
 const helpers = {
   UCsrfToHtml: () => '<input name="_csrf">',
+  errorsOf: (field: string, form = 'form') => (field === 'bad' ? [`${field} in ${form}`, 'more'] : []),
   UResourceToHtml: (id: unknown) => (id === '' ? '' : `<input value="${String(id)}">`),
 }
 
@@ -146,6 +147,20 @@ const rows: readonly Row[] = [
   },
   { says: '@resource', view: '@resource item.id + 1\n', data: { item: { id: 4 } }, gives: '<input value="5">' },
   { says: '@resource with a comment and a comma', view: '@resource 1, 2 // id\n', gives: '<input value="2">' },
+  {
+    says: '@error with the first text, in the bag that is named',
+    view: "@error 'bad'\n<p>{{ message }}</p>\n@enderror\n  @error \"bad\", 'other' // it\n{{ message }}\n  @enderror\n",
+    gives: '<p>bad in form</p>\nbad in other\n',
+  },
+  { says: '@error with two texts and no comma', view: "@error 'bad' 'other'\n{{ message }}\n@enderror", gives: 'bad in other\n' },
+  { says: '@error of a field without one', view: "a\n@error 'good'\n{{ message }}\n@enderror\nb", gives: 'a\nb' },
+  {
+    says: '@error whose message hides that of the data, in a loop',
+    view: "@foreach field in fields\n@error field + 'd', forms[0]\n{{ message }}\n@enderror\n@endforeach\n{{ message }}",
+    data: { fields: ['ba', 'goo'], forms: ['x'], message: 'own' },
+    gives: 'bad in x\nown',
+  },
+  { says: 'words that begin like @error, and @@error', view: '@errors x\n@error-x\n@@error\n', gives: '@errors x\n@error-x\n@error\n' },
   // Includes
   { says: '@view', view: 'a\n  @view "b.html"\nc', files: { 'b.html': 'B\n' }, gives: 'a\n  B\nc' },
   {

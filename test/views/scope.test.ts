@@ -92,8 +92,10 @@ test('gives csrf_token as nothing unless data or helpers have it', () => {
   assert.equal(views.render('v.html', { csrf_token: 'd' }, { csrf_token: 'h' }), '[d]')
 })
 
-test('says that a helper behind @csrf or @resource is unknown', () => {
-  const { views } = makeViews({ 'csrf.html': '\n@csrf', 'resource.html': '\n\n@resource 1' })
+test('says that a helper behind @csrf, @resource or @error is unknown', () => {
+  const files = { 'csrf.html': '\n@csrf', 'resource.html': '\n\n@resource 1', 'error.html': "@error 'a'\n@enderror" }
+  const { views } = makeViews(files)
+  assert.throws(() => views.render('error.html', {}, {}), { message: 'error.html:1: unknown name "errorsOf"' })
   assert.throws(() => views.render('csrf.html', {}, {}), { message: 'csrf.html:2: unknown name "UCsrfToHtml"' })
   const message = 'resource.html:3: unknown name "UResourceToHtml"'
   assert.throws(() => views.render('resource.html', {}, {}), { message })

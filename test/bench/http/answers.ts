@@ -45,7 +45,7 @@ export async function begin(server: ServerProcess, workload: Workload): Promise<
 export function requestTo({ origin }: ServerProcess, workload: Workload, { cookie, token }: Credentials): LoadRequest {
   const { method, path, status, form } = workload
   const headers = { ...workload.headers, ...(cookie === '' ? {} : { Cookie: cookie }) }
-  const body = form === '' ? '' : `${form}&_csrf=${encodeURIComponent(token)}`
+  const body = token === '' ? form : `${form}&_csrf=${encodeURIComponent(token)}`
   return { url: origin + path, method, headers, body, status }
 }
 

@@ -17,6 +17,14 @@ export const begin = ({ session, csrfInput, html }) => {
 export const beginSigned = ({ csrfInput, html }) => html(csrfInput())
 export const session = ({ session }) => ({ user: session.get('user') })
 export const form = async ({ readForm }) => ({ thanks: (await readForm()).get('name') })
+let note
+export const validated = (ctx) => {
+  const { text, email, integer, date, boolean } = ctx.fields
+  note ??= ctx.fields({
+    title: text({ max: 80 }), email: email(), size: integer({ min: 1, max: 100 }), due: date(), done: boolean(),
+  })
+  return ctx.validate(note)
+}
 export const view = (ctx) => ctx.view('page.html', data)
 `
 const fiveMiddlewares = `let count = 0
@@ -58,6 +66,7 @@ export function writeApplication(folder: string, workload: Workload, server: str
     route('begin', 'GET', '/begin', begin, server === 'svc, session' ? forms : 'SVC_MwSession'),
     route('session', 'GET', '/session', 'session', 'SVC_MwSession'),
     route('form', 'POST', '/form', 'form', forms),
+    route('validated', 'POST', '/validated', 'validated'),
     route('view', 'GET', '/view', 'view'),
   ]
   const paths = workload.name === 'static' ? { public: 'public' } : {}

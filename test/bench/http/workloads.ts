@@ -100,6 +100,20 @@ export const workloads: readonly Workload[] = [
   },
   {
     ...plain,
+    name: 'validate',
+    title: 'A validated form post of five fields',
+    note:
+      'svc: `ctx.validate`. Bare reads the body and answers constant bytes. Fastify: @fastify/formbody, and a JSON schema ' +
+      'of the body. Both have a text, an address, a whole number, a date and a boolean, and send what they read as JSON.',
+    servers: ['bare', 'svc', 'fastify'],
+    method: 'POST',
+    path: '/validated',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    form: 'title=The+harbour+is+closed&email=ada%40example.org&size=3&due=2024-02-29&done=true',
+    body: '{"title":"The harbour is closed","email":"ada@example.org","size":3,"due":"2024-02-29","done":true}',
+  },
+  {
+    ...plain,
     name: 'view',
     title: 'A view of 4 KiB with 20 expressions',
     note: 'Bare answers constant bytes. Fastify: @fastify/view with EJS, `production` on.',

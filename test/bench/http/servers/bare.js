@@ -24,6 +24,9 @@ const handlers = {
     request.resume()
     request.on('end', () => constant(request, response))
   },
+  validate(request, response) {
+    handlers.form(request, response)
+  },
 }
 
 listen(createServer(handlers[name] ?? constant))

@@ -83,6 +83,22 @@ const add = {
       })
     })
   },
+  validate() {
+    app.register(require('@fastify/formbody'))
+    const size = { type: 'integer', minimum: 1, maximum: 100 }
+    const due = { type: 'string', format: 'date' }
+    const title = { type: 'string', minLength: 1, maxLength: 80 }
+    const email = { type: 'string', format: 'email', maxLength: 254 }
+    const properties = { title, email, size, due, done: { type: 'boolean' } }
+    const body = { type: 'object', required: ['title', 'email', 'size', 'due', 'done'], properties }
+    const response = {
+      200: {
+        type: 'object',
+        properties: { title: text, email: text, size: { type: 'integer' }, due: text, done: { type: 'boolean' } },
+      },
+    }
+    app.post(path, { schema: { body, response } }, (request, reply) => reply.send(request.body))
+  },
   view() {
     app.register(require('@fastify/view'), { engine: { ejs: require('ejs') }, root: folder, production: true })
     app.get(path, (request, reply) => reply.type(type).header('Vary', fields.Vary).view('page.ejs', data))
