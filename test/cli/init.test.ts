@@ -171,7 +171,7 @@ test('in TypeScript there are types to check with, which begin beside the folder
   const [types] = read('tsconfig.json').compilerOptions.paths.svc as string[]
   assert.match(types ?? '', /^\.\.?\//)
   assert.ok(existsSync(join(folder, types ?? '')))
-  assert.deepEqual(read('routes/app.json').map(({ action }: { action: string }) => action), ['routes/home.ts', 'routes/home.ts@hello'])
+  assert.deepEqual(read('routes/app.json').routes.map(({ action }: { action: string }) => action), ['routes/home.ts', 'routes/home.ts@hello'])
 })
 
 test('a folder behind a link gets paths that hold from where it really is', () => {
