@@ -206,7 +206,9 @@ export class Application<SetupApp> {
 
   /** An error that concerns no route, in the form of a problem of a route. */
   #problemsOf(error: unknown): ReloadProblem[] {
-    if (error instanceof MiddlewareError) return error.all.map(({ file, message }) => problemOfFile(file, message))
+    if (error instanceof MiddlewareError) {
+      return error.all.map(({ file, message }) => problemOfFile(file, message.replace(`Cannot load ${file}: `, '')))
+    }
     return [problemOfFile(this.#options.root, (error as Error).message)]
   }
 

@@ -70,7 +70,7 @@ export function describeAll(problems: readonly ReloadProblem[], most = mostNames
     const places = named.flatMap(({ line, column }) => (line === undefined ? [] : `${line}:${column}`))
     const names = named.map(({ name }) => JSON.stringify(name)).join(', ')
     const others = group.length > most ? ` and ${group.length - most} others` : ''
-    const place = places.length === 0 ? first.file : `${first.file}:${places.join(', ')}`
+    const place = places.length === 0 ? first.file : `${first.file}:${[...new Set(places)].join(', ')}`
     return `${place}: routes ${names}${others}: ${first.error}`
   })
 }

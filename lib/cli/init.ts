@@ -17,7 +17,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from './process.ts'
@@ -32,6 +32,9 @@ interface ApplicationFile {
 const privateMode = 0o600
 const publicMode = 0o644
 const appKeyBytes = 32
+const launcher = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
+/** Makes `import ... from 'svc'` this server in programs that it did not load. */
+const registerFile = fileURLToPath(new URL(`../register${extname(import.meta.url)}`, import.meta.url))
 /** Editors complete and check `svc.json` with it. */
 const schemaFile = fileURLToPath(new URL('../../docs/svc.schema.json', import.meta.url))
 /** What `svc` means to the TypeScript compiler. */
@@ -211,7 +214,7 @@ export function applicationFiles(folder: string): ApplicationFile[] {
 export function typeScriptFiles(folder: string): ApplicationFile[] {
   return [
     ...filesWith(folder, 'routes/home.ts', typedAction),
-    { name: 'package.json', text: jsonText(manifest()), mode: publicMode },
+    { name: 'package.json', text: jsonText(manifest(folder)), mode: publicMode },
     { name: 'tsconfig.json', text: jsonText(compilerOptions(folder)), mode: publicMode },
   ]
 }
@@ -242,12 +245,16 @@ function configuration(folder: string): object {
 }
 
 /** For the types alone: the server runs the application without any package. */
-function manifest(): object {
+function manifest(folder: string): object {
   const [major] = process.versions.node.split('.', 1)
   return {
     private: true,
     type: 'module',
-    scripts: { check: 'tsc' },
+    scripts: {
+      dev: `node "${pathTo(launcher, folder)}" --env dev`,
+      check: 'tsc',
+      test: `node --import "${pathTo(registerFile, folder)}" --test`,
+    },
     devDependencies: { '@types/node': `^${major}.0.0`, typescript: typeScriptRange },
   }
 }

@@ -107,7 +107,8 @@ function guard(parts: Parts, ctx: CsrfContext, next: Next, checkToken: CheckToke
 
 function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason): void {
   const { redirect } = settings()
-  if (redirect === '') return refuseWithJson(log, ctx, reason)
+  // A program would follow the redirect and take the page for a success.
+  if (redirect === '' || ctx.errorFormat === 'json') return refuseWithJson(log, ctx, reason)
   log.warn(refusalLine(ctx, reason))
   // A browser may keep the cookie of another site's request: a new session would replace the user's own.
   const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'

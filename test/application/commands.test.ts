@@ -18,7 +18,7 @@ describe('a ReloadError', () => {
     assert.match(describeAll(all, Infinity)[0] ?? '', /routes "b", "c", "d", "e", "f", "g", "h": the same$/)
     assert.deepEqual(describeAll([whole, ...all, one]), [
       'b: the same',
-      'a:2:7, 2:7, 2:7, 2:7, 2:7: routes "b", "c", "d", "e", "f" and 2 others: the same',
+      'a:2:7: routes "b", "c", "d", "e", "f" and 2 others: the same',
       'a[9]: route "x": another',
     ])
   })

@@ -16,6 +16,7 @@ const files = {
     { name: 'signed', url: '/signed', method: '*', middleware: 'SVC_MwCsrfCheck', action: 'notes.mjs' },
     { name: 'session', url: '/session', method: '*', middleware: 'SVC_MwSession, SVC_MwCsrf', action: 'notes.mjs' },
     { name: 'alone', url: '/alone', method: '*', middleware: 'SVC_MwCsrf', action: 'notes.mjs' },
+    { name: 'api', url: '/api', method: '*', middleware: 'SVC_MwCsrfCheck', action: 'notes.mjs', error_format: 'json' },
   ],
   'notes.mjs': `export default async (ctx) => {
     if (ctx.method !== 'POST') return ctx.view('form.html', { id: 'note|7' })
@@ -99,6 +100,8 @@ describe('an application with forms', () => {
     const { url, write } = await start(t, config({ redirect: '/again' }), { 'app.env': 'dev' })
     const refused = await request(`${url}/signed`, { method: 'POST' })
     assert.deepEqual([refused.status, refused.headers.location], [302, '/again'])
+    const ofProgram = await request(`${url}/api`, { method: 'POST' })
+    assert.deepEqual([ofProgram.status, ofProgram.json()], [403, { error: 'csrf_invalid', reason: 'missing' }])
     write(config({ redirect: 'again' }))
     assert.equal((await request(`${url}/svc-routes/reload`)).status, 409)
     assert.equal((await request(`${url}/signed`, { method: 'POST' })).status, 302)

@@ -57,7 +57,8 @@ export class Visitor {
 
   /** Opens a page and sends its form for `action`. */
   async submit(page: string, action: string, fields: Fields = {}, picture?: File): Promise<Answer> {
-    return this.send(await this.form(page, action), fields, picture)
+    const headers = { ...sameOrigin, referer: this.url + page }
+    return this.send(await this.form(page, action), fields, picture, headers)
   }
 
   /** Signs up under a name, with the password `password of NAME`, and is signed in then. */
