@@ -82,12 +82,12 @@ A view in \`paths.errors\` (\`routes/errors\`) takes the place of the small page
 | \`status\`, \`title\` | 404, \`Not Found\` |
 | \`code\`, \`detail\` | as in the JSON; \`detail\` is empty from 500 on, but in \`dev\` |
 | \`id\` | the request id, which the log names too |
-| \`csp_nonce\` | empty |
+| \`csp_nonce\` | the [nonce](security.md#header-fields) of the answer, empty where \`SVC_MwHeaders\` did not run |
 | \`errors\`, \`input\` | of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong): what is wrong by field, and what was typed. Empty objects for other errors. \`@error\`, \`errorsOf()\` and \`old()\` read them |
 
 There is no session, flash bag, token or other helper: an error may come from any of them. Header fields that were set so far are sent.
 Not used for paths that begin with \`/svc-\`, for requests that are refused on the connection (below), and when the queue of the pool
-is full: that answer must cost little. A view that fails is logged under module \`error\`, and the small page is sent until its
+is full: that answer must cost little. In \`dev\` a page of your own for 500 hides the one with source lines and stack: the demo has \`4xx.html\` alone. A view that fails is logged under module \`error\`, and the small page is sent until its
 file has changed. \`svc.js check\` compiles them all.
 
 ## What is kept
