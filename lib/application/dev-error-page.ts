@@ -155,9 +155,12 @@ function pathOf({ route, params, path }: CoreContext): string {
 }
 
 function withMaskedQuery(address: string): string {
-  return address.replace(/([?&]([^=&#]*)=)([^&#]*)/g, (_, before: string, name: string, value: string) => {
-    return before + masked(name, value)
+  const [path = '', ...query] = address.split('?')
+  const pairs = query.join('?').split('&').map((pair) => {
+    const [name = '', ...value] = pair.split('=')
+    return value.length === 0 ? pair : `${name}=${masked(name, value.join('='))}`
   })
+  return query.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
 function masked(name: string, value: string): string {
