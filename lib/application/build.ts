@@ -37,6 +37,7 @@ import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
 import { OpenReplies } from '../session/open-replies.ts'
+import type { SessionMembers } from '../session/feature.ts'
 import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { createViews, type Views } from '../views/cache.ts'
@@ -201,7 +202,11 @@ function buildMiddleware({ loaded, keys, log, seams, registry, events }: Middlew
   const scrypt = createScrypt()
   const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
   const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
-  const limits = createLimitGroup({ log, isTrusted, openBuckets: seams.openBuckets })
+  const userOf = (ctx: CoreContext): unknown => {
+    const { session } = ctx as CoreContext & SessionMembers // Every context of a server has it.
+    return ctx.state['user'] ?? (session.isOpen ? session.get(auth.userKey()) : undefined)
+  }
+  const limits = createLimitGroup({ log, isTrusted, userOf, openBuckets: seams.openBuckets })
   const messages = createMessageGroup()
   const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, messages, ...kit.groups]
   const features = [

@@ -57,7 +57,7 @@ export interface ServerParts {
   readonly reveal: (ctx: CoreContext) => boolean
   /** Makes pages for errors; the built-in page is sent unless it does. */
   readonly pageForError?: PageForError
-  /** Sets header fields of an answer without a route, before it is made. */
+  /** Sets header fields of an answer before which no middleware of a route has run. */
   readonly unrouted?: (ctx: CoreContext) => void
   /** The reply to an OPTIONS that asks whether another request may be sent; undefined when it is no such question. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
@@ -169,6 +169,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       ctx.matched(match)
       if (match.route.system) return run(ctx)
       if (pool.enter(ctx, ctx.startedAt) !== 'refused') return
+      parts.unrouted?.(ctx) // None of the middleware has run.
       refuse(ctx, overloaded, `${pool.busy} requests at work, ${pool.waiting} waiting`)
     } catch (error) {
       if (error instanceof PathEncodingError) ctx.formatOfPrefix = error.format

@@ -55,7 +55,7 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
   const buckets =
     openBuckets === undefined ? new Buckets(size) : new Leases(size, openBuckets(name, size), reached)
   const policy = `"${name}";q=${size.burst};w=${seconds}`
-  const keyOf = createKeyOf(settings.by, options.isTrusted, () => {
+  const keyOf = createKeyOf(settings.by, options, () => {
     if (!proxyUnknown) log.warn(unknownProxy)
     proxyUnknown = true
   })
@@ -98,7 +98,7 @@ function addMember(ctx: CoreContext, field: string, member: string): void {
 /** @param onUnknownProxy called when a request comes through a proxy on this machine that is not trusted */
 function createKeyOf(
   by: string,
-  isTrusted: (address: string) => boolean,
+  { isTrusted, userOf }: Pick<LimitGroupOptions, 'isTrusted' | 'userOf'>,
   onUnknownProxy: () => void,
 ): (ctx: CoreContext) => string {
   const field = by.startsWith('header:') ? by.slice('header:'.length).toLowerCase() : ''
@@ -109,7 +109,7 @@ function createKeyOf(
     return networkOf(ip)
   }
 
-  if (by === 'user') return (ctx) => userOf(ctx.state['user']) ?? ofAddress(ctx)
+  if (by === 'user') return (ctx) => keyOfUser(userOf(ctx)) ?? ofAddress(ctx)
   if (field === '') return ofAddress
   return (ctx) => {
     const value = isTrusted(peerOf(ctx)) ? ctx.header(field) : undefined
@@ -126,7 +126,7 @@ function isForwarded(ctx: CoreContext): boolean {
 }
 
 /** The key of a user: its `id` if it has one, else its JSON. Undefined: nobody is signed in. */
-function userOf(user: unknown): string | undefined {
+function keyOfUser(user: unknown): string | undefined {
   if (user === undefined || user === null || user === '' || user === false) return undefined
   const id = isObject(user) ? user['id'] : user
   return bounded(`@${JSON.stringify(id ?? user)}`)

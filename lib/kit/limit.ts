@@ -8,6 +8,7 @@ import { isToken } from '../base/token.ts'
 import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts'
 import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settings.ts'
 import type { Middleware } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
 import type { BucketSize, BucketStore } from './buckets.ts'
 import type { LimitRule } from './limit-rule.ts'
 
@@ -16,6 +17,8 @@ export interface LimitGroupOptions {
   readonly log: OpenLog
   /** Whether an address is that of a trusted proxy. */
   readonly isTrusted: (address: string) => boolean
+  /** The user of a request; anything that names nobody counts as none. */
+  readonly userOf: (ctx: CoreContext) => unknown
   /** Opens the buckets of a rule where they are shared with other processes; in this process unless given. */
   readonly openBuckets?: ((rule: string, size: BucketSize) => BucketStore) | undefined
 }
@@ -34,7 +37,7 @@ const table = settingsTable({
   by: {
     kind: 'string', default: 'address', check: checkBy,
     meaning: 'Whose requests are counted together: those of one `address` (an IPv6 address counts by its /64), of one '
-      + '`user` (`ctx.state.user`, else the address), or with one value of a field, `header:x-client`, which counts '
+      + '`user` (`ctx.state.user`, else that of the session, else the address), or with one value of a field, `header:x-client`, which counts '
       + 'only from `server.trusted_proxies` (else the address).',
   },
   count: {

@@ -5,6 +5,7 @@ import { request, type Question } from '../support/request.ts'
 
 const actions = `
   export default () => 'passed'
+  export const enter = ({ params, signIn }) => { signIn({ id: params.name }) }
   export const fails = ({ fail }) => fail(409, 'conflict', 'No.')
   export const user = ({ headers, state }, next) => { state.user = JSON.parse(headers['x-user'] ?? 'null'); return next() }`
 
@@ -14,6 +15,8 @@ const routes = [
   { name: 'fails', url: '/fails', action: 'actions.mjs@fails', middleware: 'SVC_MwLimit:few' },
   { name: 'two', url: '/two', action: 'actions.mjs', middleware: 'SVC_MwLimit:few, SVC_MwLimit:hour' },
   { name: 'user', url: '/user', action: 'actions.mjs', middleware: 'user, SVC_MwLimit:user' },
+  { name: 'enter', url: '/enter/:name', action: 'actions.mjs@enter', middleware: 'SVC_MwSession' },
+  { name: 'own', url: '/own', action: 'actions.mjs', middleware: 'SVC_MwSession, SVC_MwLimit:user' },
   { name: 'key', url: '/key', action: 'actions.mjs', middleware: 'SVC_MwLimit:key' },
   { name: 'json', url: '/json', action: 'actions.mjs', middleware: 'SVC_MwLimit:none', error_format: 'json' },
 ]
@@ -88,6 +91,15 @@ describe('SVC_MwLimit', () => {
     assert.equal(await as('ann'), 429)
     assert.equal(await as(null), 200)
     assert.equal(await as(''), 429)
+  })
+
+  it('counts by the user of the session where nothing else names one', async (t) => {
+    const { url } = await start(t)
+    for (const name of ['ann', 'bob']) {
+      const [cookie = ''] = (await request(`${url}/enter/${name}`)).headers['set-cookie'] ?? []
+      const own = { headers: { cookie: cookie.split(';', 1)[0] ?? '' } }
+      assert.deepEqual([await statusOf(`${url}/own`, own), await statusOf(`${url}/own`, own)], [200, 429])
+    }
   })
 
   it('counts by a field that a trusted proxy sends, and by the address where nobody vouches for it', async (t) => {

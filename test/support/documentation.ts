@@ -179,7 +179,7 @@ function builtInGroups(): BuiltInGroup[] {
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),
-    createLimitGroup({ ...parts, isTrusted: () => false }),
+    createLimitGroup({ ...parts, isTrusted: () => false, userOf: () => undefined }),
     createHeadersGroup(),
     createCorsGroup([]),
   ]
