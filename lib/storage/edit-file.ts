@@ -41,7 +41,7 @@ const hints: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   ENOENT: 'the folder is not there',
-  ERR_ACCESS_DENIED: 'let `svc permissions` have --write with its folder',
+  ERR_ACCESS_DENIED: 'print the flags anew: `svc permissions --write` with its folder',
 }
 
 /**
@@ -138,14 +138,15 @@ function isRestricted(): boolean {
   return process.permission !== undefined
 }
 
-/** The same with what is left: the system forces each write to disk, and the file is opened with its mode. */
+/** `writeWhole` with what is left: the system forces each write to disk, and the file is opened with its mode. */
 function writeRestricted(path: string, text: string, before: Stats | undefined): void {
   const mode = before === undefined ? modeOfNewFile : before.mode & 0o777
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_SYNC, mode)
   try {
     const { uid, gid } = fstatSync(descriptor)
     const isKept = before === undefined || (gid === before.gid && (uid === before.uid || process.geteuid?.() !== 0))
-    if (!isKept) throw new Error(`its owner (${before.uid}:${before.gid}) cannot be kept under the permission model`)
+    const advice = 'let it belong to the user and group that the server runs as'
+    if (!isKept) throw new Error(`its owner (${before.uid}:${before.gid}) cannot be kept with --permission: ${advice}`)
     writeFileSync(descriptor, text)
   } finally {
     closeSync(descriptor)

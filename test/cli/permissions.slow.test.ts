@@ -240,7 +240,7 @@ function testModel(): void {
     const first = await startPrinted(t, cwd)
     const refused = await add(first.url)
     assert.equal(refused.status, 500, refused.text)
-    assert.match(refused.text, /--write with its folder/)
+    assert.match(refused.text, /`svc permissions --write` with its folder/)
     first.child.kill('SIGTERM')
     await first.ended
     const second = await startPrinted(t, cwd, { args: ['--write', more, '--write', 'routes'] })
