@@ -161,9 +161,11 @@ function testModel(): void {
   test('wrong configuration is 78, and a name that Node would take for a pattern 1', async (t) => {
     const wrong = await runLauncher(t, ['permissions'], { cwd: application('app', { 'server.port': -1 }) })
     assert.deepEqual([wrong.status, wrong.stdout], [78, ''])
-    const starred = await runLauncher(t, ['permissions'], { cwd: application('a*b') })
-    assert.deepEqual([starred.status, starred.stdout], [1, ''])
-    assert.match(starred.stderr, /^Node takes the \* in ".*a\*b" for any text: rename it\n$/)
+    for (const name of ['a*b', 'a*']) {
+      const starred = await runLauncher(t, ['permissions'], { cwd: application(name) })
+      assert.deepEqual([starred.status, starred.stdout], [1, ''])
+      assert.match(starred.stderr, /^Node takes the \* in "--allow-fs-read=.*\/a\*b?\/\*" for any text: rename that folder\n$/)
+    }
   })
 
   test('the flags are those of this Node and this configuration, and no more', async (t) => {
