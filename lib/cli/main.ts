@@ -59,6 +59,11 @@ export async function main(args: readonly string[]): Promise<void> {
       process.exitCode = await passwd(configFile(options).file, () => loadWithKey(options))
       return
     }
+    case 'permissions': {
+      const { permissions } = await import('./permissions.ts')
+      process.exitCode = await permissions(configFile(options).file, () => loadWithKey(options), options)
+      return
+    }
     case 'start': {
       const number = takeProcessNumber(process.env)
       await (number === undefined ? start(options) : startWorker(number))

@@ -18,13 +18,14 @@ export interface CommandOptions {
 
 /** The command that was given, or wrong usage. */
 export type Command =
-  | ({ readonly word: ServerWord } & CommandOptions)
+  | ({ readonly word: Exclude<ServerWord, 'permissions'> } & CommandOptions)
+  | ({ readonly word: 'permissions'; readonly write: readonly string[] } & CommandOptions)
   | { readonly word: 'init'; readonly folder: string; readonly typeScript: boolean }
   | { readonly word: 'help' | 'version' }
   /** Wrong usage, exit status 2: `error` says what is wrong. */
   | { readonly word: 'usage'; readonly error: string }
 
-type ServerWord = 'start' | 'check' | 'routes' | 'passwd'
+type ServerWord = 'start' | 'check' | 'routes' | 'passwd' | 'permissions'
 type Values = ReadonlyMap<ValueOption, string>
 type ValueOption = keyof typeof valueOptions
 
@@ -35,6 +36,10 @@ export const helpText = `Usage: svc [start] [options]   runs the server
        svc init DIR [--ts]     makes a new application in an empty folder;
                                with --ts in TypeScript
        svc passwd [options]    sets the admin's name and password in the file
+       svc permissions [options] [--write DIR ...]
+                               prints a systemd drop-in that runs the server
+                               under Node's permission model (24 and later);
+                               DIR: a folder that the application writes to
        svc --help | --version
 
 Options, before or after the word:
@@ -50,11 +55,11 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 78 wrong configuration.
 `
 
-const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd']
+const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd', 'permissions']
 const words: readonly string[] = [...serverWords, 'init']
 const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
-const optionNames = [...Object.keys(valueOptions), 'ts', 'help', 'version'].map((name) => `--${name}`)
+const optionNames = [...Object.keys(valueOptions), 'write', 'ts', 'help', 'version'].map((name) => `--${name}`)
 
 class UsageError extends Error {}
 
@@ -75,6 +80,7 @@ function read(args: readonly string[]): Command {
       config: { type: 'string' },
       host: { type: 'string' },
       port: { type: 'string' },
+      write: { type: 'string' },
       env: { type: 'string' },
       ts: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
@@ -86,6 +92,7 @@ function read(args: readonly string[]): Command {
   })
   const positionals: string[] = []
   const values = new Map<ValueOption, string>()
+  const write: string[] = []
   let asked: 'help' | 'version' | undefined
   let typeScript = false
   for (const token of tokens) {
@@ -93,7 +100,9 @@ function read(args: readonly string[]): Command {
     if (token.kind !== 'option') continue
     if (isValueOption(token.name)) {
       if (values.has(token.name)) throw new UsageError(`${token.rawName} is given twice`)
-      values.set(token.name, valueOf(token.name, token))
+      values.set(token.name, valueOf(token, valueOptions[token.name]))
+    } else if (token.name === 'write') {
+      write.push(valueOf(token, 'DIR'))
     } else if (token.name === 'help' || token.name === 'version' || token.name === 'ts') {
       if (token.value !== undefined) {
         throw new UsageError(`${token.rawName} takes no value: it is ${quoted(token.value)}`)
@@ -108,9 +117,12 @@ function read(args: readonly string[]): Command {
   if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${guess(word, words)}`)
   if (asked !== undefined) return { word: asked }
   const serverWord = serverWords.find((known) => known === word)
+  if (write.length > 0 && serverWord !== 'permissions') {
+    throw new UsageError(`--write is an option of permissions: ${word} does not take it`)
+  }
   if (serverWord === undefined) return readInit(rest, values, typeScript)
   if (typeScript) throw new UsageError(`--ts is an option of init: ${serverWord} does not take it`)
-  return readServerWord(serverWord, rest, values)
+  return readServerWord(serverWord, rest, values, write)
 }
 
 function readInit([folder = '', ...rest]: readonly string[], values: Values, typeScript: boolean): Command {
@@ -120,7 +132,12 @@ function readInit([folder = '', ...rest]: readonly string[], values: Values, typ
   return { word: 'init', folder, typeScript }
 }
 
-function readServerWord(word: ServerWord, rest: readonly string[], values: Values): Command {
+function readServerWord(
+  word: ServerWord,
+  rest: readonly string[],
+  values: Values,
+  write: readonly string[],
+): Command {
   refuseMore(word, rest)
   const overrides: Record<string, unknown> = {}
   for (const [name, text] of values) {
@@ -131,7 +148,8 @@ function readServerWord(word: ServerWord, rest: readonly string[], values: Value
     if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
     overrides[key] = reading.value
   }
-  return { word, config: values.get('config'), overrides }
+  const options = { config: values.get('config'), overrides }
+  return word === 'permissions' ? { word, write, ...options } : { word, ...options }
 }
 
 function refuseMore(word: string, [next]: readonly string[]): void {
@@ -139,13 +157,13 @@ function refuseMore(word: string, [next]: readonly string[]): void {
 }
 
 function valueOf(
-  name: ValueOption,
   token: { rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
+  example: string,
 ): string {
   const { rawName, value, inlineValue } = token
   if (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))) {
     const instead = value === undefined || value === '' ? '' : `, but got ${quoted(value)}`
-    throw new UsageError(`${rawName} needs a value${instead}: ${rawName} ${valueOptions[name]}`)
+    throw new UsageError(`${rawName} needs a value${instead}: ${rawName} ${example}`)
   }
   return value
 }

@@ -50,7 +50,7 @@ function importsNext(beforeLast: Token | undefined, last: Token | undefined, any
  */
 export function syntaxErrorLine(source: string, message: string): Promise<number | undefined> {
   const { spawn } = process.getBuiltinModule('node:child_process') // Loaded where it is used.
-  return new Promise((resolve) => {
+  const checked = new Promise<number | undefined>((resolve) => {
     const child = spawn(process.execPath, ['--input-type=module', '--check', '-'], {
       env: {},
       stdio: ['pipe', 'ignore', 'pipe'],
@@ -66,4 +66,5 @@ export function syntaxErrorLine(source: string, message: string): Promise<number
       resolve(line !== undefined && output.includes(`SyntaxError: ${message}\n`) ? Number(line) : undefined)
     })
   })
+  return checked.catch(() => undefined) // The permission model has spawn throw.
 }

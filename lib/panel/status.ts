@@ -44,6 +44,7 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
     env,
     pid: server.pid,
     node: process.versions.node,
+    permission: process.permission !== undefined,
     uptime_s: Math.floor(uptimeSeconds),
     window_s: round3(seconds),
     requests: {

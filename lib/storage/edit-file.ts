@@ -6,8 +6,10 @@
  */
 import {
   closeSync,
+  constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readdirSync,
@@ -31,6 +33,7 @@ export interface FileSteps {
 
 const attempts = 100
 const modeOfNewFile = 0o600
+const { O_CREAT, O_EXCL, O_SYNC, O_WRONLY } = constants
 const hints: Readonly<Record<string, string>> = {
   EACCES: 'let the user that the server runs as write to its folder',
   EPERM: 'let the user that the server runs as write to its folder',
@@ -38,6 +41,7 @@ const hints: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   ENOENT: 'the folder is not there',
+  ERR_ACCESS_DENIED: 'print the flags anew: `svc permissions --write` with its folder',
 }
 
 /**
@@ -88,17 +92,18 @@ function readText(path: string): string {
 
 /** Replaces a file with a text. Returns false, and changes nothing, when the file has changed since `before`. */
 function replace(path: string, text: string, before: Stats | undefined, steps: FileSteps): boolean {
-  const folder = openSync(dirname(path), 'r')
+  // The permission model has no way to force a folder to disk.
+  const folder = isRestricted() ? undefined : openSync(dirname(path), 'r')
   const write = (temporary: string): boolean => {
     writeWhole(temporary, text, before, steps)
     return isSame(before, identity(path))
   }
   try {
     if (!replaceFileSync(path, write, steps.renameSync)) return false
-    steps.fsyncSync(folder)
+    if (folder !== undefined) steps.fsyncSync(folder)
     return true
   } finally {
-    closeSync(folder)
+    if (folder !== undefined) closeSync(folder)
   }
 }
 
@@ -117,11 +122,32 @@ function removeLeftovers(path: string): void {
 }
 
 function writeWhole(path: string, text: string, before: Stats | undefined, steps: FileSteps): void {
+  if (isRestricted()) return writeRestricted(path, text, before)
   const descriptor = openSync(path, 'wx', modeOfNewFile)
   try {
     writeFileSync(descriptor, text)
     if (before !== undefined) keepOwnerAndMode(descriptor, before)
     steps.fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Whether Node's permission model is on, which switches off fsync, fchmod and fchown. */
+function isRestricted(): boolean {
+  return process.permission !== undefined
+}
+
+/** `writeWhole` with what is left: the system forces each write to disk, and the file is opened with its mode. */
+function writeRestricted(path: string, text: string, before: Stats | undefined): void {
+  const mode = before === undefined ? modeOfNewFile : before.mode & 0o777
+  const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_SYNC, mode)
+  try {
+    const { uid, gid } = fstatSync(descriptor)
+    const isKept = before === undefined || (gid === before.gid && (uid === before.uid || process.geteuid?.() !== 0))
+    const advice = 'let it belong to the user and group that the server runs as'
+    if (!isKept) throw new Error(`its owner (${before.uid}:${before.gid}) cannot be kept with --permission: ${advice}`)
+    writeFileSync(descriptor, text)
   } finally {
     closeSync(descriptor)
   }

@@ -95,6 +95,7 @@ function makeStatus(): Status {
     env: 'prod',
     pid: 4242,
     node: '20.20.2',
+    permission: false,
     uptime_s: 93_784,
     window_s: 100,
     requests: {

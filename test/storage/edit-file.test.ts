@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import fs, { fsyncSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import fs, { chmodSync, fsyncSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { afterEach, beforeEach, describe, mock, test } from 'node:test'
 import { editFile } from '../../lib/storage/edit-file.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -34,6 +34,52 @@ test('says what to do where this user may not keep the group, and changes nothin
   const message = `Cannot save ${file}: its group (${gid}) cannot be kept by this user: run this as root, or as a user of that group`
   assert.throws(() => editFile(file, () => 'new'), { message })
   assert.deepEqual([readFileSync(file, 'utf8'), readdirSync(join(file, '..'))], ['old', ['a.txt']])
+})
+
+describe("under Node's permission model", () => {
+  const calls = ['fsyncSync', 'fchmodSync', 'fchownSync'] as const
+  beforeEach(() => {
+    for (const name of calls) {
+      mock.method(fs, name, () => {
+        throw new Error(`${name} API is disabled when Permission Model is enabled.`)
+      })
+    }
+    syncBuiltinESMExports()
+    Object.defineProperty(process, 'permission', { value: {}, configurable: true })
+  })
+  afterEach(() => {
+    Reflect.deleteProperty(process, 'permission')
+    mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+
+  test('a file is written to disk at once, and keeps its mode', () => {
+    const file = join(temporaryFolder(), 'a.txt')
+    const opened = mock.method(fs, 'openSync')
+    syncBuiltinESMExports()
+    editFile(file, () => 'old')
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    chmodSync(file, 0o640)
+    editFile(file, () => 'new')
+    assert.deepEqual([readFileSync(file, 'utf8'), statSync(file).mode & 0o777], ['new', 0o640])
+    assert.deepEqual(readdirSync(join(file, '..')), ['a.txt'])
+    const temporary = opened.mock.calls.filter(({ arguments: [path] }) => String(path).endsWith('.tmp'))
+    const flags = temporary.map(({ arguments: [, flag] }) => Number(flag) & fs.constants.O_SYNC)
+    assert.deepEqual(flags, [fs.constants.O_SYNC, fs.constants.O_SYNC])
+  })
+
+  test('the save fails where the owner or the group would be another one', () => {
+    const file = join(temporaryFolder(), 'a.txt')
+    writeFileSync(file, 'old')
+    const { uid, gid } = statSync(file)
+    const stats = fs.fstatSync
+    mock.method(fs, 'fstatSync', (descriptor: number) => Object.assign(stats(descriptor), { gid: gid + 1 }))
+    syncBuiltinESMExports()
+    const advice = 'let it belong to the user and group that the server runs as'
+    const message = `Cannot save ${file}: its owner (${uid}:${gid}) cannot be kept with --permission: ${advice}`
+    assert.throws(() => editFile(file, () => 'new'), { message })
+    assert.deepEqual([readFileSync(file, 'utf8'), readdirSync(join(file, '..'))], ['old', ['a.txt']])
+  })
 })
 
 test('an empty file is an empty text, and may become one', () => {

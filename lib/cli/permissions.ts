@@ -1,0 +1,145 @@
+/**
+ * The command `permissions`: prints a systemd drop-in that runs the server under Node's permission model, with the
+ * flags that this Node and this configuration need.
+ *
+ * Surprise: Node compares names. A folder is granted as `FOLDER/*`, since one that is missing when the process starts
+ * would be granted as a file; a path with links in it is granted as it is written and as it leads.
+ */
+import { statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readMiddlewareConfig } from '../application/middleware-config.ts'
+import { isObject } from '../base/object.ts'
+import { fileToWrite, localFileOf, type LoadedConfig } from '../config/load.ts'
+import { processCount } from '../config/together.ts'
+import { realPathOf, relativeTo } from '../storage/paths.ts'
+import type { CommandOptions } from './options.ts'
+import { exitStatus, isFileError, textOfFileError } from './process.ts'
+
+/** Folders, files and names with `*`, all absolute. */
+interface Grants {
+  readonly folders: readonly string[]
+  readonly files: readonly string[]
+}
+
+const firstMajor = 24
+const codeFolder = fileURLToPath(new URL('..', import.meta.url)) // lib/ or dist/
+const serverFolder = dirname(codeFolder)
+const limits = '--allow-fs-read=/proc/self/limits' // See maxConnections.
+const optionOf = { 'server.host': '--host', 'server.port': '--port', 'app.env': '--env' } as const
+/** Without a right to start processes nobody can tell systemd that the server is ready or alive: see createNotifier. */
+const withoutNotifications = 'Type=exec\nNotifyAccess=none\nWatchdogSec=0\n'
+
+/**
+ * Prints the drop-in.
+ * @param file the configuration file
+ * @param load reads it; rejects with ConfigError
+ * @param write further folders that the application writes to
+ * @returns the exit status: 0, 1 when Node cannot do it, 2 when `write` names a file, 78 wrong configuration
+ */
+export async function permissions(
+  file: string,
+  load: () => Promise<LoadedConfig>,
+  { overrides, write }: Pick<CommandOptions, 'overrides'> & { readonly write: readonly string[] },
+): Promise<number> {
+  const { node } = process.versions
+  if (Number.parseInt(node) < firstMajor) {
+    return refuse(`Node ${node} has no permission model that svc can run under: use Node ${firstMajor} or later`)
+  }
+  const notFolder = write.find(isFile)
+  if (notFolder !== undefined) {
+    return refuse(`--write must name a folder: ${JSON.stringify(notFolder)} is none`, exitStatus.usage)
+  }
+  try {
+    const loaded = await load()
+    const path = join(realPathOf(dirname(file)), basename(file))
+    const written = writeGrants(loaded, path, write)
+    const read = readGrants(loaded, path, written)
+    const several = processCount(loaded.config) > 1
+    const flags = [...flagsOf('--allow-fs-read', read), limits, ...flagsOf('--allow-fs-write', written)]
+    const starred = flags.find((flag) => flag.slice(0, -1).includes('*'))
+    if (starred !== undefined) return refuse(`Node takes the * in ${JSON.stringify(starred)} for any text: rename that folder`)
+    if (several) flags.push('--allow-child-process')
+    if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
+    const options = Object.entries(overrides).flatMap(([key, value]) => [optionOf[key as keyof typeof optionOf], value])
+    const args = [join(serverFolder, 'bin', 'svc.js'), 'start', '--config', path, ...options].map(String)
+    // systemd replaces %d by the folder of the unit's credentials.
+    const words = [process.execPath, '--permission', ...flags].map(quoted).concat('--allow-fs-read=%d/*')
+    const start = [...words, ...args.map(quoted)].join(' ')
+    process.stdout.write(`[Service]\nExecStart=\nExecStart=${start}\n${several ? '' : withoutNotifications}`)
+    return exitStatus.ok
+  } catch (error) {
+    if (!isFileError(error)) throw error
+    return refuse(textOfFileError(error).trimEnd(), exitStatus.config)
+  }
+}
+
+function refuse(message: string, status: number = exitStatus.failed): number {
+  process.stderr.write(`${message}\n`)
+  return status
+}
+
+function isFile(path: string): boolean {
+  try {
+    return !statSync(path).isDirectory()
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOTDIR' // A folder may be made later, or be closed to this user.
+  }
+}
+
+/** What the server writes, and `more`. Of the configuration only the file to save in and its temporary files. */
+function writeGrants(loaded: LoadedConfig, file: string, more: readonly string[]): Grants {
+  const { config, folder } = loaded
+  const own = (['paths.log', 'paths.cache', 'paths.temp'] as const).map((key) => config[key])
+  const path = settingOf(loaded, 'session', 'store') === 'file' ? settingOf(loaded, 'session', 'path') : undefined
+  const sessions = path === undefined ? [] : [path]
+  const saved = realPathOf(fileToWrite(file, config))
+  return {
+    folders: [...[...own, ...sessions].map((name) => resolve(folder, name)), ...more.map((name) => resolve(name))],
+    files: [saved, join(dirname(saved), `.${basename(saved)}.*`)],
+  }
+}
+
+/** What the server reads: itself, the application, the configuration, keys and certificates, and what it writes. */
+function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants {
+  const { config, folder } = loaded
+  const folders = (['paths.root', 'paths.routes', 'paths.middleware', 'paths.errors', 'paths.public'] as const)
+    .flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
+  const named = [config['server.tls.cert'], config['server.tls.key'], settingOf(loaded, 'jwt', 'key_file') ?? '']
+  const { CREDENTIALS_DIRECTORY: credentials = '' } = process.env
+  return {
+    folders: [
+      ...[join(serverFolder, 'bin'), codeFolder, ...folders, ...written.folders],
+      ...(credentials === '' ? [] : [credentials]),
+    ],
+    files: [
+      ...[join(serverFolder, 'package.json'), file, localFileOf(file), ...written.files],
+      ...named.flatMap((name) => (name === '' ? [] : [resolve(folder, name)])),
+    ],
+  }
+}
+
+/** A text of the settings of a built-in middleware. Wrong settings are reported by the start. */
+function settingOf({ config, folder }: LoadedConfig, group: string, key: string): string | undefined {
+  const settings = readMiddlewareConfig(resolve(folder, config['paths.middleware']), []).setup[group]
+  const value = isObject(settings) ? settings[key] : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A flag for each folder and file, but for those inside another of the folders. */
+function flagsOf(flag: string, { folders, files }: Grants): string[] {
+  const names = (paths: readonly string[]): string[] => paths.flatMap((path) => [resolve(path), realPathOf(path)])
+  const all = [...new Set(names(folders))]
+  const isOutside = (path: string): boolean => all.every((folder) => relativeTo(folder, path) === undefined)
+  const granted = [...all.filter(isOutside).map((folder) => join(folder, '*')), ...names(files).filter(isOutside)]
+  return [...new Set(granted)].map((path) => `${flag}=${path}`)
+}
+
+/** A word of a command line of systemd, by systemd.service(5) and systemd.syntax(7). */
+function quoted(word: string): string {
+  const text = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
+  if (/^[\w./:=@,+*%$-]+$/.test(text)) return text
+  const escaped = text.replaceAll(/["\\]/g, '\\$&')
+  const hex = (sign: string): string => `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`
+  return `"${escaped.replaceAll(/[\u0000-\u001f\u007f]/g, hex)}"`
+}
