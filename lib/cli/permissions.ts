@@ -58,7 +58,9 @@ export async function permissions(
     const several = processCount(loaded.config) > 1
     const flags = [...flagsOf('--allow-fs-read', read), limits, ...flagsOf('--allow-fs-write', written)]
     const starred = flags.find((flag) => flag.slice(0, -1).includes('*'))
-    if (starred !== undefined) return refuse(`Node takes the * in ${JSON.stringify(starred)} for any text: rename that folder`)
+    if (starred !== undefined) {
+      return refuse(`Node takes the * in ${JSON.stringify(starred)} for any text: rename that folder`)
+    }
     if (several) flags.push('--allow-child-process')
     if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
     const options = Object.entries(overrides).flatMap(([key, value]) => [optionOf[key as keyof typeof optionOf], value])
