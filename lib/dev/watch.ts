@@ -2,6 +2,7 @@
  * What is watched in `dev`, and what a change of the configuration means. One process of a server watches: the primary
  * where there are several.
  */
+import { existsSync } from 'node:fs'
 import { basename, dirname, extname, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { loadConfig, localFileOf, type LoadedConfig } from '../config/load.ts'
@@ -42,7 +43,8 @@ export async function openWatch({ loaded, configFile, log, changed }: WatchOptio
     isWanted: (path) => configFiles.includes(path) || (wanted.test(extname(path)) && isInTree(path)),
     onChange: async (paths) => {
       const saved = paths.find((path) => configFiles.includes(path)) ?? ''
-      if (saved !== '') log.info(`${basename(saved)} was saved: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
+      const became = existsSync(saved) ? 'saved' : 'removed'
+      if (saved !== '') log.info(`${basename(saved)} was ${became}: ${whatNeedsRestart(configFiles[0] ?? '', before)}`)
       const others = paths.filter((path) => !configFiles.includes(path))
       if (others.length === 0) return
       await changed(others).catch((error: unknown) => log.error('Cannot take up what was saved', error))
@@ -63,11 +65,12 @@ function valuesOf(file: string): Config | undefined {
 
 function whatNeedsRestart(file: string, before: Config | undefined): string {
   try {
-    const { config } = loadConfig(file)
+    const { config, warnings } = loadConfig(file)
     const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns.
     const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before?.[key]))
     const needing = others.filter((key) => !credentials.has(key))
-    return needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
+    const restart = needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
+    return [restart, ...warnings].join('; ')
   } catch (error) {
     return `a restart would fail: ${reasonOf(error)}`
   }

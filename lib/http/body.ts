@@ -205,7 +205,7 @@ export class Body {
   #refuseSize(): HttpError {
     this.#tooLarge = true
     const { maxBytes } = this.#options
-    return new HttpError(413, 'body_too_large', `Cannot read the body: it must be at most ${maxBytes} bytes`)
+    return new HttpError(413, 'body_too_large', `What was sent is too large: at most ${sizeOf(maxBytes)} are taken`)
   }
 }
 
@@ -231,4 +231,10 @@ function unsupportedType(reason: string): HttpError {
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return announcesBody(headers['content-length'], headers['transfer-encoding'])
+}
+
+/** A number of bytes in the largest unit that it is a whole number of. */
+function sizeOf(bytes: number): string {
+  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`
+  return bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
 }
