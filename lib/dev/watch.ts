@@ -69,8 +69,8 @@ function whatNeedsRestart(file: string, before: Config | undefined): string {
     const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns.
     const others = keys.filter((key) => JSON.stringify(config[key]) !== JSON.stringify(before?.[key]))
     const needing = others.filter((key) => !credentials.has(key))
-    const restart = needing.length === 0 ? 'nothing in it needs a restart' : `restart the server for ${needing.join(', ')}`
-    return [restart, ...warnings].join('; ')
+    const advice = `restart the server for ${needing.join(', ')}`
+    return [needing.length === 0 ? 'nothing in it needs a restart' : advice, ...warnings].join('; ')
   } catch (error) {
     return `a restart would fail: ${reasonOf(error)}`
   }
