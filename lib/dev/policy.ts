@@ -5,13 +5,7 @@
  * Surprise: beside a nonce `'unsafe-inline'` has no effect. Where a page's own scripts need that, `'self'` lets this
  * one run.
  */
-
-/** Each directive is its name with its source expressions. */
-type Policy = string[][]
-
-/** The directives that decide, the first one that is there (CSP Level 3, section 6.8). */
-const forScripts = ['script-src-elem', 'script-src', 'default-src']
-const forConnections = ['connect-src', 'default-src']
+import { sourcesOf, valuesOf, withSource } from '../kit/csp.ts'
 
 /** The policies of an answer, and the nonce that the script needs; undefined where it needs none. */
 interface AllowedPolicy {
@@ -25,39 +19,22 @@ interface AllowedPolicy {
  * @param newNonce makes a nonce where no policy has one
  */
 export function allowScript(fields: readonly string[], newNonce: () => string): AllowedPolicy {
-  const parsed = fields.map((field) => field.split(',').map(parse))
-  const all = parsed.flat()
-  let nonce = all.flatMap((policy) => deciding(policy, forScripts) ?? []).map(nonceOf).find((one) => one !== undefined)
-  for (const policy of all) {
-    const sources = deciding(policy, forScripts)
-    if (sources !== undefined) {
-      allow(policy, forScripts, allowsInline(sources) ? "'self'" : `'nonce-${(nonce ??= newNonce())}'`)
-    }
-    allow(policy, forConnections, "'self'")
+  const parsed = fields.map((field) => field.split(',').map((policy) => policy.trim()))
+  const sources = parsed.flat().flatMap((policy) => sourcesOf(policy, directiveOf(policy)) ?? [])
+  let nonce = sources.map(nonceOf).find((one) => one !== undefined)
+  const allow = (policy: string): string => {
+    const name = directiveOf(policy)
+    const allowed = sourcesOf(policy, name)
+    if (allowed === undefined) return policy
+    return withSource(policy, name, allowsInline(allowed) ? "'self'" : `'nonce-${(nonce ??= newNonce())}'`)
   }
-  return { fields: parsed.map((policies) => policies.map(textOf).join(', ')), nonce }
+  const changed = parsed.map((policies) => policies.map((policy) => withSource(allow(policy), 'connect-src', "'self'")))
+  return { fields: changed.map((policies) => policies.join(', ')), nonce }
 }
 
-/** Adds a source to the directive that decides. Where that is `default-src`, a directive of its own takes over. */
-function allow(policy: Policy, names: readonly string[], source: string): void {
-  let directive = deciding(policy, names)
-  if (directive === undefined) return
-  if (directive[0]?.toLowerCase() === 'default-src') {
-    directive = [names.at(-2) as string, ...directive.slice(1)] // Each list has a name before the last.
-    policy.push(directive)
-  }
-  const none = directive.findIndex((each) => each.toLowerCase() === "'none'")
-  if (none > 0) directive.splice(none, 1)
-  if (!directive.includes(source)) directive.push(source)
-}
-
-/** Of two directives with one name the first counts. */
-function deciding(policy: Policy, names: readonly string[]): string[] | undefined {
-  for (const name of names) {
-    const found = policy.find((directive) => directive[0]?.toLowerCase() === name)
-    if (found !== undefined) return found
-  }
-  return undefined
+/** The directive that decides on `<script>` (CSP Level 3, section 6.8), or takes over from `default-src`. */
+function directiveOf(policy: string): string {
+  return valuesOf(policy, 'script-src-elem') === undefined ? 'script-src' : 'script-src-elem'
 }
 
 function allowsInline(sources: readonly string[]): boolean {
@@ -67,13 +44,4 @@ function allowsInline(sources: readonly string[]): boolean {
 
 function nonceOf(source: string): string | undefined {
   return /^'nonce-([\w+/=-]+)'$/i.exec(source)?.[1]
-}
-
-function parse(text: string): Policy {
-  const directives = text.split(';').map((directive) => directive.trim())
-  return directives.filter((directive) => directive !== '').map((directive) => directive.split(/\s+/))
-}
-
-function textOf(policy: Policy): string {
-  return policy.map((directive) => directive.join(' ')).join('; ')
 }

@@ -5,16 +5,16 @@
 const retryMs = 500
 const css = `
 :host { all: initial }
-section { position: fixed; inset: auto 0 0 0; z-index: 2147483647; max-height: 60vh; overflow: auto; box-sizing: border-box;
-  padding: 1rem 1.25rem; border-top: 4px solid #b3261e; background: #fff; color: #1d1b20; box-shadow: 0 -4px 24px #0004;
-  font: 15px/1.5 system-ui, sans-serif }
+section { position: fixed; inset: auto 0 0 0; z-index: 2147483647; max-height: 60vh; overflow: auto;
+  box-sizing: border-box; padding: 1rem 1.25rem; border-top: 4px solid #b3261e; background: #fff; color: #1d1b20;
+  box-shadow: 0 -4px 24px #0004; font: 15px/1.5 system-ui, sans-serif }
 h1 { margin: 0 6rem .25rem 0; font-size: 1.1em; color: #b3261e }
 p { margin: 0 }
 ul { margin: .75rem 0 0; padding: 0; list-style: none }
 li { padding: .5rem 0; border-top: 1px solid #8884; font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap;
   overflow-wrap: anywhere }
-button { position: absolute; top: 1rem; right: 1.25rem; padding: .25rem .75rem; border: 1px solid #8888; border-radius: .4rem;
-  background: none; color: inherit; font: inherit; cursor: pointer }
+button { position: absolute; top: 1rem; right: 1.25rem; padding: .25rem .75rem; border: 1px solid #8888;
+  border-radius: .4rem; background: none; color: inherit; font: inherit; cursor: pointer }
 @media (prefers-color-scheme: dark) {
   section { border-color: #f2b8b5; background: #1d1b20; color: #e6e0e9 }
   h1 { color: #f2b8b5 }
@@ -52,7 +52,7 @@ function show(problems) {
   list.append(...problems.map((problem) => element('li', problem)))
   const button = element('button', 'Hide')
   button.onclick = hide
-  const what = 'The last change is not in use: the server keeps the old routes. This goes away when the mistake is mended.'
+  const what = 'The last change is not in use: the server keeps the old routes until the mistake is fixed.'
   section.append(element('h1', 'The reload was refused'), element('p', what), list, button)
   root.append(section)
   document.documentElement.append(overlay)

@@ -291,7 +291,7 @@ function toReply(ctx: CoreContext, value: unknown): Reply {
 }
 
 const adviceOn: Readonly<Record<string, string>> = {
-  null: "return ctx.fail(404) when there is nothing to show, or ctx.json(null)",
+  null: 'return ctx.fail(404) when there is nothing to show, or ctx.json(null)',
   number: 'return ctx.json(value), or String(value)',
   bigint: 'return String(value)',
   boolean: 'return ctx.json(value), or String(value)',

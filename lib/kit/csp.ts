@@ -19,18 +19,22 @@ export function withNonce(policy: string, nonce: string): string {
  *   `default-src`; where it has neither, everything is allowed already and the policy stays as it is
  */
 export function withSource(policy: string, name: string, source: string): string {
-  const own = valuesOf(policy, name)
-  const values = own ?? valuesOf(policy, 'default-src')
+  const values = sourcesOf(policy, name)
   if (values === undefined) return policy
-  const sources = [...values.filter((value) => value.toLowerCase() !== "'none'"), source]
+  const sources = new Set([...values.filter((value) => value.toLowerCase() !== "'none'"), source])
   const directive = [name, ...sources].join(' ')
   const directives = policy.split(';').map((text) => text.trim()).filter((text) => text !== '')
-  if (own === undefined) return [...directives, directive].join('; ')
   const at = directives.findIndex((text) => nameOf(text) === name)
-  return directives.with(at, directive).join('; ')
+  return (at < 0 ? [...directives, directive] : directives.with(at, directive)).join('; ')
 }
 
-function valuesOf(policy: string, name: string): readonly string[] | undefined {
+/** What a policy allows by a fetch directive, or by `default-src` in its place; undefined where it has neither. */
+export function sourcesOf(policy: string, name: string): readonly string[] | undefined {
+  return valuesOf(policy, name) ?? valuesOf(policy, 'default-src')
+}
+
+/** The values of a directive; undefined where the policy does not have it. */
+export function valuesOf(policy: string, name: string): readonly string[] | undefined {
   const found = policy.split(';').map((text) => text.trim()).find((text) => nameOf(text) === name)
   return found?.split(/\s+/).slice(1)
 }

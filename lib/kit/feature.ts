@@ -5,7 +5,7 @@ import type { SessionMembers } from '../session/feature.ts'
 import { isNobody } from '../session/is-auth.ts'
 import type { Passwords } from './password.ts'
 
-/** The members that the kit adds to the context. */
+/** The member that the kit adds to the context and other parts of the server use. */
 export interface KitMembers {
   /**
    * The nonce of this answer, for `<script nonce>` and `<style nonce>`: 128 random bits. The first use adds it to the
@@ -13,24 +13,6 @@ export interface KitMembers {
    * where that middleware did not run.
    */
   readonly cspNonce: string
-  /** The name of `cspNonce` in views. */
-  readonly csp_nonce: string
-  /** Hashes and checks passwords of users. */
-  readonly password: Passwords
-  /**
-   * Signs a user in, as `SVC_MwIsAuth` knows them: the session gets the user and a new id, and loses its CSRF token.
-   * What was opened under the old id ends.
-   * @param user any JSON value: a name, an id, an object
-   * @throws TypeError for what names nobody (undefined, null, false, '') or JSON cannot hold; Error on a route without
-   *   `SVC_MwSession`
-   */
-  readonly signIn: (user: unknown) => void
-  /**
-   * Ends the session with all that it holds, and the streams, polls and WebSockets that it opened. What is set
-   * afterwards, such as a flash message, begins a new one.
-   * @throws Error on a route without `SVC_MwSession`
-   */
-  readonly signOut: () => void
 }
 
 interface FeatureParts {
@@ -41,7 +23,10 @@ interface FeatureParts {
   readonly userKey: () => string
 }
 
-/** Makes the feature. */
+/**
+ * Makes the feature. `signIn` throws TypeError for a user that names nobody or that JSON cannot hold; it and `signOut`
+ * throw an Error on a route without `SVC_MwSession`.
+ */
 export function kitFeature({ nonceOf, passwords, userKey }: FeatureParts): Feature {
   const makeSignIn = ({ session }: CoreContext & SessionMembers) => (user: unknown): void => {
     if (isNobody(user)) {

@@ -11,6 +11,7 @@ import { reasonOf } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isLoopback, networkOf } from '../http/ip-address.ts'
+import { isNobody } from '../session/is-auth.ts'
 import { Buckets, nextTokenMs, tokensIn, type BucketSize, type Taken } from './buckets.ts'
 import { Leases } from './leases.ts'
 import type { LimitGroupOptions, RuleSettings } from './limit.ts'
@@ -127,7 +128,7 @@ function isForwarded(ctx: CoreContext): boolean {
 
 /** The key of a user: its `id` if it has one, else its JSON. Undefined: nobody is signed in. */
 function keyOfUser(user: unknown): string | undefined {
-  if (user === undefined || user === null || user === '' || user === false) return undefined
+  if (isNobody(user)) return undefined
   const id = isObject(user) ? user['id'] : user
   return bounded(`@${JSON.stringify(id ?? user)}`)
 }

@@ -43,7 +43,7 @@ const maxPasswordBytes = 1024
 const [mostLn, mostR, mostP] = [17, 16, 16]
 const phcPattern = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43})$/
 
-/** Makes it. */
+/** Makes what `ctx.password` is, for one server. */
 export function createPasswords(scrypt: Scrypt): Passwords {
   return {
     async hash(password) {

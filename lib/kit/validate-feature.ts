@@ -17,19 +17,7 @@ import type { SessionMembers } from '../session/feature.ts'
 import { fields, Schema } from './fields.ts'
 import type { Problem } from './fields-field.ts'
 import { shown } from './fields-options.ts'
-import { formHelpers, inputOf, pageOfForm, usualForm, type FormHelpers } from './validate-form.ts'
-
-/** The members that validation adds to the context. `svc.d.ts` has their types for applications. */
-export interface ValidateMembers {
-  /** Makes schemas and their fields. */
-  readonly fields: typeof fields
-  /** Reads the body by a schema. Rejects with HttpError 422 for input that is wrong, 415 for a body of another type. */
-  readonly validate: (schema: unknown, options?: { readonly form?: string }) => Promise<unknown>
-  /** What was typed before into a field of a form that was refused; once, as a flash bag is read. */
-  readonly old: FormHelpers['old']
-  /** What was wrong with it: texts. */
-  readonly errorsOf: FormHelpers['errorsOf']
-}
+import { formHelpers, inputOf, pageOfForm, usualForm } from './validate-form.ts'
 
 /** The parts of the feature. */
 interface ValidateParts {
@@ -59,7 +47,7 @@ const mostFlashBytes = 16_384
 const mostErrors = 1000
 const nothingKnown: Schema['inputs'] = new Map()
 
-/** Makes the feature for one server. */
+/** Makes the feature for one server. `svc.d.ts` has the types of its members for applications. */
 export function validateFeature(parts: ValidateParts): Feature {
   /** By request and form: what was left by this request, or by the one before it. */
   const lefts = new WeakMap<CoreContext, Map<string, Left>>()

@@ -13,7 +13,7 @@ const rows: readonly (readonly [policies: readonly string[], allowed: readonly s
   ],
   [["default-src 'none'"], ["default-src 'none'; script-src 'nonce-new'; connect-src 'self'"], 'new'],
   [["script-src 'nonce-abc'; connect-src https:"], ["script-src 'nonce-abc'; connect-src https: 'self'"], 'abc'],
-  [["Script-Src 'Nonce-aB+/=' 'strict-dynamic'"], ["Script-Src 'Nonce-aB+/=' 'strict-dynamic' 'nonce-aB+/='"], 'aB+/='],
+  [["Script-Src 'Nonce-aB+/=' 'strict-dynamic'"], ["script-src 'Nonce-aB+/=' 'strict-dynamic' 'nonce-aB+/='"], 'aB+/='],
   [["script-src 'strict-dynamic' 'sha256-x'"], ["script-src 'strict-dynamic' 'sha256-x' 'nonce-new'"], 'new'],
   [["script-src 'unsafe-inline'"], ["script-src 'unsafe-inline' 'self'"], undefined],
   [["script-src 'self' 'unsafe-inline'"], ["script-src 'self' 'unsafe-inline'"], undefined],
