@@ -115,7 +115,7 @@ describe('lib/svc.d.ts', () => {
     for (const name of [...membersOf('WebSocketConnection'), ...membersOf('WebSocketHandlers')]) assert.ok(sockets.includes(name), name)
   })
 
-  it('has every member that features add to the context, and none that a request does not have', async (t) => {
+  it('has every member that features add to the context, as docs/architecture.md has, and none that a request does not have', async (t) => {
     const { url } = await startApplication(t, {
       'routes/a.json': [{ name: 'a', url: '/', method: 'POST', action: 'a.mjs', middleware: 'SVC_MwSession' }],
       'a.mjs': `export default async (ctx) => {
@@ -128,6 +128,9 @@ describe('lib/svc.d.ts', () => {
     const { added, kinds } = (await request(url, { method: 'POST', body })).json() as { added: string[]; kinds: unknown[] }
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
+    const features = tableBelow(readPage('docs/architecture.md'), '## The context and its features')
+    const ofFeatures = features.flatMap(([, , cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
+    assert.deepEqual(ofFeatures.sort(), added.filter((name) => context.includes(name)).sort())
     for (const [at, name] of context.entries()) {
       const isFunction = new RegExp(`readonly ${name}: (?:[(<]|Logger\\b|FieldsBuilder\\b)`).test(text)
       assert.equal(kinds[at] === 'function', isFunction, name)

@@ -8,7 +8,7 @@ const css = `
 section { position: fixed; inset: auto 0 0 0; z-index: 2147483647; max-height: 60vh; overflow: auto;
   box-sizing: border-box; padding: 1rem 1.25rem; border-top: 4px solid #b3261e; background: #fff; color: #1d1b20;
   box-shadow: 0 -4px 24px #0004; font: 15px/1.5 system-ui, sans-serif }
-h1 { margin: 0 6rem .25rem 0; font-size: 1.1em; color: #b3261e }
+h1 { margin: 0 6rem .75rem 0; font-size: 1.1em; color: #b3261e }
 p { margin: 0 }
 ul { margin: .75rem 0 0; padding: 0; list-style: none }
 li { padding: .5rem 0; border-top: 1px solid #8884; font: 13px/1.5 ui-monospace, monospace; white-space: pre-wrap;
