@@ -158,9 +158,11 @@ describe('docs/recipes/json-api.md', () => {
     await runCurlLines(recipePage('json-api'), { 8080: url }, folder)
   })
 
-  it('lists, changes, and takes whatever JSON it is sent', async (t) => {
+  it('lists, changes, and answers whatever JSON it is sent', async (t) => {
     const { url } = await startRecipe(t, 'json-api')
-    const send = (path: string, method: string, body?: string) => request(`${url}/api/tasks${path}`, { method, ...(body && { body }) })
+    const headers = { 'content-type': 'application/json' }
+    const send = (path: string, method: string, body?: string) =>
+      request(`${url}/api/tasks${path}`, { method, ...(body && { body, headers }) })
     for (const body of ['null', '7', '[]', '{}', '{"title":7}']) assert.equal((await send('', 'POST', body)).status, 422, body)
     assert.equal((await send('', 'POST', '{"title":" a ","owner":"x"}')).status, 201)
     assert.deepEqual((await send('/1', 'PUT', '{"title":"b","done":true}')).json(), { id: '1', title: 'b', done: true })
