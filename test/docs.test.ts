@@ -129,6 +129,35 @@ describe('the curl lines', () => {
   })
 })
 
+describe('docs/asvs.md', () => {
+  it('has every requirement of levels 1 and 2 once, with one of four answers', () => {
+    // How many requirements of levels 1 and 2 each section of ASVS 5.0.0 has; they come before those of level 3.
+    const sections = {
+      1.1: 2, 1.2: 9, 1.3: 11, 1.4: 3, 1.5: 2, 2.1: 3, 2.2: 3, 2.3: 4, 2.4: 1, 3.2: 2, 3.3: 4, 3.4: 6, 3.5: 5, 3.7: 2, 4.1: 3,
+      4.2: 1, 4.4: 4, 5.1: 1, 5.2: 3, 5.3: 2, 5.4: 3, 6.1: 3, 6.2: 12, 6.3: 4, 6.4: 4, 6.5: 5, 6.6: 3, 6.8: 4, 7.1: 3, 7.2: 4, 7.3: 2,
+      7.4: 5, 7.5: 2, 7.6: 2, 8.1: 2, 8.2: 3, 8.3: 1, 8.4: 1, 9.1: 3, 9.2: 4, 11.1: 2, 11.2: 3, 11.3: 3, 11.4: 4, 11.5: 1, 11.6: 1,
+      12.1: 3, 12.2: 2, 12.3: 4, 13.1: 1, 13.2: 5, 13.3: 2, 13.4: 5, 14.1: 2, 14.2: 4, 14.3: 3, 15.1: 3, 15.2: 3, 15.3: 7, 16.1: 1,
+      16.2: 5, 16.3: 4, 16.4: 3, 16.5: 3,
+    }
+    const numbered = (section: string, from: number, to: number): string[] =>
+      Array.from({ length: to - from + 1 }, (_, at) => `${section}.${from + at}`)
+    const wanted = Object.entries(sections).flatMap(([section, count]) => numbered(section, 1, count))
+    const page = readPage('docs/asvs.md')
+    const answered: string[] = []
+    for (const chapter of page.prose.matchAll(/^## V.*$/gm)) {
+      for (const [requirement = '', answer = ''] of tableBelow(page, chapter[0])) {
+        assert.match(answer, /^(default|configuration|application|not met)$/, requirement)
+        const [numbers = ''] = /^(?:\d[\d.]*(?:, | to | ))+/.exec(requirement) ?? []
+        for (const [, section = '', first, last] of numbers.matchAll(/(\d+\.\d+)(?:\.(\d+)(?: to \d+\.\d+\.(\d+))?)?(?=,| )/g)) {
+          const from = Number(first ?? 1)
+          answered.push(...numbered(section, from, Number(last ?? first ?? sections[Number(section) as keyof typeof sections])))
+        }
+      }
+    }
+    assert.deepEqual(answered.sort(), wanted.sort())
+  })
+})
+
 describe('docs/routes-and-actions.md', () => {
   const page = readPage('docs/routes-and-actions.md')
 

@@ -2,10 +2,9 @@
  * IP addresses in a normal form: IPv4 in dotted quads, IPv6 as in RFC 5952. An IPv4 address on an IPv6 socket
  * (`::ffff:127.0.0.1`) is written as IPv4, so that a client has one address whatever the socket's family.
  */
-import { BlockList, SocketAddress, isIP, isIPv4 } from 'node:net'
+import { type BlockList, SocketAddress, isIP, isIPv4 } from 'node:net'
 
 const mappedPrefix = '::ffff:'
-const loopback = blockList(['127.0.0.0', 8, 'ipv4'], ['::1', 128, 'ipv6'])
 
 /**
  * The normal form of an address, without a zone id.
@@ -34,17 +33,11 @@ export function networkOf(address: string): string {
 
 /** Whether a normalized address is of this machine: 127.0.0.0/8 or ::1. */
 export function isLoopback(ip: string): boolean {
-  return isListed(loopback, ip)
+  return ip === '::1' || (ip.startsWith('127.') && isIPv4(ip))
 }
 
 /** Whether a block list has an address. False for text that is no address. */
 export function isListed(list: BlockList, ip: string): boolean {
   const version = isIP(ip)
   return version !== 0 && list.check(ip, version === 4 ? 'ipv4' : 'ipv6')
-}
-
-function blockList(...blocks: readonly (readonly [string, number, 'ipv4' | 'ipv6'])[]): BlockList {
-  const list = new BlockList()
-  for (const [address, prefix, family] of blocks) list.addSubnet(address, prefix, family)
-  return list
 }

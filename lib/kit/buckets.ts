@@ -82,10 +82,12 @@ export class Buckets implements BucketStore {
     const fullInMs = Math.max(0, (bucket?.fullAtMs ?? 0) - nowMs)
     const granted = Math.min(most, tokensIn(this.#size, fullInMs))
     if (granted === 0) return { granted, fullInMs }
-    const fullAtMs = nowMs + fullInMs + granted * this.#size.intervalMs
+    // Not `fullAtMs - nowMs`, whose rounding would make 30 s a little more, and so 31 in a header field.
+    const fullAgainInMs = fullInMs + granted * this.#size.intervalMs
+    const fullAtMs = nowMs + fullAgainInMs
     if (bucket === undefined) this.#add(key, fullAtMs, nowMs)
     else bucket.fullAtMs = fullAtMs
-    return { granted, fullInMs: fullAtMs - nowMs }
+    return { granted, fullInMs: fullAgainInMs }
   }
 
   /** Adds a bucket. Up to two full ones go, or, when there are too many, the one that is full soonest. */

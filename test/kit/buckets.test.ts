@@ -36,6 +36,12 @@ describe('a bucket', () => {
     assert.equal(nextTokenMs(size, 2000), 0)
   })
 
+  it('is full after its intervals to the last bit, whatever the clock says', () => {
+    const buckets = new Buckets({ burst: 2, intervalMs: 30_000 }, 10, () => 1234.5678)
+    assert.equal(buckets.take('a', 1).fullInMs, 30_000)
+    assert.equal(buckets.take('a', 1).fullInMs, 60_000)
+  })
+
   it('is of its key alone', () => {
     const { buckets } = makeBuckets()
     assert.equal(buckets.take('a', 3).granted, 3)

@@ -54,15 +54,17 @@ export const frame = (ctx, next) => {
 /**
  * Writes an application into a folder.
  * @param folder a new one
- * @param server 'svc', or 'svc, session' for forms whose token lies in a session
+ * @param server 'svc'; 'svc, session' for forms whose token lies in a session; 'svc, headers' and 'svc, limit' for JSON through
+ *   that middleware
  */
 export function writeApplication(folder: string, workload: Workload, server: string): void {
   const forms = server === 'svc, session' ? 'SVC_MwSession,SVC_MwCsrf' : 'SVC_MwCsrfCheck'
   const five = workload.name === 'middlewares' ? 'clock,agent,language,counter,frame' : ''
+  const through = { 'svc, headers': 'SVC_MwHeaders', 'svc, limit': 'SVC_MwLimit:all' }[server] ?? five
   const begin = workload.name === 'form' && server === 'svc' ? 'beginSigned' : 'begin'
   const routes = [
     route('text', 'GET', '/text', 'text'),
-    route('user', 'GET', '/users/:id', 'user', five),
+    route('user', 'GET', '/users/:id', 'user', through),
     route('begin', 'GET', '/begin', begin, server === 'svc, session' ? forms : 'SVC_MwSession'),
     route('session', 'GET', '/session', 'session', 'SVC_MwSession'),
     route('form', 'POST', '/form', 'form', forms),
@@ -70,10 +72,11 @@ export function writeApplication(folder: string, workload: Workload, server: str
     route('view', 'GET', '/view', 'view'),
   ]
   const paths = workload.name === 'static' ? { public: 'public' } : {}
+  const limit = { all: { count: 1_000_000, per_s: 1 } }
   const settings = { app_key: 'benchmark', server: { port: 0 }, paths }
   write(folder, 'svc.json', JSON.stringify(settings))
   write(folder, 'routes/bench.json', JSON.stringify(routes))
-  write(folder, 'routes/middleware/config.json', JSON.stringify({ load: ['five.mjs'] }))
+  write(folder, 'routes/middleware/config.json', JSON.stringify({ load: ['five.mjs'], setup: { limit } }))
   write(folder, 'routes/middleware/five.mjs', fiveMiddlewares)
   write(folder, 'actions.mjs', actions)
   write(folder, 'page.html', pageTemplate('{{', '}}'))

@@ -55,8 +55,10 @@ export const workloads: readonly Workload[] = [
     ...user,
     name: 'json',
     title: 'JSON with one parameter',
-    note: 'Bare cuts the parameter from the URL and calls JSON.stringify. Fastify has a response schema.',
-    servers: ['bare', 'svc', 'fastify', 'fastify, logger', 'fastify, logger buffered', 'hono', 'koa', 'express'],
+    note:
+      'Bare cuts the parameter from the URL and calls JSON.stringify. Fastify has a response schema. ' +
+      '"svc, headers" and "svc, limit" have `SVC_MwHeaders` and `SVC_MwLimit` by address, which add header fields.',
+    servers: ['bare', 'svc', 'svc, headers', 'svc, limit', 'fastify', 'fastify, logger', 'fastify, logger buffered', 'hono', 'koa', 'express'],
   },
   {
     ...plain,
