@@ -21,13 +21,15 @@ export class HeaderSections {
   #status = 0
   #statusMessage = ''
   #statusLine = ''
+  #fields: readonly string[] | undefined = undefined
+  #fieldsText = ''
   #type = ''
   #typeAndLength = 'Content-Length: '
 
   /**
    * Gives a response its header section, as `writeHead` does with `fields`, the type and the length.
    * @param status 200 to 599, neither 204 nor 304
-   * @param fields name and value in turn
+   * @param fields name and value in turn; an array that is given again has not changed
    * @param plain whether all of `fields` are checked, and none controls the connection
    * @param type '' for none
    * @param length that of the body in bytes
@@ -66,9 +68,12 @@ export class HeaderSections {
       this.#type = type
       this.#typeAndLength = `${type === '' ? '' : `Content-Type: ${type}\r\n`}Content-Length: `
     }
-    let start = this.#statusLine
-    for (let at = 0; at < fields.length; at += 2) start += `${fields[at]}: ${fields[at + 1]}\r\n`
-    return start + this.#typeAndLength
+    if (fields !== this.#fields) {
+      this.#fields = fields
+      this.#fieldsText = ''
+      for (let at = 0; at < fields.length; at += 2) this.#fieldsText += `${fields[at]}: ${fields[at + 1]}\r\n`
+    }
+    return this.#statusLine + this.#fieldsText + this.#typeAndLength
   }
 
   /** Keeps the end of a section that Node has made, until this second is over, if it begins as one made here does. */

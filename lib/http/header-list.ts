@@ -9,6 +9,9 @@ const framingFields = /^(?:content-length|transfer-encoding)$/i
 /** Fields that Node adds when they are not set, or that change what it does. */
 const fieldsOfNode = /^(?:connection|content-disposition|date|expect|keep-alive|trailer)$/i
 
+/** The fields of a list that has none. */
+const noFields: readonly string[] = []
+
 /** A field name that was checked. */
 interface FieldName {
   readonly lower: string
@@ -24,8 +27,8 @@ const longestName = 64
 
 /** An ordered list of header fields. Names are compared without regard to case. */
 export class HeaderList {
-  /** Name and value in turn. */
-  readonly flat: string[] = []
+  /** Name and value in turn. It is `filled` itself, the same array for many answers, while nothing else was set. */
+  flat: readonly string[] = noFields
   /** Whether none of the fields has a meaning for Node, so that they may be sent without its checks. */
   plain = true
   /** The fields that `fill` was given. */
@@ -41,7 +44,8 @@ export class HeaderList {
     const texts =
       typeof value === 'object' && value !== null ? [...value].map((one) => textOf(name, one)) : [textOf(name, value)]
     this.#remove(known.lower)
-    for (const text of texts) this.flat.push(name, text)
+    const flat = this.#own()
+    for (const text of texts) flat.push(name, text)
     if (!known.plain) this.plain = false
   }
 
@@ -52,13 +56,14 @@ export class HeaderList {
   append(name: string, value: string, replaces?: (earlier: string) => boolean): void {
     const { lower, plain } = nameOf(name)
     const text = textOf(name, value)
+    const flat = this.#own()
     let at = replaces === undefined ? -1 : this.#find(lower, 0)
     while (at >= 0) {
-      if (replaces?.(this.flat[at + 1] as string) === true) this.flat.splice(at, 2)
+      if (replaces?.(flat[at + 1] as string) === true) flat.splice(at, 2)
       else at += 2
       at = this.#find(lower, at)
     }
-    this.flat.push(name, text)
+    flat.push(name, text)
     if (!plain) this.plain = false
   }
 
@@ -67,11 +72,15 @@ export class HeaderList {
    * @param fields name and value in turn, none of them known to Node; they are not checked
    */
   fill(fields: readonly string[]): void {
+    const flat = this.#own()
     this.filled = fields
-    if (this.flat.length === 0) return void this.flat.push(...fields)
+    if (flat.length === 0) {
+      this.flat = fields
+      return
+    }
     for (let at = 0; at < fields.length; at += 2) {
       const name = fields[at] as string
-      if (this.#find(lowerOf(name), 0) < 0) this.flat.push(name, fields[at + 1] as string)
+      if (this.#find(lowerOf(name), 0) < 0) flat.push(name, fields[at + 1] as string)
     }
   }
 
@@ -87,7 +96,13 @@ export class HeaderList {
   }
 
   #remove(wanted: string): void {
-    for (let at = this.#find(wanted, 0); at >= 0; at = this.#find(wanted, at)) this.flat.splice(at, 2)
+    for (let at = this.#find(wanted, 0); at >= 0; at = this.#find(wanted, at)) this.#own().splice(at, 2)
+  }
+
+  /** The fields as an array of this list alone. */
+  #own(): string[] {
+    if (this.flat === noFields || this.flat === this.filled) this.flat = this.flat.slice()
+    return this.flat as string[] // Only those two are shared.
   }
 
   #find(wanted: string, from: number): number {

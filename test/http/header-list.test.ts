@@ -19,6 +19,24 @@ describe('HeaderList', () => {
     assert.deepEqual(list.flat, [])
   })
 
+  it('leaves the fields as they are that it was filled with, since other answers have them too', () => {
+    const fields = ['X-A', '1', 'X-B', '2']
+    const changes: ((list: HeaderList) => void)[] = [
+      (list) => list.set('X-A', '3'),
+      (list) => list.append('X-A', '3'),
+      (list) => list.append('X-A', '3', () => true),
+      (list) => list.delete('X-B'),
+      (list) => list.fill(['X-C', '3']),
+    ]
+    for (const change of changes) {
+      const list = new HeaderList()
+      list.fill(fields)
+      change(list)
+      assert.notDeepEqual(list.flat, fields)
+      assert.deepEqual(fields, ['X-A', '1', 'X-B', '2'])
+    }
+  })
+
   it('refuses what no field may hold, and leaves the list as it was', () => {
     const list = new HeaderList()
     list.set('X-A', 'good')
