@@ -84,6 +84,18 @@ export class HeaderList {
     }
   }
 
+  /**
+   * Adds a member to a field that is a list (RFC 9651, section 3.1), and the field when it is not set.
+   * @param name a field that is plain to Node
+   * @param member of the server's own making: it is not checked
+   */
+  addMember(name: string, member: string): void {
+    const at = this.#find(name.toLowerCase(), 0)
+    const flat = this.#own()
+    if (at < 0) flat.push(name, member)
+    else flat[at + 1] += `, ${member}`
+  }
+
   /** The first value of a field, or undefined. */
   get(name: string): string | undefined {
     const at = this.#find(lowerOf(name), 0)

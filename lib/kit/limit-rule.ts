@@ -64,8 +64,9 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
 
   function pass(ctx: CoreContext, next: Next, { granted, fullInMs }: Taken): void | Promise<void> {
     const left = granted === 0 ? 0 : tokensIn(size, fullInMs)
-    addMember(ctx, 'RateLimit-Policy', policy)
-    addMember(ctx, 'RateLimit', `"${name}";r=${left};t=${Math.ceil(fullInMs / 1000)}`)
+    // A route may have several rules.
+    ctx.outgoing.addMember('RateLimit-Policy', policy)
+    ctx.outgoing.addMember('RateLimit', `"${name}";r=${left};t=${Math.ceil(fullInMs / 1000)}`)
     if (granted > 0) return next()
     onRefused()
     const waitS = Math.max(1, Math.ceil(nextTokenMs(size, fullInMs) / 1000))
@@ -89,12 +90,6 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
 
 function countsAlone(name: string, reason: string): string {
   return `limit ${name}: each process counts for itself until its buckets can be reached: ${reason}`
-}
-
-/** Adds a member to a structured list (RFC 9651, section 3.1): a route may have several rules. */
-function addMember(ctx: CoreContext, field: string, member: string): void {
-  const before = ctx.outgoingIfAny?.get(field)
-  ctx.setHeader(field, before === undefined ? member : `${before}, ${member}`)
 }
 
 /** @param onUnknownProxy called when a request comes through a proxy on this machine that is not trusted */
