@@ -38,6 +38,7 @@ import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/explain.ts'
+import { liveScriptRoute } from './live/script.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
@@ -250,6 +251,7 @@ export function createApp(options: AppOptions = {}): App {
     if (part === undefined) log('server').info(startLine(loaded))
     for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
     panel.open()
+    registry.add(liveScriptRoute())
     await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
     await shared?.opened()
     built.shareEnds()

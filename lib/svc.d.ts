@@ -204,6 +204,8 @@ declare module 'svc' {
     readonly longPoll: (source: Channel | Queue, options?: LongPollOptions) => Reply
     /** Replies with a stream of a channel's events (`text/event-stream`). */
     readonly sse: (channel: Channel, options?: SseOptions) => Reply
+    /** Replies to a live page: `sse` when `Accept` names `text/event-stream`, else `longPoll`. */
+    readonly live: (channel: Channel) => Reply
     /** Replies with what the work returns; 204 at the deadline. The signal aborts when nobody waits any more. */
     readonly hold: (work: (signal: AbortSignal) => unknown, options?: HoldOptions) => Reply
 
@@ -650,5 +652,55 @@ declare module 'svc' {
   export class ReloadError extends Error {
     private constructor()
     readonly problems: readonly { readonly file: string; readonly name: string; readonly error: string }[]
+  }
+}
+
+/**
+ * The browser's half of `ctx.live`, for the scripts of pages: `import { live } from '/svc-live.js'`. TypeScript takes a
+ * name that begins with `/` by a pattern alone.
+ */
+declare module '*/svc-live.js' {
+  /**
+   * Follows a channel. Its functions are called one after the other, each when the promise of the one before is settled.
+   */
+  export function live<Data = unknown>(url: string | URL, options?: LiveOptions<Data>): Live
+
+  /** The state of a live page. */
+  export type LiveState = 'connecting' | 'open' | 'waiting' | 'hidden' | 'offline' | 'refused' | 'closed'
+
+  /** What a page wants of a channel. */
+  export interface LiveOptions<Data = unknown> {
+    /** Called with each event, once, in order. */
+    readonly onEvent?: (data: Data, event: { readonly id: number }) => unknown
+    /** Called when events are missing: read anew what the page shows. Events up to `last_id` are not given any more. */
+    readonly onGap?: (gap: { readonly last_id: number }) => unknown
+    /** Called with all who are there (`ctx.presence`) when somebody comes or goes. */
+    readonly onPresence?: (members: readonly LiveMember[]) => unknown
+    readonly onState?: (state: LiveState) => unknown
+    /** `auto`, unless given: a stream, and polls where something between holds streams back. */
+    readonly transport?: 'auto' | 'sse' | 'poll'
+    /** Whether tabs with this address and `as` share one connection; true unless given. */
+    readonly shared?: boolean
+    /** Whose page it is: tabs of different users share nothing. */
+    readonly as?: string
+    /** Whether the cursor outlives a reload of the page, in `sessionStorage`. */
+    readonly remember?: boolean
+    /** The id of the last event that the page shows already; unless given, it begins with the next event. */
+    readonly since?: number | string | undefined
+  }
+
+  /** Somebody who is there, as `ctx.presence` was given them. */
+  export interface LiveMember {
+    readonly id: string | number
+    readonly [name: string]: unknown
+  }
+
+  /** A channel that is followed. */
+  export interface Live {
+    /** Ends it; nothing is called any more. */
+    close(): void
+    readonly state: LiveState
+    /** The id up to which the page was given everything; undefined before the first. */
+    readonly lastId: number | undefined
   }
 }

@@ -32,7 +32,7 @@ describe('a package', () => {
   it('has no other kinds of files than those that belong in its folders', () => {
     const kinds: Readonly<Record<string, RegExp>> = {
       'bin/': /\.js$/,
-      'lib/': /\.(?:ts|html)$|^lib\/dev\/svc-dev\.js$/, // That one is for browsers.
+      'lib/': /\.(?:ts|html)$|^lib\/\w+\/svc-\w+\.js$/, // Those are for browsers.
       'dist/': /\.(?:js|js\.map|html)$|^dist\/built$/,
       'routes/': /\.(?:js|json|html|css|svg)$/,
     }

@@ -75,7 +75,8 @@ export type Held = [
   Fits<ReturnType<svc.Middleware>, ReturnType<Middleware>>,
 ]
 
-const text = readFileSync(new URL('../lib/svc.d.ts', import.meta.url), 'utf8')
+/** The module `svc`; behind it stands that of page scripts. */
+const [text = ''] = readFileSync(new URL('../lib/svc.d.ts', import.meta.url), 'utf8').split("\ndeclare module '*/")
 
 /** The members of an interface of lib/svc.d.ts, each once, sorted. */
 function membersOf(name: string): string[] {

@@ -1,6 +1,6 @@
 /**
  * The context members of events: `channel(name)`, `queue(name)`, the replies `longPoll` and `sse` that wait for their
- * events, and `hold`, which waits for work of the application.
+ * events, `live`, which is one of the two, and `hold`, which waits for work of the application.
  */
 import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -11,11 +11,16 @@ import { longPoll, type LongPollOptions } from './long-poll.ts'
 import type { Queue } from './queue.ts'
 import { sse, type SseOptions } from './sse.ts'
 
+const streamType = /\btext\/event-stream\b/i
+
 /** Makes the feature for one server. */
 export function eventsFeature({ channel, queue }: Events): Feature {
   const makeLongPoll = (ctx: Context) => (source: Channel | Queue, options?: LongPollOptions) =>
     (ctx.reply = longPoll(ctx, source, options))
   const makeSse = (ctx: Context) => (source: Channel, options?: SseOptions) => (ctx.reply = sse(ctx, source, options))
+  // What `/svc-live.js` and other clients of a live page ask: a stream when they name its type, else a poll.
+  const makeLive = (ctx: Context) => (source: Channel) =>
+    (ctx.reply = streamType.test(ctx.header('accept') ?? '') ? sse(ctx, source) : longPoll(ctx, source))
   const makeHold = (ctx: Context) => (work: HeldWork, options?: HoldOptions) => (ctx.reply = hold(ctx, work, options))
   return {
     name: 'events',
@@ -24,6 +29,7 @@ export function eventsFeature({ channel, queue }: Events): Feature {
       { name: 'queue', make: () => queue },
       { name: 'longPoll', make: makeLongPoll },
       { name: 'sse', make: makeSse },
+      { name: 'live', make: makeLive },
       { name: 'hold', make: makeHold },
     ],
   }

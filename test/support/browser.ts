@@ -46,9 +46,13 @@ export async function openPage(t: Pick<TestContext, 'after'>): Promise<Page> {
   const { connection } = await (browser ??= startBrowser())
   const { browserContextId } = await connection.send('Target.createBrowserContext')
   t.after(() => connection.send('Target.disposeBrowserContext', { browserContextId }))
+  return openTab(connection, browserContextId)
+}
+
+async function openTab(connection: Connection, browserContextId: unknown): Promise<Page> {
   const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', browserContextId })
   const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true })
-  const page = new Page(connection, sessionId as string)
+  const page = new Page(connection, sessionId as string, () => openTab(connection, browserContextId))
   await page.enable()
   return page
 }
@@ -86,9 +90,13 @@ export class Page {
   readonly #session: string
   #loads = 0
 
-  constructor(browser: Connection, session: string) {
+  /** Opens a tab of the same browser: it shares cookies and storage, and has a process of its own. */
+  readonly another: () => Promise<Page>
+
+  constructor(browser: Connection, session: string, another: () => Promise<Page>) {
     this.#browser = browser
     this.#session = session
+    this.another = another
     browser.listen(session, (method, parameters) => this.#note(method, parameters))
   }
 
@@ -155,6 +163,22 @@ export class Page {
     await this.#send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: width < 600 })
     const features = [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]
     await this.#send('Emulation.setEmulatedMedia', { features })
+  }
+
+  /** Freezes the page, as a browser does with a tab that was long hidden, or lets it go on. */
+  async freeze(isFrozen: boolean): Promise<void> {
+    await this.#send('Page.setWebLifecycleState', { state: isFrozen ? 'frozen' : 'active' })
+  }
+
+  /** Kills the process of the page. */
+  kill(): void {
+    this.#send('Page.crash').catch(() => {}) // It is never answered.
+  }
+
+  /** Cuts the page off from the network, as a cable that is pulled, or connects it again. */
+  async network(isThere: boolean): Promise<void> {
+    await this.#send('Network.enable')
+    await this.#send('Network.emulateNetworkConditions', { offline: !isThere, latency: 0, downloadThroughput: -1, uploadThroughput: -1 })
   }
 
   /** Writes what the window shows to a PNG file. */

@@ -1,0 +1,42 @@
+/**
+ * `GET /svc-live.js`: the browser's half of live pages, one file without imports. It is a system route without the
+ * panel's guard: every page may have it, and it is there with `admin.enabled` false too.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import type { Chain } from '../chain/compose.ts'
+import { acceptsGzip } from '../http/compress.ts'
+import { BodyReply } from '../http/reply.ts'
+import { parsePattern } from '../routing/pattern.ts'
+import type { Route } from '../routing/route.ts'
+
+const type = 'text/javascript; charset=utf-8'
+const url = '/svc-live.js'
+
+/** Makes the route. It reads the file, and compresses it, once. */
+export function liveScriptRoute(): Route<Chain> {
+  const plain = formOf(readFileSync(new URL('svc-live.js', import.meta.url)))
+  const packed = formOf(gzipSync(plain.bytes, { level: 9 }))
+  return {
+    record: { name: 'svc.live', url, method: 'GET', action: '', middleware: '', scope: '' },
+    pattern: parsePattern(url),
+    system: true,
+    target: (ctx) => {
+      const isPacked = acceptsGzip(ctx.header('accept-encoding'))
+      const { bytes, etag } = isPacked ? packed : plain
+      ctx.neverCompressed = true // The server's compression would make the ETag a weak one.
+      ctx.setHeader('Cache-Control', 'no-cache')
+      ctx.setHeader('X-Content-Type-Options', 'nosniff')
+      ctx.setHeader('Vary', 'Accept-Encoding')
+      ctx.setHeader('ETag', etag)
+      if (ctx.header('if-none-match')?.includes(etag) === true) return ctx.empty(304)
+      if (isPacked) ctx.setHeader('Content-Encoding', 'gzip')
+      return new BodyReply(type, bytes)
+    },
+  }
+}
+
+function formOf(bytes: Buffer): { readonly bytes: Buffer; readonly etag: string } {
+  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` }
+}
