@@ -655,13 +655,10 @@ declare module 'svc' {
   }
 }
 
-/**
- * The browser's half of `ctx.live`, for the scripts of pages: `import { live } from '/svc-live.js'`. TypeScript takes a
- * name that begins with `/` by a pattern alone.
- */
+// The browser's half of `ctx.live`, for page scripts. TypeScript takes a name that begins with `/` by a pattern alone.
 declare module '*/svc-live.js' {
   /**
-   * Follows a channel. Its functions are called one after the other, each when the promise of the one before is settled.
+   * Follows a channel. Its functions are called one after the other, each when the promise of the one before settled.
    */
   export function live<Data = unknown>(url: string | URL, options?: LiveOptions<Data>): Live
 

@@ -13,7 +13,7 @@ import { temporaryFolder } from './support/temporary-folder.ts'
 it('docs/context.md has the signatures of the members', () => {
   const folder = temporaryFolder()
   const file = 'check.mts'
-  const [types = ''] = readFileSync(join(root, 'lib/svc.d.ts'), 'utf8').split("\ndeclare module '*/")
+  const [types = ''] = readFileSync(join(root, 'lib/svc.d.ts'), 'utf8').split("\n// The browser's half")
   const names = [...types.matchAll(/^  export (?:interface|type|class) (\w+)/gm)].map(([, each]) => each)
   const checks = contextRows(readPage('docs/context.md')).map(({ name, type }) => {
     return `export const ${name}_: Same<${type}, Context['${name}']> = true\n`

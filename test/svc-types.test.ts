@@ -76,7 +76,7 @@ export type Held = [
 ]
 
 /** The module `svc`; behind it stands that of page scripts. */
-const [text = ''] = readFileSync(new URL('../lib/svc.d.ts', import.meta.url), 'utf8').split("\ndeclare module '*/")
+const [text = ''] = readFileSync(new URL('../lib/svc.d.ts', import.meta.url), 'utf8').split("\n// The browser's half")
 
 /** The members of an interface of lib/svc.d.ts, each once, sorted. */
 function membersOf(name: string): string[] {
