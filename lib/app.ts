@@ -163,6 +163,7 @@ export function createApp(options: AppOptions = {}): App {
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
   const { registry, views, application, sessions, events, webSockets } = built
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
+  life.atEnd(() => built.keptEvents?.save())
   life.atEnd(() => application.stop())
 
   const dev = buildDev(loaded, built, options, log('server'))
@@ -230,6 +231,7 @@ export function createApp(options: AppOptions = {}): App {
   async function loadAndListen(): Promise<Address> {
     await (loading ??= loadAll())
     const address = await listen()
+    built.keptEvents?.served()
     node?.listens(address.port)
     if (stop.begun) {
       await Promise.all([listener.stopAccepting(), listener.closeAll()])
@@ -250,6 +252,7 @@ export function createApp(options: AppOptions = {}): App {
   async function loadAll(): Promise<void> {
     if (part === undefined) log('server').info(startLine(loaded))
     for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
+    built.keptEvents?.takeUp()
     panel.open()
     registry.add(liveScriptRoute())
     await removeLeftUploads(inFolder(config['paths.temp']), log('server'))

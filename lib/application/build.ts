@@ -23,6 +23,8 @@ import { flashFeature } from '../flash/feature.ts'
 import type { Broker } from '../events/broker.ts'
 import { createEvents, type Events } from '../events/events.ts'
 import { eventsFeature } from '../events/feature.ts'
+import { KeptEvents } from '../events/kept-events.ts'
+import { LocalBroker } from '../events/local-broker.ts'
 import { createClientAddress } from '../http/client-address.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
@@ -86,6 +88,8 @@ export interface ApplicationParts {
   readonly limits: LimitGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
+  /** What becomes of them over a planned restart, where they are in this process. */
+  readonly keptEvents: KeptEvents | undefined
   readonly kit: Kit
   /** Derives the keys of passwords, those of the admin too. */
   readonly scrypt: Scrypt
@@ -128,7 +132,9 @@ export function buildApplication(
     trustedOrigins: config['server.trusted_origins'],
     log,
   })
-  const events = createEvents({ log, broker: seams.broker })
+  const local = seams.broker === undefined ? new LocalBroker() : undefined
+  const keptEvents = local && new KeptEvents(local, inFolder(config['paths.cache']), log('server'))
+  const events = createEvents({ log, broker: seams.broker ?? local })
   const builder = createRouteBuilder({
     root,
     modules,
@@ -173,7 +179,8 @@ export function buildApplication(
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   return {
-    registry, views, application, modules, sessions, limits, webSockets, events, kit, scrypt, features, shareEnds,
+    registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, kit, scrypt,
+    features, shareEnds,
   }
 }
 

@@ -1,9 +1,9 @@
 /**
  * The broker of one process: holds channels and queues in memory and returns every result at once.
  *
- * Nothing survives a restart, but ids keep growing: the first id of a channel is the time of its creation in
- * microseconds since 1970, which is higher than every id before the restart. So a client with an older cursor is told
- * of the gap.
+ * After a planned restart it goes on where it was (`kept-events.ts`). After a crash all is gone, but ids keep growing:
+ * the first id of a channel is the time of its creation in microseconds since 1970, which is higher than every id
+ * before the crash. So a client with an older cursor is told of the gap.
  */
 import { performance } from 'node:perf_hooks'
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
@@ -21,6 +21,17 @@ interface StoredChannelEvent extends ChannelEvent {
 interface StoredQueueEvent extends QueueEvent {
   readonly at: number
   left: number
+}
+
+/** A channel or queue as it is kept over a restart. */
+export interface KeptSource {
+  readonly kind: 'channel' | 'queue'
+  readonly name: string
+  readonly limits: SourceLimits
+  /** Of a channel: the id of its newest event. */
+  readonly lastId: number
+  /** The oldest first, each with its time in milliseconds since 1970. */
+  readonly events: { readonly text: string; readonly at: number }[]
 }
 
 /** The stored events and the listeners of a channel or queue. */
@@ -147,6 +158,33 @@ export class LocalBroker implements SynchronousBroker {
     for (const [name, queue] of this.#queues) {
       this.#dropped += queue.events.trim(queue.limits, now)
       if (queue.isIdle(now)) this.#queues.delete(name)
+    }
+  }
+
+  /** All that is stored, to be kept over a restart. */
+  contents(): KeptSource[] {
+    this.sweep()
+    const wallMs = this.#wallNow() - this.#now()
+    const kept = (kind: KeptSource['kind'], stores: ReadonlyMap<string, ChannelStore | QueueStore>): KeptSource[] =>
+      [...stores].map(([name, { limits, lastId, events }]) => {
+        return { kind, name, limits, lastId, events: events.from(0).map(({ text, at }) => ({ text, at: wallMs + at })) }
+      })
+    return [...kept('channel', this.#channels), ...kept('queue', this.#queues)]
+  }
+
+  /** Takes up what was kept. Call it before anything is published. */
+  takeUp(sources: readonly KeptSource[]): void {
+    const now = this.#now()
+    const wallMs = this.#wallNow() - now
+    for (const { kind, name, limits, lastId, events } of sources) {
+      const store = kind === 'channel' ? this.#channel(name) : this.#queue(name)
+      store.limits = limits
+      store.lastId = lastId
+      const firstId = lastId - events.length + 1
+      // An event of a time that is still to come, since the clock was set back, is as old as one of now.
+      events.forEach(({ text, at }, index) => {
+        store.events.push({ id: firstId + index, text, at: Math.min(now, at - wallMs), left: 0 })
+      })
     }
   }
 

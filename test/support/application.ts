@@ -45,7 +45,7 @@ export async function startApplication(
   config: Readonly<Record<string, unknown>> = {},
   more: Partial<AppOptions> = {},
 ): Promise<TestApplication> {
-  const folder = temporaryFolder()
+  const folder = more.folder ?? temporaryFolder()
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     openShared,

@@ -1,0 +1,114 @@
+/**
+ * Keeps the events of the broker in memory over a planned restart: at the stop they go to the file `events` in the
+ * cache folder, the next start takes them up, and the file goes when that server listens. So after a crash there is
+ * none, and clients are told of a gap: a file that was taken up before would give ids a second time.
+ *
+ * The file begins with a line: its format and the SHA-256 of what follows, a line of JSON for each channel and queue.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync, renameSync, rmSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { LogPort } from '../base/ports.ts'
+import { reasonOf } from '../base/reason.ts'
+import { replaceFile } from '../storage/replace-file.ts'
+import type { KeptSource, LocalBroker } from './local-broker.ts'
+
+const format = 'svc-events 1'
+const mostBytes = 64 * 2 ** 20
+const mostMs = 5000
+/** What an event takes in the file beside its text. */
+const bytesBeside = 32
+
+/** The events of one broker, over restarts. */
+export class KeptEvents {
+  readonly #broker: LocalBroker
+  readonly #file: string
+  readonly #log: Pick<LogPort, 'info' | 'warn'>
+  #isTakenUp = false
+  #served = false
+
+  /** @param folder `paths.cache` */
+  constructor(broker: LocalBroker, folder: string, log: Pick<LogPort, 'info' | 'warn'>) {
+    this.#broker = broker
+    this.#file = join(folder, 'events')
+    this.#log = log
+  }
+
+  /** Takes up what the last run has kept. Call it before anything is published. */
+  takeUp(): void {
+    let content
+    try {
+      content = readFileSync(this.#file, 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#setAside(reasonOf(error))
+      return
+    }
+    const [first = '', ...lines] = content.split('\n')
+    const text = content.slice(first.length + 1)
+    if (first !== `${format} ${sumOf(text)}`) return this.#setAside('it is damaged, or of another version')
+    const sources = lines.slice(0, -1).map((line) => JSON.parse(line) as KeptSource) // This server wrote them.
+    this.#broker.takeUp(sources)
+    this.#isTakenUp = true
+    this.#log.info(`taken up from the last run: ${countOf(sources)}`)
+  }
+
+  /** Removes the file that was taken up. Call it when the server listens. */
+  served(): void {
+    this.#served = true
+    if (!this.#isTakenUp) return
+    try {
+      rmSync(this.#file, { force: true })
+    } catch (error) {
+      this.#log.warn(`Cannot remove ${this.#file}, from which the events were taken up: ${reasonOf(error)}; remove it`)
+    }
+  }
+
+  /** Writes the file, unless the server has never served. Call it when nothing is published any more; never rejects. */
+  async save(): Promise<void> {
+    const sources = this.#served ? this.#broker.contents() : []
+    if (sources.length === 0) return
+    const dropped = dropOldest(sources)
+    if (dropped > 0) this.#log.warn(`${dropped} events are not kept over the restart: ${mostBytes / 2 ** 20} MiB are`)
+    const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('')
+    try {
+      await mkdir(dirname(this.#file), { recursive: true, mode: 0o750 })
+      const options = { flag: 'wx', mode: 0o600, signal: AbortSignal.timeout(mostMs) }
+      await replaceFile(this.#file, (temporary) => writeFile(temporary, `${format} ${sumOf(text)}\n${text}`, options))
+      this.#log.info(`kept for the next start: ${countOf(sources)}`)
+    } catch (error) {
+      this.#log.warn(`Cannot keep the events in ${this.#file}: ${reasonOf(error)}; clients are told of a gap`)
+    }
+  }
+
+  #setAside(reason: string): void {
+    const aside = `${this.#file}.damaged`
+    let outcome = `it is ${aside} now`
+    try {
+      renameSync(this.#file, aside)
+    } catch (error) {
+      outcome = `it cannot be set aside: ${reasonOf(error)}`
+    }
+    this.#log.warn(`Cannot take up the events in ${this.#file}: ${reason}; clients are told of a gap; ${outcome}`)
+  }
+}
+
+/** Drops the oldest events past the most bytes. Returns their number. */
+function dropOldest(sources: readonly KeptSource[]): number {
+  const newestFirst = sources.flatMap(({ events }) => events.toReversed()).sort((a, b) => b.at - a.at)
+  let bytes = 0
+  const tooOld = newestFirst.findIndex(({ text }) => (bytes += Buffer.byteLength(text) + bytesBeside) > mostBytes)
+  if (tooOld < 0) return 0
+  const kept = new Set(newestFirst.slice(0, tooOld))
+  for (const { events } of sources) events.splice(0, events.length, ...events.filter((event) => kept.has(event)))
+  return newestFirst.length - tooOld
+}
+
+function sumOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function countOf(sources: readonly KeptSource[]): string {
+  const count = sources.reduce((sum, { events }) => sum + events.length, 0)
+  return `${count} events of ${sources.length} channels and queues`
+}

@@ -1,0 +1,147 @@
+// Channels and queues over restarts of a server without an engine.
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { KeptEvents } from '../../lib/events/kept-events.ts'
+import { LocalBroker } from '../../lib/events/local-broker.ts'
+import { startApplication, type TestApplication } from '../support/application.ts'
+import { request } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+
+const files = {
+  'routes/a.json': [
+    { name: 'poll', url: '/poll', action: 'a.mjs' },
+    { name: 'job', url: '/job', action: 'a.mjs@job' },
+  ],
+  'a.mjs': `
+    export default (ctx) => ctx.longPoll(ctx.channel('news'), { timeout_s: 0 })
+    export const job = (ctx) => ctx.longPoll(ctx.queue('jobs'), { timeout_s: 0 })`,
+}
+
+/** Stops a server as an operator does, and starts it anew. */
+async function restart(t: TestContext, { app, folder }: TestApplication): Promise<TestApplication> {
+  await app.stop()
+  return startApplication(t, {}, {}, { folder })
+}
+
+const poll = async ({ url }: TestApplication, since: number): Promise<unknown> =>
+  (await request(`${url}/poll?since=${since}`)).json()
+const job = async ({ url }: TestApplication): Promise<unknown> => ((await request(`${url}/job`)).json() as { event: unknown }).event
+const keptFile = ({ folder }: TestApplication): string => join(folder, '.cached/events')
+
+describe('a planned restart', () => {
+  it('keeps channels with their ids, and queues with what nobody had', async (t) => {
+    const first = await startApplication(t, files)
+    const ids = [1, 2, 3].map((value) => Number(first.app.channel('news').publish(value)))
+    for (const value of ['a', 'b', 'c']) void first.app.queue('jobs').push(value)
+    assert.equal(await job(first), 'a')
+    await first.app.stop()
+    assert.equal(statSync(keptFile(first)).mode & 0o777, 0o600)
+    const second = await startApplication(t, {}, {}, { folder: first.folder })
+    assert.equal(existsSync(keptFile(first)), false)
+    const [id = 0] = ids
+    assert.deepEqual(await poll(second, id), { events: [{ id: id + 1, data: 2 }, { id: id + 2, data: 3 }], last_id: id + 2 })
+    assert.equal(second.app.channel('news').publish(4), id + 3)
+    assert.deepEqual([await job(second), await job(second), await job(second)], ['b', 'c', null])
+    assert.match(second.lines().join('\n'), /taken up from the last run: 5 events of 2 channels and queues/)
+    const third = await restart(t, second)
+    assert.deepEqual(await poll(third, id + 2), { events: [{ id: id + 3, data: 4 }], last_id: id + 3 })
+  })
+
+  it('says that there is a gap when the file is damaged, of another version, or no file, and sets it aside', async (t) => {
+    for (const damage of [
+      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').replace('"text":"1"', '"text":"2"')),
+      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -1)),
+      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').replace('svc-events 1', 'svc-events 2')),
+      (file: string) => writeFileSync(file, ''),
+    ]) {
+      const first = await startApplication(t, files)
+      const id = Number(first.app.channel('news').publish(1))
+      await first.app.stop()
+      damage(keptFile(first))
+      const second = await startApplication(t, {}, {}, { folder: first.folder })
+      assert.equal((await poll(second, id) as { gap?: boolean }).gap, true)
+      assert.match(second.lines().join('\n'), /WARN.* Cannot take up the events in .*events: it is damaged, or of another version; clients are told of a gap/)
+      assert.deepEqual([existsSync(keptFile(first)), existsSync(`${keptFile(first)}.damaged`)], [false, true])
+    }
+  })
+
+  it('says that there is a gap when the events could not be written, and stops all the same', async (t) => {
+    const first = await startApplication(t, files)
+    const id = Number(first.app.channel('news').publish(1))
+    mkdirSync(join(keptFile(first), 'in-the-way'), { recursive: true })
+    await first.app.stop()
+    assert.match(first.lines().join('\n'), /WARN.* Cannot keep the events in .*: .*; clients are told of a gap/)
+    const second = await startApplication(t, {}, {}, { folder: first.folder })
+    assert.equal((await poll(second, id) as { gap?: boolean }).gap, true)
+  })
+
+  it('keeps nothing of a server that never listened, and writes no file for nothing', async (t) => {
+    const { app, folder } = await startApplication(t, files)
+    await app.stop()
+    assert.equal(existsSync(join(folder, '.cached/events')), false)
+  })
+})
+
+it('after a crash a cursor gets a gap', async (t) => {
+  const first = await startApplication(t, files)
+  const id = Number(first.app.channel('news').publish(1))
+  await first.app.stop()
+  const running = await startApplication(t, {}, {}, { folder: first.folder })
+  assert.deepEqual(await poll(running, id), { events: [], last_id: id })
+  rmSync(keptFile(first), { force: true }) // The stop below is none that the file would tell of.
+  const after = await startApplication(t, {}, {}, { folder: first.folder })
+  assert.equal((await poll(after, id) as { gap?: boolean }).gap, true)
+})
+
+describe('the events file', () => {
+  const limits = { maxEvents: 1000, maxAgeMs: 60_000 }
+  const make = (folder: string, clock = { ms: 0 }) => {
+    const broker = new LocalBroker({ now: () => clock.ms, wallNow: () => 1e12 + clock.ms })
+    const lines: string[] = []
+    const kept = new KeptEvents(broker, folder, { info: (line) => lines.push(line), warn: (line) => lines.push(line) })
+    return { broker, kept, lines, clock }
+  }
+
+  it('has the newest 64 MiB, and says what it has not', async () => {
+    const folder = temporaryFolder()
+    const first = make(folder)
+    first.kept.served()
+    const text = JSON.stringify('x'.repeat(2 ** 20))
+    for (let count = 0; count < 40; count += 1) {
+      first.clock.ms += 1
+      first.broker.publish('news', text, limits)
+      first.broker.push('jobs', text, limits)
+    }
+    const lastId = first.broker.read('news', undefined).lastId
+    await first.kept.save()
+    assert.match(first.lines.join('\n'), /^17 events are not kept over the restart: 64 MiB are\nkept for the next start: 63 events of 2/)
+    const second = make(folder, first.clock)
+    second.kept.takeUp()
+    assert.equal(second.broker.read('news', lastId - 31).gap, false)
+    assert.equal(second.broker.read('news', lastId - 40).gap, true)
+  })
+
+  it('lets events grow older while no server runs, and takes none for newer than now', async () => {
+    const folder = temporaryFolder()
+    const first = make(folder)
+    first.kept.served()
+    const id = first.broker.publish('news', '1', limits)
+    first.clock.ms += 30_000
+    first.broker.publish('news', '2', limits)
+    await first.kept.save()
+    const later = make(folder, { ms: 70_000 })
+    later.kept.takeUp()
+    assert.deepEqual(later.broker.read('news', id).events.map(({ text }) => text), ['2'])
+    assert.equal(later.broker.read('news', id - 1).gap, true)
+    later.clock.ms += 25_000
+    assert.equal(later.broker.read('news', id).gap, true)
+    const back = make(folder, { ms: -1_000_000 }) // The clock was set back.
+    back.kept.takeUp()
+    back.clock.ms += 59_000
+    assert.equal(back.broker.read('news', id).events.length, 1)
+    back.clock.ms += 2000
+    assert.equal(back.broker.read('news', id).gap, true)
+  })
+})
