@@ -42,7 +42,7 @@ export interface LogReports {
 
 /** The calls of `node:fs` that the logs use. A test passes a file system whose disk is full. */
 export interface FileSystem {
-  openSync(path: string, flags: string, mode: number): number
+  openSync(path: string, flags: number, mode: number): number
   closeSync(fd: number): void
   fstatSync(fd: number): FileFacts
   statSync(path: string): FileFacts
@@ -75,6 +75,8 @@ type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
 /** The time between two attempts at what the disk refused, in milliseconds. */
 export const retryMs = 1000
 
+/** To read and append, made where it is missing. A pipe that nobody reads refuses bytes and holds up nobody. */
+const openFlags = fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_CREAT | fs.constants.O_NONBLOCK
 const fileMode = 0o640
 const folderMode = 0o750
 const lineFeed = 10
@@ -175,11 +177,11 @@ export class LogFile implements LogTarget {
 
   #openOrMake(): number {
     try {
-      return this.#fileSystem.openSync(this.path, 'a+', fileMode)
+      return this.#fileSystem.openSync(this.path, openFlags, fileMode)
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
       this.#fileSystem.mkdirSync(dirname(this.path), { recursive: true, mode: folderMode })
-      return this.#fileSystem.openSync(this.path, 'a+', fileMode)
+      return this.#fileSystem.openSync(this.path, openFlags, fileMode)
     }
   }
 
