@@ -86,6 +86,8 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** The beat of the last data from the peer, or of the ping that was sent since. */
   #seenAt = 0
   #pinged = false
+  /** Whether `open` is done, so that the peer's answers are read. */
+  #begun = false
   #closingSince = 0
   /** Set while reading is paused because the peer does not read: answers to its messages would only fill the memory. */
   #isPaused = false
@@ -182,7 +184,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
       return
     }
     if (now - this.#seenAt < silentBeats) return
-    if (this.#pinged) return this.terminate()
+    if (this.#pinged && this.#begun) return this.terminate()
     this.#pinged = true
     this.#seenAt = now
     this.#outbox.add(opcodes.ping, '')
@@ -190,6 +192,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
 
   #begin(head: Buffer): void {
     if (this.#phase === 'closed') return
+    this.#begun = true
+    this.#seenAt = this.#services.heartbeat.now
+    this.#pinged = false
     if (head.length > 0) this.#receive(head)
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('end', () => this.#peerEnded())

@@ -71,3 +71,23 @@ test('pings and cuts by its own timer', async (t) => {
   assert.deepEqual((await client.rest()).map(({ opcode }) => opcode), [9])
   assert.deepEqual(await echo.ending(), [1006, ''])
 })
+
+test('cuts nobody whose pongs are not read yet, since open is pending', async (t) => {
+  const heartbeat = new PeerHeartbeat({ silenceMs: 10_000_000, closeTimeoutMs: 4_000_000 })
+  let go = (): void => {}
+  const echo = new Echo()
+  const server = await startWebSocketServer(
+    t,
+    {
+      open: () => new Promise<void>((resolve) => (go = resolve)),
+      message: (ws, data) => echo.message(ws, data),
+    },
+    { heartbeat },
+  )
+  const client = await server.connect()
+  beat(heartbeat, 35)
+  for (let count = 0; count < 3; count += 1) assert.equal((await client.next())?.opcode, 9)
+  client.send({ opcode: 10 }, { opcode: 1, payload: 'here' })
+  go()
+  assert.equal((await client.next())?.payload.toString(), 'here')
+})
