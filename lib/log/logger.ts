@@ -5,6 +5,7 @@
  * throws, whatever it is given.
  */
 import { resolve } from 'node:path'
+import type { LogPort } from '../base/ports.ts'
 import { isError, textOf } from '../base/reason.ts'
 import { Appender } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
@@ -21,17 +22,10 @@ export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 export type Level = (typeof levels)[number]
 
 /** The logger of one module. Calling it writes an INFO line. */
-export interface ModuleLogger {
+export interface ModuleLogger extends LogPort {
   (message: string): void
-  debug(message: string): void
-  info(message: string): void
-  warn(message: string): void
-  /** @param thrown its stack follows the line, with those of its causes */
-  error(message: string, thrown?: unknown): void
   /** @param thrown its stack follows the line, with those of its causes */
   fatal(message: string, thrown?: unknown): void
-  /** Whether a DEBUG line would be written now, so that the caller can save building it. */
-  readonly debugEnabled: boolean
 }
 
 /** The settings of the general log. */
