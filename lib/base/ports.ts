@@ -1,7 +1,6 @@
 /**
- * Ports that several rooms use: what they need of the logs and the metrics. Other ports stand where their one
- * user is. The rest of the server implements them structurally, and the composition root hands the implementations
- * over.
+ * Ports that several rooms use: what they need of the logs and the metrics. Other ports stand where their one user is.
+ * The rest of the server implements them structurally, and the composition root hands the implementations over.
  */
 
 /** The log of one module. Its functions may be called without it. */

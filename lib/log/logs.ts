@@ -4,11 +4,12 @@
  * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
  * still be open then.
  */
+import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
 import type { LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
-import { RecentLines } from './recent-lines.ts'
+import { keptLines, logLine, type LogLine } from './recent-lines.ts'
 
 /** The open logs. */
 export interface Logs {
@@ -16,7 +17,7 @@ export interface Logs {
   /** Undefined when `access_log.enabled` is false. */
   readonly access: AccessLog | undefined
   /** The last lines of the general log. */
-  readonly recent: RecentLines
+  readonly recent: Recent<LogLine>
   /** The general log of a module. */
   module(name: string): ModuleLogger
   /** Why the logs cannot be written now; empty when they can. */
@@ -36,7 +37,7 @@ export function openLogs(
   folder: string,
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
 ): Logs {
-  const recent = new RecentLines()
+  const recent = new Recent<LogLine>(keptLines)
   const general = new Logger({
     folder,
     file: config['log.file'],
@@ -46,7 +47,7 @@ export function openLogs(
     maxFiles: config['log.max_files'],
     format: config['log.format'],
     trace: config.trace,
-    onLine: (...line) => recent.add(...line),
+    onLine: (...line) => recent.add(logLine(...line)),
     target: targets?.general,
   })
   const access = config['access_log.enabled']

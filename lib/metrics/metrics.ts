@@ -9,8 +9,9 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { EndedRequest } from '../base/ports.ts'
+import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
-import { RecentRequests, type RecentRequest } from './recent-requests.ts'
+import { keptRequests, maxPathLength, type RecentRequest } from './recent-requests.ts'
 import { combineAll, subtract } from './values.ts'
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
@@ -78,7 +79,7 @@ export class Metrics {
     [noRouteName, this.#none],
     [otherRoutesName, this.#other],
   ])
-  readonly #recent = new RecentRequests()
+  readonly #recent = new Recent<RecentRequest>(keptRequests)
   readonly #now: () => number
   readonly #startedAt: number
   /** The number of the bench window. */
@@ -91,7 +92,7 @@ export class Metrics {
   }
 
   /**
-   * Counts a request that has ended. It allocates only at the first request of a route, and of a route in a window.
+   * Counts a request that has ended. Of it remains one small object, among the last requests.
    * @param timed false leaves out the duration: the request waited for an event, which says nothing about the server
    * @param endedAtMs when it ended, in milliseconds since 1970
    */
@@ -108,7 +109,14 @@ export class Metrics {
       route.durations.add(durationUs)
       this.#all.durations.add(durationUs)
     }
-    this.#recent.add(endedAtMs, method, path, sentStatus, durationUs, routeName)
+    this.#recent.add({
+      time: endedAtMs,
+      method,
+      path: path.slice(0, maxPathLength),
+      status: sentStatus | 0, // a whole number, whatever it was
+      duration_ms: durationUs / 1000,
+      route: routeName,
+    })
   }
 
   /** Begins a bench window. */
