@@ -6,18 +6,17 @@
  */
 import { resolve } from 'node:path'
 import type { EndedRequest } from '../base/ports.ts'
+import type { Config } from '../config/table.ts'
 import { Appender } from './appender.ts'
 import { createProcessConsole } from './console.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile } from './log-file.ts'
-import type { LogPlace, LogReports } from './log-file.ts'
+import type { LogParts, LogReports } from './log-file.ts'
 
-/** The settings of the access log. */
-export interface AccessLogOptions extends LogPlace {
-  /** The line of the specification, with the bytes, with referrer and user agent too, or a JSON object. */
-  readonly format: 'spec' | 'common' | 'combined' | 'json'
-  /** Writes to the general log what happens to this log; nothing unless given. */
-  readonly report?: LogReports['report']
+/** What the access log is given besides its settings. */
+export interface AccessLogParts extends LogParts {
+  /** Writes to the general log what happens to this log. */
+  readonly report: LogReports['report']
 }
 
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
@@ -28,11 +27,14 @@ const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
 
-  /** Opens the log. A folder or file that cannot be written is no error: see `problem`. */
-  constructor(options: AccessLogOptions) {
-    const { folder, file, format, report = () => {}, now = Date.now } = options
-    const { consolePort = createProcessConsole(), fileSystem } = options
-    const target = options.target ?? new LogFile(resolve(folder, file), fileSystem)
+  /**
+   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * @param folder `paths.log`, absolute
+   */
+  constructor(config: Config, folder: string, parts: AccessLogParts) {
+    const { report, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const format = config['access_log.format']
+    const target = parts.target ?? new LogFile(resolve(folder, config['access_log.file']), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
@@ -50,7 +52,7 @@ export class AccessLog extends Appender {
 
 type RenderLine = (entry: EndedRequest, nowMs: number) => string
 
-function createRenderLine(format: AccessLogOptions['format']): RenderLine {
+function createRenderLine(format: Config['access_log.format']): RenderLine {
   if (format === 'json') return createJsonLine()
   if (format === 'spec') return createSpecLine('\n')
   const start = createSpecLine('')

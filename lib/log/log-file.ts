@@ -55,19 +55,16 @@ export interface FileSystem {
   mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
 }
 
-/** Where a log writes, and what a test replaces. */
-export interface LogPlace {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** What a worker and a test replace of a log. */
+export interface LogParts {
+  /** Where lines go instead of to the file and the console. */
+  readonly target?: LogTarget | undefined
   /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
   /** Where outages, and the lines of the general log, are printed; the process's own console unless given. */
   readonly consolePort?: ConsolePort
   /** The file system; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
-  /** Where lines go instead of the file. */
-  readonly target?: LogTarget | undefined
 }
 
 type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>

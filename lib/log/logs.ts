@@ -7,7 +7,7 @@
 import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
-import type { LogTarget } from './log-file.ts'
+import type { LogReports, LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
 
@@ -38,27 +38,11 @@ export function openLogs(
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
 ): Logs {
   const recent = new Recent<LogLine>(keptLines)
-  const general = new Logger({
-    folder,
-    file: config['log.file'],
-    level: config['log.level'],
-    console: config['log.console'] && targets === undefined,
-    maxSizeMb: config['log.max_size_mb'],
-    maxFiles: config['log.max_files'],
-    format: config['log.format'],
-    trace: config.trace,
-    onLine: (...line) => recent.add(logLine(...line)),
-    target: targets?.general,
-  })
-  const access = config['access_log.enabled']
-    ? new AccessLog({
-        folder,
-        file: config['access_log.file'],
-        format: config['access_log.format'],
-        report: (level, message) => general.module('logger')[level](message),
-        target: targets?.access,
-      })
-    : undefined
+  const onLine = (...line: Parameters<typeof logLine>): void => recent.add(logLine(...line))
+  const general = new Logger(config, folder, { onLine, target: targets?.general })
+  const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
+  const isKept = config['access_log.enabled']
+  const access = isKept ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
   const both = [access, general]
   return {
     general,

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { EndedRequest } from '../../lib/base/ports.ts'
-import type { AccessLogOptions } from '../../lib/log/access-log.ts'
-import { AccessLog } from '../../lib/log/access-log.ts'
+import type { Config } from '../../lib/config/table.ts'
+import { AccessLog, type AccessLogParts } from '../../lib/log/access-log.ts'
 import type { LogReports } from '../../lib/log/log-file.ts'
 import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
-import { KeptConsole, openLog, textOf } from './fixture.ts'
+import { KeptConsole, logConfig, openLog, textOf } from './fixture.ts'
 
-type AccessFormat = AccessLogOptions['format']
+type AccessFormat = Config['access_log.format']
 type Change = Partial<EndedRequest> & { headers?: Record<string, string> }
 
 const now = (): number => Date.parse('2026-11-20T11:27:00.123Z')
@@ -149,20 +149,20 @@ test('tells the general log what was lost', (t) => {
 
 test('works with nothing but what it must be given', () => {
   const folder = temporaryFolder()
-  const log = new AccessLog({ folder, file: 'access.log', format: 'spec' })
+  const log = new AccessLog(logConfig(), folder, { report: () => {} })
   log.write(entry({}), now())
   log.reopen()
   log.close()
   assert.match(textOf(folder, 'access.log'), /"GET \/x HTTP\/1\.1" 200\n$/)
 })
 
-function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogOptions>) {
+function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogParts> & { readonly format?: AccessFormat }) {
   const folder = temporaryFolder()
   const terminal = new KeptConsole()
   const reports: string[] = []
   const report = (level: string, message: string): number => reports.push(`${level} ${message}`)
-  const defaults = { folder, file: 'access.log', format: 'spec', now, consolePort: terminal, report } as const
-  const log = new AccessLog({ ...defaults, ...options })
+  const config = logConfig({ 'access_log.format': options.format ?? 'spec' })
+  const log = new AccessLog(config, folder, { now, consolePort: terminal, report, ...options })
   t.after(() => log.close())
   return { log, folder, terminal, reports }
 }

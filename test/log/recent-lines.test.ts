@@ -45,11 +45,8 @@ test('does not keep the long texts in memory that short messages were cut from',
 
 test('is fed by the logger: the lines that are written, as they were logged', (t) => {
   const lines = new Recent<LogLine>(keptLines)
-  const { logger, clock } = openLog(t, {
-    level: 'info',
-    trace: { pool: false },
-    onLine: (time, level, module, message) => lines.add(logLine(time, level, module, message)),
-  })
+  const onLine = (...line: Parameters<typeof logLine>): void => lines.add(logLine(...line))
+  const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
   logger.module('app')('called')
   logger.module('app').debug('below the level')
   logger.module('pool').info('switched off')
