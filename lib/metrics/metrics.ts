@@ -38,7 +38,7 @@ export interface RouteReading {
 }
 
 /** Clocks in milliseconds. */
-export interface MetricsOptions {
+interface MetricsOptions {
   /** A clock that does not jump; `performance.now` unless given. */
   readonly now?: () => number
   /** The calendar's clock; `Date.now` unless given. */
