@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tokenize } from '../lib/javascript/lexer.ts'
+import { tokenize } from './support/lexer.ts'
 import { root } from './support/launch.ts'
 
 interface Found {

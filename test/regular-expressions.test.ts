@@ -17,6 +17,10 @@ const safeNesting: ReadonlyMap<string, string> = new Map([
   ['^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$', 'a slash, which no name holds, begins each repetition'],
   ['^\\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$', 'the same'],
   ['^(?:\\[([0-9A-Fa-f:.]+)\\]|([A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*)\\.?)(?::(\\d{0,5}))?$', 'the same'],
+  ['\\b(?:from|import|require)(?:[\\s(]|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*\\n)*(["\'`])((?:(?!\\1).)+)\\1', 'a slash begins a comment and nothing else, and it has one end'],
+  ['\\((?:\\s|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*\\n)*(["\'`])((?:(?!\\1).)+)\\1', 'the same'],
+  ['^(?:\\s|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*[\\n\\r\\u2028\\u2029])*$', 'the same'],
+  ['(?:\'(?:[^\'\\\\\\n]|\\\\[^])*|"(?:[^"\\\\\\n]|\\\\[^])*|`(?:[^`\\\\$]|\\\\[^]|\\$(?!\\{)|\\$\\{[^`{}\'"/]*\\})*)([\'"`]?)', 'a dollar sign with a brace begins what is in a template, and nothing else takes both'],
 ])
 
 /** Whether a repetition without an end stands in a group that is repeated without an end. */

@@ -42,7 +42,7 @@ import { OpenReplies } from '../session/open-replies.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
-import { createViews, type Views } from '../views/cache.ts'
+import { Views } from '../views/cache.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
 import { WebSocketHost } from './web-socket-host.ts'
 
@@ -115,7 +115,7 @@ export function buildApplication(
   const middlewareFolder = inFolder(config['paths.middleware'])
   const registry = new Registry<Chain>()
   const modules = createModules({ root })
-  const views = createViews({
+  const views = new Views({
     root,
     cacheFolder: inFolder(config['paths.cache']),
     ram: config.cache_ram,

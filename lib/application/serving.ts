@@ -2,13 +2,13 @@
  * The requests and the socket of one server, with the limits that its configuration sets: `server.ts` and
  * `listener.ts`.
  */
+import { RateLimited } from '../base/rate-limited.ts'
 import type { Certificates } from '../tls/certificates.ts'
 import type { Config } from '../config/table.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
 import { maxConnections } from './file-descriptors.ts'
 import { createHostGuard } from '../http/host.ts'
 import { createListener, type Listener } from '../core/listener.ts'
-import { StateLine } from '../log/state-line.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { createRequestServer, type RequestServer, type ServerParts } from '../core/server.ts'
 
@@ -51,10 +51,9 @@ export function createServing(config: Config, parts: ServingParts): Serving {
   const { log, certificates, addressLimit: ofAll, isTrusted, warnsOfNode, beside, ...own } = parts
   const queueWaits = new Histogram()
   const restQueueWaits = new Histogram()
-  const detectorLog = log('pool_detector')
-  const alert = new StateLine((on, changes) => {
-    detectorLog[on ? 'warn' : 'info'](`pool_http: alert ${on ? 'on' : 'off'}${changes}`)
-  }, 1000)
+  const { warn, info } = log('pool_detector')
+  const alertOn = new RateLimited(warn, 1000)
+  const alertOff = new RateLimited(info, 1000)
   const requests = createRequestServer({
     ...own,
     pool: {
@@ -63,7 +62,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
       alertPercent: config['pool_http.alert_pct'],
       turnMs: longTurnMs,
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
-      onAlert: (on) => alert.set(on),
+      onAlert: (on) => (on ? alertOn.say('pool_http: alert on') : alertOff.say('pool_http: alert off')),
     },
     restPool: {
       workersSse: config['pool_rest.workers_sse'],

@@ -1,7 +1,6 @@
 /**
- * Ports that several rooms of tier 1 use: what they need of the logs and the metrics. Other ports stand where their one
- * user is. The rest of the server implements them structurally, and the composition root hands the implementations
- * over.
+ * Ports that several rooms use: what they need of the logs and the metrics. Other ports stand where their one user is.
+ * The rest of the server implements them structurally, and the composition root hands the implementations over.
  */
 
 /** The log of one module. Its functions may be called without it. */
@@ -9,7 +8,7 @@ export interface LogPort {
   debug(message: string): void
   info(message: string): void
   warn(message: string): void
-  /** @param thrown its stack follows the line */
+  /** @param thrown its stack follows the line, with those of its causes */
   error(message: string, thrown?: unknown): void
   /** Whether a DEBUG line would be written now, so that the caller can save building it. */
   readonly debugEnabled: boolean

@@ -9,7 +9,6 @@ import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
 import { EventEncoder } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
-import { WaitList } from './wait-list.ts'
 
 /** A poll or stream that waits for events of a channel. */
 export abstract class ChannelWaiter extends ParkedReply {
@@ -40,7 +39,7 @@ interface Listener {
 export class Channel extends Source {
   /** Encodes events for polls and streams. */
   readonly encoder = new EventEncoder()
-  readonly #waiting = new WaitList<ChannelWaiter>()
+  readonly #waiting = new Set<ChannelWaiter>()
   readonly #listeners = new Set<Listener>()
   /** Events that came in this turn of the event loop. */
   #received: ChannelEvent[] = []
@@ -112,16 +111,16 @@ export class Channel extends Source {
 
   /** Removes a wait. */
   leave(waiter: ChannelWaiter): void {
-    this.#waiting.remove(waiter)
+    this.#waiting.delete(waiter)
   }
 
   /** Ends the waits of clients; functions of the server keep listening. */
   cutOff(): void {
-    for (const waiter of this.#waiting.all()) waiter.cutOff()
+    for (const waiter of [...this.#waiting]) waiter.cutOff()
   }
 
   get isIdle(): boolean {
-    return this.#waiting.isEmpty && this.#listeners.size === 0 && this.#arriving === 0
+    return this.#waiting.size === 0 && this.#listeners.size === 0 && this.#arriving === 0
   }
 
   override rest(): void {
@@ -182,7 +181,7 @@ export class Channel extends Source {
     const lastId = (events[events.length - 1] as ChannelEvent).id // As above.
     const withoutGap = { events, lastId, gap: false }
     const withGap = { events, lastId, gap: true }
-    for (const waiter of this.#waiting.all()) {
+    for (const waiter of [...this.#waiting]) {
       try {
         // A waiter whose cursor is beyond the gap has read these events itself.
         waiter.wake(gapAt >= 0 && waiter.cursor < firstId ? withGap : withoutGap)

@@ -11,7 +11,6 @@ import type { StreamReply } from '../http/reply.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { QueueEvent, Unsubscribe } from './broker.ts'
 import { Source, textOf } from './source.ts'
-import { WaitList } from './wait-list.ts'
 
 /** A poll that waits for an event of a queue. */
 export abstract class QueueWaiter extends ParkedReply {
@@ -28,7 +27,8 @@ const maxAtOnce = 64
 
 /** A queue. Opened with `ctx.queue(name)`. */
 export class Queue extends Source {
-  readonly #waiting = new WaitList<QueueWaiter>()
+  /** The one that has waited longest is first. */
+  readonly #waiting = new Set<QueueWaiter>()
   /** The events that the broker may have: as many as the last `take` left, at least one after each announcement. */
   #available = 1
   #scheduled = false
@@ -54,7 +54,7 @@ export class Queue extends Source {
   /** Returns the reply with an event that is there already; undefined when there is none or other polls came first. */
   takeFor(waiter: QueueWaiter): MaybePromise<StreamReply | undefined> {
     this.checkReach()
-    if (!this.#waiting.isEmpty || !isReachable(waiter)) return undefined
+    if (this.#waiting.size > 0 || !isReachable(waiter)) return undefined
     this.#available = 0
     return after(this.services.broker.take(this.name), (event) => {
       if (event === undefined) return undefined
@@ -76,15 +76,15 @@ export class Queue extends Source {
 
   /** Removes a poll. */
   leave(waiter: QueueWaiter): void {
-    this.#waiting.remove(waiter)
+    this.#waiting.delete(waiter)
   }
 
   cutOff(): void {
-    for (const waiter of this.#waiting.all()) waiter.cutOff()
+    for (const waiter of [...this.#waiting]) waiter.cutOff()
   }
 
   get isIdle(): boolean {
-    return this.#waiting.isEmpty && !this.#handingOut
+    return this.#waiting.size === 0 && !this.#handingOut
   }
 
   override async listen(): Promise<void> {
@@ -108,7 +108,7 @@ export class Queue extends Source {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.isEmpty) return
+    if (this.#scheduled || this.#waiting.size === 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -134,7 +134,9 @@ export class Queue extends Source {
     const outcomes = await Promise.allSettled(Array.from({ length: count }, async () => broker.take(this.name)))
     const taken = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined))
     this.#available = Math.max(this.#available, taken.at(-1)?.left ?? 0)
-    const unwanted = taken.filter((event) => event !== undefined && !this.#deliver(event)).reverse() as QueueEvent[]
+    const waiters = this.#waiting.values() // Each event goes on with it where the one before stopped.
+    const isUnwanted = (event: QueueEvent | undefined) => event !== undefined && !this.#deliver(event, waiters)
+    const unwanted = taken.filter(isUnwanted).reverse() as QueueEvent[]
     const returned = await Promise.allSettled(unwanted.map(async (event) => this.#putBack(event)))
     const failed = [...outcomes, ...returned].find((outcome) => outcome.status === 'rejected')
     if (failed !== undefined) throw failed.reason
@@ -144,20 +146,20 @@ export class Queue extends Source {
   #countToTake(): number {
     const most = Math.min(this.#available, maxAtOnce)
     let count = 0
-    if (most > 0) this.#waiting.find((waiter) => isReachable(waiter) && ++count === most)
+    if (most > 0) for (const waiter of this.#waiting) if (isReachable(waiter) && ++count === most) break
     return count
   }
 
-  /** Delivers an event to the first poll that takes it. Returns false when none does. */
-  #deliver(event: QueueEvent): boolean {
-    for (;;) {
-      const waiter = this.#waiting.find(isReachable)
-      if (waiter === undefined) return false
-      this.#waiting.remove(waiter)
+  /** Delivers an event to the next poll that takes it. Returns false when none does. */
+  #deliver(event: QueueEvent, waiters: Iterable<QueueWaiter>): boolean {
+    for (const waiter of waiters) {
+      if (!isReachable(waiter)) continue
+      this.#waiting.delete(waiter)
       if (!waiter.deliver(event)) continue
       this.#handedOut(event)
       return true
     }
+    return false
   }
 
   #handedOut(event: QueueEvent): void {

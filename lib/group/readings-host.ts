@@ -19,11 +19,10 @@ interface ReadingsHostOptions {
   readonly own: OwnProcess
   /** Called with the error of a worker's answer. */
   readonly report: (message: string, error: unknown) => void
-  /** How long a worker may take to answer, in milliseconds; 1000 unless given. */
-  readonly answerWithinMs?: number
-  /** Milliseconds between two samples of the history; 5000 unless given. */
-  readonly sampleEveryMs?: number
 }
+
+/** How long a worker may take to answer, in milliseconds. */
+const answerWithinMs = 1000
 
 export interface ReadingsHost {
   /**
@@ -46,7 +45,7 @@ export interface ReadingsHost {
 
 /** Makes the host and begins to take samples for the history. */
 export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
-  const { own, report, answerWithinMs = 1000, sampleEveryMs = 5000 } = options
+  const { own, report } = options
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
   const summaries = new WeakMap<KnownProcess, Summary>()
@@ -90,7 +89,7 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
     await askChanges(begun())
     return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
   })
-  const history = createHistory({ sample, everyMs: sampleEveryMs })
+  const history = createHistory({ sample })
 
   return {
     attach(peer, identity) {

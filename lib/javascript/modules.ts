@@ -1,45 +1,28 @@
 /**
  * Facts about a module that Node does not give: the modules that its source imports, and the line of its syntax error.
  */
-import { JavaScriptSyntaxError, tokenize, type Token } from './lexer.ts'
-
 /** The longest time for Node to check a source, in milliseconds. */
 const checkTimeoutMs = 5000
 
+/** A literal behind a word that may import it: its quote, then what is in it. Comments may stand before it. */
+const imported = /\b(?:from|import|require)(?:[\s(]|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
+/** A literal at the beginning of arguments: any function may be one that `createRequire` made. */
+const firstArgument = /\((?:\s|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
+
 /**
- * The string literals that a JavaScript or TypeScript source imports, in order and with repeated ones: those of
- * `import`, `export from`, `import('...')` and `require('...')`. `offset` is where the literal begins with its quote,
- * in UTF-16 units. When the source has a syntax error, the result has those before it.
+ * The string literals that a JavaScript or TypeScript source imports, with repeated ones: those of `import`, `export
+ * from`, `import('...')` and `require('...')`. `offset` is where the literal begins with its quote, in UTF-16 units.
  *
- * It finds too much rather than too little: `import type` counts, and in a source that names `createRequire` so does a
- * literal at the beginning of the arguments of any call. Escapes in a specifier are not decoded.
+ * It finds too much rather than too little: `import type` counts, so does what stands in a comment or a string, and in
+ * a source that names `createRequire` a literal at the beginning of the arguments of any call. Escapes in a specifier
+ * are not decoded.
  */
 export function importSpecifiers(source: string): { readonly specifier: string; readonly offset: number }[] {
-  const found: { specifier: string; offset: number }[] = []
-  const anyCall = source.includes('createRequire')
-  let beforeLast: Token | undefined
-  let last: Token | undefined
-  try {
-    for (const token of tokenize(source)) {
-      if (token.kind === 'comment') continue
-      const isLiteral = token.kind === 'string' || (token.kind === 'template' && /^`.*`$/s.test(token.text))
-      if (isLiteral && importsNext(beforeLast, last, anyCall)) {
-        found.push({ specifier: token.text.slice(1, -1), offset: token.start })
-      }
-      beforeLast = last
-      last = token
-    }
-  } catch (error) {
-    if (!(error instanceof JavaScriptSyntaxError)) throw error
-  }
-  return found
-}
-
-/** Whether a literal after these two tokens is imported. */
-function importsNext(beforeLast: Token | undefined, last: Token | undefined, anyCall: boolean): boolean {
-  if (last?.text === 'import' || last?.text === 'from') return true
-  if (last?.text !== '(' || beforeLast === undefined) return false
-  return beforeLast.text === 'import' || beforeLast.text === 'require' || (anyCall && beforeLast.kind === 'name')
+  const found = [...source.matchAll(imported)]
+  if (source.includes('createRequire')) found.push(...source.matchAll(firstArgument))
+  return found.map(({ 0: whole, 2: specifier = '', index }) => {
+    return { specifier, offset: index + whole.length - specifier.length - 2 }
+  })
 }
 
 /**

@@ -5,38 +5,18 @@
  * request can forge a line or a field. Only the forms that show request headers read them.
  */
 import { resolve } from 'node:path'
+import type { EndedRequest } from '../base/ports.ts'
+import type { Config } from '../config/table.ts'
 import { Appender } from './appender.ts'
 import { createProcessConsole } from './console.ts'
 import { createAccessClock, createJsonClock, escapeCharacter, escapeControls, jsonString } from './line.ts'
 import { LogFile } from './log-file.ts'
-import type { LogPlace, LogReports } from './log-file.ts'
+import type { LogParts, LogReports } from './log-file.ts'
 
-/** The members of a request that the access log reads. The context has them, so that no object is made for a line. */
-export interface AccessEntry {
-  readonly ip: string
-  readonly method: string
-  /** As sent, without the query. */
-  readonly path: string
-  /** `1.1` */
-  readonly httpVersion: string
-  readonly sentStatus: number
-  /** The bytes of the body. */
-  readonly sentBytes: number
-  readonly durationMs: number
-  /** Empty when no route answered. */
-  readonly routeName: string
-  /** The request id that the client sent, or undefined. */
-  readonly givenId: string | undefined
-  /** A header of the request, by its lower-case name. */
-  header(name: string): string | undefined
-}
-
-/** The settings of the access log. */
-export interface AccessLogOptions extends LogPlace {
-  /** The line of the specification, with the bytes, with referrer and user agent too, or a JSON object. */
-  readonly format: 'spec' | 'common' | 'combined' | 'json'
-  /** Writes to the general log what happens to this log; nothing unless given. */
-  readonly report?: LogReports['report']
+/** What the access log is given besides its settings. */
+export interface AccessLogParts extends LogParts {
+  /** Writes to the general log what happens to this log. */
+  readonly report: LogReports['report']
 }
 
 const unsafe = /[^\x21\x23-\x5b\x5d-\x7e]/
@@ -46,32 +26,33 @@ const eachUnsafeButSpace = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g
 /** The access log. Everything is synchronous, and nothing throws. */
 export class AccessLog extends Appender {
   readonly #renderLine: RenderLine
-  readonly #now: () => number
 
-  /** Opens the log. A folder or file that cannot be written is no error: see `problem`. */
-  constructor(options: AccessLogOptions) {
-    const { folder, file, format, report = () => {}, now = Date.now } = options
-    const { consolePort = createProcessConsole(), fileSystem } = options
-    const target = options.target ?? new LogFile(resolve(folder, file), fileSystem)
+  /**
+   * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * @param folder `paths.log`, absolute
+   */
+  constructor(config: Config, folder: string, parts: AccessLogParts) {
+    const { report, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const format = config['access_log.format']
+    const target = parts.target ?? new LogFile(resolve(folder, config['access_log.file']), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
     // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
     super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
     this.#renderLine = createRenderLine(format)
-    this.#now = now
   }
 
   /**
    * Takes the line of a request whose response has ended or whose client has disconnected.
-   * @param nowMs when that was, in milliseconds since 1970; pass it when the caller already has the time
+   * @param endedAtMs when that was, in milliseconds since 1970
    */
-  write(entry: AccessEntry, nowMs = this.#now()): void {
-    this.append(this.#renderLine(entry, nowMs))
+  write(entry: EndedRequest, endedAtMs: number): void {
+    this.append(this.#renderLine(entry, endedAtMs))
   }
 }
 
-type RenderLine = (entry: AccessEntry, nowMs: number) => string
+type RenderLine = (entry: EndedRequest, nowMs: number) => string
 
-function createRenderLine(format: AccessLogOptions['format']): RenderLine {
+function createRenderLine(format: Config['access_log.format']): RenderLine {
   if (format === 'json') return createJsonLine()
   if (format === 'spec') return createSpecLine('\n')
   const start = createSpecLine('')
@@ -126,7 +107,7 @@ function quoted(text: string | undefined): string {
   return text === undefined || text === '' ? '"-"' : `"${text.replace(eachUnsafeButSpace, escapeCharacter)}"`
 }
 
-function bytesOf(entry: AccessEntry): string {
+function bytesOf(entry: EndedRequest): string {
   return entry.sentBytes === 0 ? '-' : String(entry.sentBytes)
 }
 

@@ -25,7 +25,7 @@ export function createProcessConsole(): ConsolePort {
   return {
     out: (text) => void process.stdout.write(text),
     error: (text) => {
-      if (process.stderr.writableLength + text.length <= maxWaitingBytes) process.stderr.write(text)
+      if (process.stderr.writableLength + Buffer.byteLength(text) <= maxWaitingBytes) process.stderr.write(text)
     },
     get waitingBytes() {
       return process.stdout.writableLength

@@ -4,7 +4,7 @@
  * A clock keeps the text of its last second and its last millisecond, so most lines format no time at all.
  */
 
-/** Returns the text of a time in milliseconds since 1970. Times may go back. */
+/** Returns the text of a time in milliseconds since 1970. A call may be given an earlier time than the one before. */
 type Clock = (nowMs: number) => string
 
 const controls = /[\x00-\x1f\x7f-\x9f\u2028\u2029]/
@@ -34,69 +34,58 @@ export function jsonString(text: string): string {
 
 /** A clock of local time to the millisecond: `2026-11-20 11:27:00.123`. */
 export function createTextClock(): Clock {
-  return createMillisecondClock((date) => `${day(date)} ${time(date)}`, () => '')
+  return createMillisecondClock(' ', () => '')
 }
 
 /** A clock of local time with its offset (RFC 3339): `2026-11-20T11:27:00.123+01:00`. */
 export function createJsonClock(): Clock {
-  return createMillisecondClock((date) => `${day(date)}T${time(date)}`, (date) => offset(date, ':'))
+  return createMillisecondClock('T', (ms) => offset(offsetOf(ms), ':'))
 }
 
 /** A clock of local time to the second, as the Common Log Format has it: `20/Nov/2026:11:27:00 +0100`. */
 export function createAccessClock(): Clock {
-  return createSecondClock((date) => {
-    const month = months[date.getMonth()]
-    return `${digits(date.getDate(), 2)}/${month}/${year(date)}:${time(date)} ${offset(date, '')}`
+  return remembering(1000, (ms) => {
+    const [year, month, day, time] = localTime(ms).split(/[-T]/)
+    return `${day}/${months[Number(month) - 1]}/${year}:${time} ${offset(offsetOf(ms), '')}`
   })
 }
 
 /** The local time as 14 digits, `YYYYMMDDHHMMSS`. */
 export function compactTime(nowMs: number): string {
-  const date = new Date(nowMs)
-  return `${day(date)}${time(date)}`.replace(/[-:]/g, '')
+  return localTime(nowMs).replace(/\D/g, '')
 }
 
-function createMillisecondClock(head: (date: Date) => string, tail: (date: Date) => string): Clock {
-  const headAt = createSecondClock(head)
-  const tailAt = createSecondClock(tail)
-  let lastMs = Number.NaN
+function createMillisecondClock(separator: string, tail: (ms: number) => string): Clock {
+  const headAt = remembering(1000, (ms) => localTime(ms).replace('T', separator))
+  const tailAt = remembering(1000, tail)
+  return remembering(1, (ms) => `${headAt(ms)}.${digits(ms % 1000, 3)}${tailAt(ms)}`)
+}
+
+/** Renders a time once for as long as it is within the same unit of so many milliseconds. */
+function remembering(unitMs: number, render: (nowMs: number) => string): Clock {
+  let last = Number.NaN
   let text = ''
   return (nowMs) => {
-    if (nowMs !== lastMs) {
-      lastMs = nowMs
-      text = `${headAt(nowMs)}.${digits(Math.floor(nowMs) % 1000, 3)}${tailAt(nowMs)}`
+    const unit = Math.floor(nowMs / unitMs)
+    if (unit !== last) {
+      last = unit
+      text = render(unit * unitMs)
     }
     return text
   }
 }
 
-function createSecondClock(render: (date: Date) => string): Clock {
-  let lastSecond = Number.NaN
-  let text = ''
-  return (nowMs) => {
-    const second = Math.floor(nowMs / 1000)
-    if (second !== lastSecond) {
-      lastSecond = second
-      text = render(new Date(second * 1000))
-    }
-    return text
-  }
+/** `2026-11-20T11:27:00` */
+function localTime(ms: number): string {
+  return new Date(ms + offsetOf(ms) * 60_000).toISOString().slice(0, 19)
 }
 
-function day(date: Date): string {
-  return `${year(date)}-${digits(date.getMonth() + 1, 2)}-${digits(date.getDate(), 2)}`
+/** The minutes by which local time is ahead of UTC. */
+function offsetOf(ms: number): number {
+  return -new Date(ms).getTimezoneOffset()
 }
 
-function year(date: Date): string {
-  return digits(date.getFullYear(), 4)
-}
-
-function time(date: Date): string {
-  return `${digits(date.getHours(), 2)}:${digits(date.getMinutes(), 2)}:${digits(date.getSeconds(), 2)}`
-}
-
-function offset(date: Date, separator: string): string {
-  const minutes = -date.getTimezoneOffset()
+function offset(minutes: number, separator: string): string {
   const size = Math.abs(minutes)
   return `${minutes < 0 ? '-' : '+'}${digits(Math.trunc(size / 60), 2)}${separator}${digits(size % 60, 2)}`
 }

@@ -42,7 +42,7 @@ export interface LogReports {
 
 /** The calls of `node:fs` that the logs use. A test passes a file system whose disk is full. */
 export interface FileSystem {
-  openSync(path: string, flags: string, mode: number): number
+  openSync(path: string, flags: number, mode: number): number
   closeSync(fd: number): void
   fstatSync(fd: number): FileFacts
   statSync(path: string): FileFacts
@@ -55,19 +55,16 @@ export interface FileSystem {
   mkdirSync(path: string, options: { recursive: true; mode: number }): unknown
 }
 
-/** Where a log writes, and what a test replaces. */
-export interface LogPlace {
-  readonly folder: string
-  /** The file's name in the folder. */
-  readonly file: string
+/** What a worker and a test replace of a log. */
+export interface LogParts {
+  /** Where lines go instead of to the file and the console. */
+  readonly target?: LogTarget | undefined
   /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
   /** Where outages, and the lines of the general log, are printed; the process's own console unless given. */
   readonly consolePort?: ConsolePort
   /** The file system; `node:fs` unless given. */
   readonly fileSystem?: FileSystem
-  /** Where lines go instead of the file. */
-  readonly target?: LogTarget | undefined
 }
 
 type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
@@ -75,6 +72,8 @@ type FileFacts = Pick<fs.Stats, 'size' | 'dev' | 'ino' | 'isFile'>
 /** The time between two attempts at what the disk refused, in milliseconds. */
 export const retryMs = 1000
 
+/** To read and append, made where it is missing. A pipe that nobody reads refuses bytes and holds up nobody. */
+const openFlags = fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_CREAT | fs.constants.O_NONBLOCK
 const fileMode = 0o640
 const folderMode = 0o750
 const lineFeed = 10
@@ -175,11 +174,11 @@ export class LogFile implements LogTarget {
 
   #openOrMake(): number {
     try {
-      return this.#fileSystem.openSync(this.path, 'a+', fileMode)
+      return this.#fileSystem.openSync(this.path, openFlags, fileMode)
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
       this.#fileSystem.mkdirSync(dirname(this.path), { recursive: true, mode: folderMode })
-      return this.#fileSystem.openSync(this.path, 'a+', fileMode)
+      return this.#fileSystem.openSync(this.path, openFlags, fileMode)
     }
   }
 

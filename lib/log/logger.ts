@@ -5,12 +5,14 @@
  * throws, whatever it is given.
  */
 import { resolve } from 'node:path'
+import type { LogPort } from '../base/ports.ts'
 import { isError, textOf } from '../base/reason.ts'
+import type { Config } from '../config/table.ts'
 import { Appender } from './appender.ts'
 import { ConsoleLines, createProcessConsole } from './console.ts'
 import { createJsonClock, createTextClock, escapeControls, jsonString } from './line.ts'
 import { RotatingFile } from './log-file.ts'
-import type { LogPlace, LogReports } from './log-file.ts'
+import type { LogParts, LogReports } from './log-file.ts'
 import { stackLines } from './stack.ts'
 import { Trace } from './trace.ts'
 
@@ -21,32 +23,14 @@ export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 export type Level = (typeof levels)[number]
 
 /** The logger of one module. Calling it writes an INFO line. */
-export interface ModuleLogger {
+export interface ModuleLogger extends LogPort {
   (message: string): void
-  debug(message: string): void
-  info(message: string): void
-  warn(message: string): void
-  /** @param thrown its stack follows the line, with those of its causes */
-  error(message: string, thrown?: unknown): void
   /** @param thrown its stack follows the line, with those of its causes */
   fatal(message: string, thrown?: unknown): void
-  /** Whether a DEBUG line would be written now, so that the caller can save building it. */
-  readonly debugEnabled: boolean
 }
 
-/** The settings of the general log. */
-export interface LoggerOptions extends LogPlace {
-  /** The lowest level that is written. */
-  readonly level: Level
-  /** Whether lines are printed on the console as well. */
-  readonly console: boolean
-  /** The size that triggers rotation, in units of 2^20 bytes, above 0. */
-  readonly maxSizeMb: number
-  /** How many rotated files stay; 0 keeps all. */
-  readonly maxFiles: number
-  readonly format: 'text' | 'json'
-  /** The trace switches at the start; a module without one is on. */
-  readonly trace: Readonly<Record<string, boolean>>
+/** What the general log is given besides its settings. */
+export interface LoggerParts extends LogParts {
   /** Called with each line before it is written, as it was logged and without its stack. It must not throw. */
   readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
 }
@@ -75,31 +59,33 @@ export class Logger extends Appender {
   readonly #console: ConsoleLines | undefined
   readonly #threshold: number
   readonly #renderLine: RenderLine
-  readonly #onLine: LoggerOptions['onLine']
+  readonly #onLine: LoggerParts['onLine']
   readonly #now: () => number
 
   /**
    * Opens the log. A folder or file that cannot be written is no error: see `problem`.
+   * @param folder `paths.log`, absolute
    * @throws RangeError when `trace` names an unknown module
    */
-  constructor(options: LoggerOptions) {
-    const { folder, file, maxSizeMb, maxFiles, fileSystem } = options
-    const { now = Date.now, consolePort = createProcessConsole() } = options
-    const trace = new Trace(options.trace) // First, since it may throw: then nothing has been opened.
+  constructor(config: Config, folder: string, parts: LoggerParts = {}) {
+    const { target, onLine, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
+    const trace = new Trace(config.trace) // First, since it may throw: then nothing has been opened.
     const reports: LogReports = {
       report: (level, message) => this.module('logger')[level](message),
       alert: (message) => consolePort.error(`${escapeControls(message)}\n`),
       now,
     }
-    const maxBytes = Math.ceil(maxSizeMb * megabyte)
-    super(options.target ?? new RotatingFile(resolve(folder, file), maxBytes, maxFiles, reports, fileSystem), reports)
+    const path = resolve(folder, config['log.file'])
+    const maxBytes = Math.ceil(config['log.max_size_mb'] * megabyte)
+    super(target ?? new RotatingFile(path, maxBytes, config['log.max_files'], reports, fileSystem), reports)
     this.trace = trace
-    this.#threshold = levels.indexOf(options.level)
+    this.#threshold = levels.indexOf(config['log.level'])
     this.#now = now
-    this.#onLine = options.onLine
-    this.#renderLine = options.format === 'json' ? createJsonLine() : createTextLine()
+    this.#onLine = onLine
+    this.#renderLine = config['log.format'] === 'json' ? createJsonLine() : createTextLine()
     const onStill = (): void => this.module('logger').warn('nobody reads the console: lines are in the log file alone')
-    this.#console = options.console ? new ConsoleLines(consolePort, onStill) : undefined
+    const prints = config['log.console'] && target === undefined
+    this.#console = prints ? new ConsoleLines(consolePort, onStill) : undefined
   }
 
   /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */

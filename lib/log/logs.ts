@@ -4,11 +4,12 @@
  * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
  * still be open then.
  */
+import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
-import type { LogTarget } from './log-file.ts'
+import type { LogReports, LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
-import { RecentLines } from './recent-lines.ts'
+import { keptLines, logLine, type LogLine } from './recent-lines.ts'
 
 /** The open logs. */
 export interface Logs {
@@ -16,7 +17,7 @@ export interface Logs {
   /** Undefined when `access_log.enabled` is false. */
   readonly access: AccessLog | undefined
   /** The last lines of the general log. */
-  readonly recent: RecentLines
+  readonly recent: Recent<LogLine>
   /** The general log of a module. */
   module(name: string): ModuleLogger
   /** Why the logs cannot be written now; empty when they can. */
@@ -36,28 +37,12 @@ export function openLogs(
   folder: string,
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
 ): Logs {
-  const recent = new RecentLines()
-  const general = new Logger({
-    folder,
-    file: config['log.file'],
-    level: config['log.level'],
-    console: config['log.console'] && targets === undefined,
-    maxSizeMb: config['log.max_size_mb'],
-    maxFiles: config['log.max_files'],
-    format: config['log.format'],
-    trace: config.trace,
-    onLine: (...line) => recent.add(...line),
-    target: targets?.general,
-  })
-  const access = config['access_log.enabled']
-    ? new AccessLog({
-        folder,
-        file: config['access_log.file'],
-        format: config['access_log.format'],
-        report: (level, message) => general.module('logger')[level](message),
-        target: targets?.access,
-      })
-    : undefined
+  const recent = new Recent<LogLine>(keptLines)
+  const onLine = (...line: Parameters<typeof logLine>): void => recent.add(logLine(...line))
+  const general = new Logger(config, folder, { onLine, target: targets?.general })
+  const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
+  const isKept = config['access_log.enabled']
+  const access = isKept ? new AccessLog(config, folder, { report, target: targets?.access }) : undefined
   const both = [access, general]
   return {
     general,

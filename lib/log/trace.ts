@@ -34,7 +34,7 @@ export class Trace {
   readonly #switches = new Map<string, { on: boolean }>()
 
   /**
-   * @param initial the switches that do not start on, by name; `all` stands for every one, and later names go over it
+   * @param initial the switches that do not start on, by name; `all` is all of them, a name behind it an exception
    * @throws RangeError when a name is unknown
    */
   constructor(initial: Readonly<Record<string, boolean>> = {}) {
@@ -64,12 +64,7 @@ export class Trace {
     if (module !== 'all' && !this.#switches.has(module)) throw new RangeError(unknownModule(module))
   }
 
-  /** Whether DEBUG and INFO lines of the module pass. */
-  enabled(module: string): boolean {
-    return this.switchOf(module).on
-  }
-
-  /** The module's switch, to be asked again and again without a look-up. */
+  /** The switch of a module: whether its DEBUG and INFO lines pass, now and later. */
   switchOf(module: string): TraceSwitch {
     return this.#switches.get(module) ?? alwaysOn
   }

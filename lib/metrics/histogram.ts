@@ -124,7 +124,7 @@ export function bucketCounts({ cells }: Durations): number[] {
   })
 }
 
-/** The longest duration of some cells: `knownUs` if it is in the last cell, as that of another window is not. */
+/** The longest duration of some cells: `knownUs` if it is in the last of them; otherwise it is of another window. */
 function longestUs(cells: readonly number[], knownUs: number): number {
   const last = cells.at(-2)
   if (last === undefined) return 0

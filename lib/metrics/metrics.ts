@@ -8,26 +8,11 @@
  * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
 import { performance } from 'node:perf_hooks'
+import type { EndedRequest } from '../base/ports.ts'
+import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
-import { RecentRequests, type RecentRequest } from './recent-requests.ts'
+import { keptRequests, maxPathLength, type RecentRequest } from './recent-requests.ts'
 import { combineAll, subtract } from './values.ts'
-
-/** The facts of a request that has ended. The context of a request has them, so that no object is made. */
-export interface RequestRecord {
-  readonly method: string
-  /** Without the query. */
-  readonly path: string
-  readonly sentStatus: number
-  /** The bytes of the answer's body. */
-  readonly sentBytes: number
-  /** The bytes of the request's body; 0 when it is not there. */
-  readonly receivedBytes?: number
-  readonly durationMs: number
-  /** Whether the client disconnected while it waited for an event: that is no error. */
-  readonly leftWait?: boolean
-  /** '' when no route answered. */
-  readonly routeName: string
-}
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
 const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
@@ -53,7 +38,7 @@ export interface RouteReading {
 }
 
 /** Clocks in milliseconds. */
-export interface MetricsOptions {
+interface MetricsOptions {
   /** A clock that does not jump; `performance.now` unless given. */
   readonly now?: () => number
   /** The calendar's clock; `Date.now` unless given. */
@@ -94,27 +79,25 @@ export class Metrics {
     [noRouteName, this.#none],
     [otherRoutesName, this.#other],
   ])
-  readonly #recent = new RecentRequests()
+  readonly #recent = new Recent<RecentRequest>(keptRequests)
   readonly #now: () => number
-  readonly #wallNow: () => number
   readonly #startedAt: number
   /** The number of the bench window. */
   #window = 0
 
   constructor(options: MetricsOptions = {}) {
     this.#now = options.now ?? (() => performance.now())
-    this.#wallNow = options.wallNow ?? Date.now
-    this.startedAtMs = this.#wallNow()
+    this.startedAtMs = (options.wallNow ?? Date.now)()
     this.#startedAt = this.#now()
   }
 
   /**
-   * Counts a request that has ended. It allocates only at the first request of a route, and of a route in a window.
+   * Counts a request that has ended. Of it remains one small object, among the last requests.
    * @param timed false leaves out the duration: the request waited for an event, which says nothing about the server
-   * @param endedAtMs when it ended, in milliseconds since 1970; pass it if the clock has just been read
+   * @param endedAtMs when it ended, in milliseconds since 1970
    */
-  record(request: RequestRecord, timed = true, endedAtMs = this.#wallNow()): void {
-    const { method, path, sentStatus, sentBytes, receivedBytes = 0, leftWait = false, routeName } = request
+  record(request: EndedRequest, timed: boolean, endedAtMs: number): void {
+    const { method, path, sentStatus, sentBytes, receivedBytes, leftWait, routeName } = request
     const durationUs = toMicroseconds(request.durationMs)
     const slot = leftWait ? left : slotOf(sentStatus)
     const bodyBytes = leftWait ? 0 : sentBytes
@@ -126,7 +109,14 @@ export class Metrics {
       route.durations.add(durationUs)
       this.#all.durations.add(durationUs)
     }
-    this.#recent.add(endedAtMs, method, path, sentStatus, durationUs, routeName)
+    this.#recent.add({
+      time: endedAtMs,
+      method,
+      path: path.slice(0, maxPathLength),
+      status: sentStatus | 0, // a whole number, whatever it was
+      duration_ms: durationUs / 1000,
+      route: routeName,
+    })
   }
 
   /** Begins a bench window. */

@@ -15,7 +15,7 @@ import type { Logger } from '../log/logger.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
 import type { Registry } from '../routing/registry.ts'
-import { createViews } from '../views/cache.ts'
+import { Views } from '../views/cache.ts'
 import type { AdminPort, DryMatch } from './port.ts'
 import { statusOf } from './status.ts'
 import { createSystemRoutes } from './table.ts'
@@ -51,7 +51,7 @@ const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
   const { config, credentials, registry, processes, logger, nodes } = options
-  const pages = createViews({
+  const pages = new Views({
     root: pagesFolder,
     cacheFolder: pagesFolder,
     ram: true,

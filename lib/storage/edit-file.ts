@@ -47,7 +47,7 @@ const hints: Readonly<Record<string, string>> = {
 /**
  * Changes a file. A missing one is made with mode 0600; mode, owner and group of the old one are kept. A symbolic link
  * stays, and its target is replaced; a link that leads nowhere is replaced itself.
- * @param edit returns the new text for the old one, undefined when there is not a file; it may be called again
+ * @param edit returns the new text for the old one, undefined when there was none; it may be called again
  * @throws Error that says what failed, why, and what to do. The file is the old one then (unless the very last step
  *   failed, which forces its folder to disk), and no temporary file stays.
  */

@@ -17,7 +17,7 @@ export interface FileVersion {
 /** Milliseconds after its `ctime` from which on a file that looks unchanged is unchanged. */
 export const settledMs = 2000
 
-/** Whether both are of one state of one file: not written to, truncated or renamed over in between. */
+/** Whether the file is the same and unchanged: it was not written to, truncated or replaced in between. */
 export function isUnchanged(seen: FileVersion, now: FileVersion): boolean {
   return (
     seen.ctimeMs === now.ctimeMs &&

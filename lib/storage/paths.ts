@@ -11,9 +11,7 @@ export function relativeTo(root: string, path: string): string | undefined {
   return sep === '/' ? file : file.split(sep).join('/')
 }
 
-/**
- * Whether the file is below the root when links are followed. Throws the system's error when one of both is missing.
- */
+/** Whether the file is below the root when links are followed. Throws the system's error when either is missing. */
 export function isWithin(root: string, path: string): boolean {
   return relativeTo(realpathSync(root), realpathSync(path)) !== undefined
 }

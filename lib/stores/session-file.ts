@@ -34,8 +34,8 @@ export function fromFileText(bytes: Uint8Array): Fields | string {
  *
  * A file has the time of its last change. Where that lies ahead, the clock was set back since then, and the time that
  * has really passed is unknown: the session then lives for its whole time from the moment this is noticed. So no valid
- * session is lost, and none lives until a wrong clock's time has come. Nothing is written, so a clock that is put right
- * finds every file as it was.
+ * session is lost, and none lives as long as a clock that was wrong would have it. Nothing is written, so a clock that
+ * is put right finds every file as it was.
  */
 export class FileExpiry {
   readonly #now: () => number

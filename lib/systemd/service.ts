@@ -131,7 +131,7 @@ export function configOfService(config: Config): Config {
  * (`LoadCredential=app_key:...`, systemd.exec(5)) without the line end behind it. Both replace the value of the
  * configuration file; the first setup then leaves an `app_key` in the file as it is.
  * @param name `app_key`: the key that signs; `shared_password`: the password of the shared engine; `metrics_token`:
- *   what programs read the metrics with
+ *   the token for programs that read the metrics
  * @returns undefined when neither is there
  * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
  */

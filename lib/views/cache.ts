@@ -62,12 +62,7 @@ interface Kept {
   checkedIn: number
 }
 
-/** Makes the views of one application. Touches no file yet. */
-export function createViews(options: ViewsOptions): Views {
-  return new Views(options)
-}
-
-/** The views of one application. */
+/** The views of one application. Making it touches no file. */
 export class Views {
   readonly #root: string
   readonly #disk: DiskCache

@@ -3,8 +3,8 @@
  * header of one line of JSON, then the generated source. The header has the version that made the entry, and the files
  * with the hashes of the contents that it was made from.
  *
- * The checks find an entry that is stale, truncated or damaged, but not a forged one: with write access here comes the
- * means to write a right checksum. So an entry that others can write is not used, and the folder has mode 0700.
+ * The checks find an entry that is stale, truncated or damaged, but not a forged one: whoever can write here can write
+ * a matching checksum. So an entry that others can write is not used, and the folder has mode 0700.
  */
 
 import { createHash } from 'node:crypto'

@@ -23,6 +23,16 @@ export function syntaxProblem(expression: string): SyntaxProblem | undefined {
   return parseProblem(`'use strict';(${expression}\n)`) ?? parseProblem(`'use strict';[${expression}\n]`)
 }
 
+/** Whether the text is one expression and no comment is open at its end, as one that begins with `//` is. */
+export function isClosedExpression(text: string): boolean {
+  return parseProblem(`'use strict';(${text})`) === undefined && parseProblem(`'use strict';[${text}]`) === undefined
+}
+
+/** Whether strict code may declare the name, which must look like one: not for a reserved word (ECMA-262, 12.7.2). */
+export function isBindable(name: string): boolean {
+  return parseProblem(`'use strict';{let ${name}}`) === undefined
+}
+
 /**
  * Compiles generated source to a function. `name` is its file name in stack traces.
  * @throws SyntaxError when the source has a mistake, RangeError when it is nested too deep for the engine

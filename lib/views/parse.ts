@@ -6,8 +6,7 @@
  * nothing special, and `@@` is a plain `@` everywhere.
  */
 
-import { JavaScriptSyntaxError } from '../javascript/lexer.ts'
-import { checkSyntax, isDeclarable, namesOf, readEnclosed } from './expression.ts'
+import { checkSyntax, ExpressionError, isDeclarable, namesOf, readEnclosed } from './expression.ts'
 import type { Expression } from './expression.ts'
 import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
@@ -91,9 +90,8 @@ class Parser {
     const line = this.#line
     const start = this.#position
     const escaped = mark === '{{'
-    const enclosed = this.#locate(mark, start, 0, () => readEnclosed(this.#source, start, !escaped))
+    const enclosed = this.#locate(mark, start, () => readEnclosed(this.#source, start, !escaped))
     if (!enclosed.isEmpty) {
-      this.#locate(mark, start, start, () => checkSyntax(enclosed.source))
       const expression = { source: enclosed.source.trim(), line, names: enclosed.names }
       this.#nodes.push({ kind: 'print', expression, escaped, line })
     } else if (enclosed.source.trim() === '') {
@@ -250,7 +248,7 @@ class Parser {
 
   #expression(word: string, source: string): Expression {
     if (source === '') this.#fail(`@${word} needs an expression`)
-    const names = this.#locate(`@${word}`, this.#position, this.#position, () => {
+    const names = this.#locate(`@${word}`, this.#position, () => {
       checkSyntax(source)
       return namesOf(source)
     })
@@ -276,16 +274,13 @@ class Parser {
     }
   }
 
-  /**
-   * Runs a check of the expression that begins at `start`; a mistake becomes a ViewError with the mistake's own line.
-   * `base` is the offset from which the mistake's offset counts.
-   */
-  #locate<T>(where: string, start: number, base: number, check: () => T): T {
+  /** Runs a check of the expression that begins at `start`; a mistake becomes a ViewError with its own line. */
+  #locate<T>(where: string, start: number, check: () => T): T {
     try {
       return check()
     } catch (error) {
-      if (!(error instanceof JavaScriptSyntaxError)) throw error
-      const lines = countLines(this.#source, start, base + error.offset)
+      if (!(error instanceof ExpressionError)) throw error
+      const lines = countLines(this.#source, start, start + error.offset)
       const opener = lines === 0 ? where : `${where} of line ${this.#line}`
       return this.#fail(`${opener}: ${error.message}`, this.#line + lines)
     }

@@ -48,14 +48,14 @@ export class ViewError extends Error {
   readonly file: string
   /** The line, from 1; 0 when the file as a whole is meant. */
   readonly line: number
-  /** The problem, without file and line. */
-  readonly reason: string
 
-  /** @param options `cause`: the error that the view's expression threw */
+  /**
+   * @param reason the problem, without file and line
+   * @param options `cause`: the error that the view's expression threw
+   */
   constructor(file: string, line: number, reason: string, options: { cause?: unknown } = {}) {
     super(`${line === 0 ? file : `${file}:${line}`}: ${reason}`, options)
     this.file = file
     this.line = line
-    this.reason = reason
   }
 }

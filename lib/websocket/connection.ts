@@ -27,55 +27,38 @@ export interface WebSocketHandlers<C> {
 
 /** Limits and callbacks that all connections of one server share. */
 export interface WebSocketServices<C> {
-  readonly heartbeat: PeerHeartbeat
+  /** Pings silent peers and cuts those that do not answer or do not finish closing; a beat is `beatMs`. */
+  readonly heartbeat: Heartbeat
   /** The most bytes of a message, over all its fragments; a larger one closes the connection with 1009. */
   readonly maxMessageBytes: number
   /** When more bytes than this wait for a peer that does not read, the next message cuts the connection. */
   readonly maxBufferedBytes: number
   /** Called with the error of a handler, or the rejection of its promise; the connection is closed with 1011. */
-  readonly onError: (error: unknown, ws: WebSocketConnection<C>) => void
+  readonly onError: (error: unknown, context: C) => void
   /** Called when the peer breaks the protocol. */
-  readonly onProtocolError: (error: ProtocolError, ws: WebSocketConnection<C>) => void
+  readonly onProtocolError: (error: ProtocolError, context: C) => void
   /** Called when a peer is cut because it does not read. */
-  readonly onSlow: (ws: WebSocketConnection<C>) => void
+  readonly onSlow: (context: C) => void
   /** Called once at the end, after the `close` handler was called. */
-  readonly onClosed: (ws: WebSocketConnection<C>, code: number) => void
+  readonly onClosed: (ws: WebSocketConnection<C>, code: number, context: C) => void
 }
 
 /** `closing`: the Close frame was sent, or the peer is gone; nothing more is sent. */
 type Phase = 'new' | 'open' | 'closing' | 'closed'
 
-/** The heartbeats in the time that closing may take. A time-out ends up to one beat early, never late. */
-const closeBeats = 4
-
-/** The heartbeat of all connections: pings silent peers and cuts those that do not answer or do not finish closing. */
-export class PeerHeartbeat extends Heartbeat {
-  /** Beats after which a silent peer is pinged, and as many again after which it is cut. */
-  readonly silentBeats: number
-  /** Beats after which a connection that is closing is cut. */
-  readonly closeBeats = closeBeats
-
-  /**
-   * @param options milliseconds: `silenceMs` without data until a ping, and again until the cut, 30,000 by default;
-   *   `closeTimeoutMs`, the most that closing takes, 2000 by default
-   * @throws RangeError when a time is not above 0
-   */
-  constructor(options: { readonly silenceMs?: number; readonly closeTimeoutMs?: number } = {}) {
-    const { silenceMs = 30_000, closeTimeoutMs = 2000 } = options
-    if (!(silenceMs > 0 && closeTimeoutMs > 0)) {
-      throw new RangeError(`A heartbeat needs times above 0: silenceMs ${silenceMs}, closeTimeoutMs ${closeTimeoutMs}`)
-    }
-    const beatMs = closeTimeoutMs / closeBeats
-    super(beatMs)
-    this.silentBeats = Math.ceil(silenceMs / beatMs)
-  }
-}
+/** Milliseconds from one beat to the next. A time-out ends up to one beat early, never late. */
+export const beatMs = 500
+/** Beats after which a silent peer is pinged, and as many again after which it is cut. */
+export const silentBeats = 60
+/** Beats after which a connection that is closing is cut. */
+export const closeBeats = 4
 
 /** A connection. The handlers get it as `ws`. */
 export class WebSocketConnection<C = unknown> implements Beating {
   readonly #socket: Socket
   readonly #services: WebSocketServices<C>
   readonly #handlers: WebSocketHandlers<C>
+  readonly #context: C
   readonly #outbox: Outbox
   readonly #reader: MessageReader
   #phase: Phase = 'new'
@@ -86,6 +69,8 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** The beat of the last data from the peer, or of the ping that was sent since. */
   #seenAt = 0
   #pinged = false
+  /** Whether `open` is done, so that the peer's answers are read. */
+  #begun = false
   #closingSince = 0
   /** Set while reading is paused because the peer does not read: answers to its messages would only fill the memory. */
   #isPaused = false
@@ -96,11 +81,13 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /**
    * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
    * @param handlers called with `this` set to this object
+   * @param context given to `open`, and to the callbacks of the services
    */
-  constructor(socket: Socket, services: WebSocketServices<C>, handlers: WebSocketHandlers<C>) {
+  constructor(socket: Socket, services: WebSocketServices<C>, handlers: WebSocketHandlers<C>, context: C) {
     this.#socket = socket
     this.#services = services
     this.#handlers = handlers
+    this.#context = context
     this.#reader = new MessageReader(services.maxMessageBytes)
     this.#outbox = new Outbox(socket, () => this.#written())
   }
@@ -110,9 +97,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
    * only `onClosed` is called.
    * @param head the bytes that arrived behind the handshake; the connection may change them
    */
-  start(head: Buffer, context: C): void {
+  start(head: Buffer): void {
     const { heartbeat } = this.#services
-    if (this.#socket.closed) return void this.#services.onClosed(this, this.#code)
+    if (this.#socket.closed) return void this.#services.onClosed(this, this.#code, this.#context)
     this.#phase = 'open'
     this.#seenAt = heartbeat.now
     heartbeat.add(this)
@@ -120,7 +107,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#socket.on('error', () => this.#socket.destroy()) // The application gets the code 1006.
     this.#socket.on('close', () => this.#ended())
     this.#call(
-      () => this.#handlers.open?.(this, context),
+      () => this.#handlers.open?.(this, this.#context),
       () => this.#begin(head),
     )
   }
@@ -151,7 +138,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     if (this.#phase !== 'open') return false
     if (this.#outbox.bytes > this.#services.maxBufferedBytes) {
       this.terminate()
-      this.#services.onSlow(this)
+      this.#services.onSlow(this.#context)
       return false
     }
     this.#outbox.add(typeof data === 'string' ? opcodes.text : opcodes.binary, payload)
@@ -176,13 +163,12 @@ export class WebSocketConnection<C = unknown> implements Beating {
 
   /** Called by the heartbeat. */
   beat(now: number): void {
-    const { silentBeats, closeBeats } = this.#services.heartbeat
     if (this.#phase === 'closing') {
       if (now - this.#closingSince >= closeBeats) this.terminate()
       return
     }
     if (now - this.#seenAt < silentBeats) return
-    if (this.#pinged) return this.terminate()
+    if (this.#pinged && this.#begun) return this.terminate()
     this.#pinged = true
     this.#seenAt = now
     this.#outbox.add(opcodes.ping, '')
@@ -190,6 +176,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
 
   #begin(head: Buffer): void {
     if (this.#phase === 'closed') return
+    this.#begun = true
+    this.#seenAt = this.#services.heartbeat.now
+    this.#pinged = false
     if (head.length > 0) this.#receive(head)
     this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk))
     this.#socket.on('end', () => this.#peerEnded())
@@ -271,8 +260,8 @@ export class WebSocketConnection<C = unknown> implements Beating {
       this.#sendClose(closePayload(this.#code, this.#reason))
     }
     this.#outbox.end()
-    if (isViolation) onProtocolError(error, this)
-    else onError(error, this)
+    if (isViolation) onProtocolError(error, this.#context)
+    else onError(error, this.#context)
   }
 
   #sendClose(payload: Buffer | ''): void {
@@ -295,7 +284,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#phase = 'closed'
     this.#services.heartbeat.remove(this)
     this.#call(() => this.#handlers.close?.(this, this.#code, this.#reason))
-    this.#services.onClosed(this, this.#code)
+    this.#services.onClosed(this, this.#code, this.#context)
   }
 
   /** Calls a handler and then, once it is done or has failed, `after`. */
@@ -313,7 +302,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   #handlerFailed(error: unknown): void {
-    this.#services.onError(error, this)
+    this.#services.onError(error, this.#context)
     this.close(closeCodes.internalError)
   }
 }

@@ -6,18 +6,10 @@
  * for a body would read the connection differently from this server, which is a way to smuggle requests.
  */
 import { createHash } from 'node:crypto'
+import type { CoreContext } from '../http/context.ts'
 import { announcesBody } from '../http/framing.ts'
 import { HttpError } from '../http/errors.ts'
 import { hasToken } from '../base/token.ts'
-
-/** The members of a request that the check reads. A Context has them. */
-export interface HandshakeRequest {
-  readonly method: string
-  /** `1.0` or `1.1`. */
-  readonly httpVersion: string
-  /** Returns a header field by its lower-case name, repeated ones joined by commas. */
-  header(name: string): string | undefined
-}
 
 /** The only version (RFC 6455, section 4.1). */
 const version = '13'
@@ -30,7 +22,7 @@ const keyPattern = /^[A-Za-z0-9+/]{22}==$/
  * Checks a handshake (RFC 6455, section 4.2.1). Returns the value of Sec-WebSocket-Accept.
  * @throws HttpError 400 `bad_handshake`; 426 `upgrade_required`, with its header fields, for a version other than 13
  */
-export function checkHandshake(request: HandshakeRequest): string {
+export function checkHandshake(request: Pick<CoreContext, 'method' | 'httpVersion' | 'header'>): string {
   if (request.method !== 'GET') throw bad(`The method must be GET: it is ${request.method}`)
   if (request.httpVersion !== '1.1') throw bad(`The HTTP version must be 1.1: it is ${request.httpVersion}`)
   if (!request.header('host')) throw bad('There is no Host')
@@ -47,11 +39,6 @@ export function checkHandshake(request: HandshakeRequest): string {
   }
   const key = request.header('sec-websocket-key')
   if (key === undefined || !keyPattern.test(key)) throw bad('Sec-WebSocket-Key must be 16 bytes in base64')
-  return acceptKey(key)
-}
-
-/** Returns Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455, section 4.2.2). */
-export function acceptKey(key: string): string {
   return createHash('sha1').update(key + guid).digest('base64')
 }
 

@@ -1,15 +1,16 @@
 /**
  * Splits the bytes of a client into messages and control frames, whatever chunks they arrive in.
  *
- * A message that is complete in one chunk is unmasked in place. Any other is collected in a buffer that grows with the
- * bytes that have arrived, not with the announced length, and never beyond the limit.
+ * A frame is read when it is whole, and unmasked in place. What has come of an unfinished one, and the fragments of an
+ * unfinished message, are collected in buffers that grow with the bytes that have arrived, not with the announced
+ * length. A message is refused as too large by the header of a frame, as not UTF-8 only when it is whole.
  *
  * The caller pulls one message or control frame at a time with `next()`. When a message makes it close the connection,
  * it stops calling `next()`; the reader needs no flag for that.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { closeCodes, ProtocolError } from './close-code.ts'
-import { applyMask, firstControlOpcode, FrameHeader, opcodes, readHeader, rotateMask } from './frame.ts'
+import { applyMask, firstControlOpcode, FrameHeader, opcodes, readHeader } from './frame.ts'
 
 /** A Close, Ping or Pong frame. */
 export class ControlFrame {
@@ -25,24 +26,49 @@ export class ControlFrame {
 
 const empty: Buffer = Buffer.alloc(0)
 
+/** Bytes that come piece by piece. */
+class Collected {
+  length = 0
+  #bytes = empty
+
+  get capacity(): number {
+    return this.#bytes.length
+  }
+
+  /** Copies a piece. @param most the length that is expected in the end: no more is reserved */
+  add(piece: Buffer, most: number): void {
+    const length = this.length + piece.length
+    if (length > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(Math.min(length * 2, most), length))
+      this.#bytes.copy(grown, 0, 0, this.length)
+      this.#bytes = grown
+    }
+    piece.copy(this.#bytes, this.length)
+    this.length = length
+  }
+
+  /** The bytes; it is empty afterwards. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.length)
+    this.#bytes = empty
+    this.length = 0
+    return taken
+  }
+}
+
 /** The reader of one connection. */
 export class MessageReader {
   readonly #maxMessageBytes: number
   readonly #header = new FrameHeader()
-  /** The bytes that have arrived; the next one to read is at `#at`. */
+  /** The bytes that are read; the next frame begins at `#at`. */
   #chunk = empty
   #at = 0
-  /** The opcode of the current message; 0 between messages. */
+  /** What has come of a frame that is not complete, and how many bytes it takes to read on. */
+  readonly #unfinished = new Collected()
+  #needed = 0
+  /** The opcode of a message of which fragments have come, and these; 0 between messages. */
   #opcode = 0
-  /** Whether the payload of a data frame is being read, and the number of its bytes that are still missing. */
-  #inPayload = false
-  #remaining = 0
-  /** The mask for the next byte of the payload. */
-  #key = 0
-  /** The collected part of the message, its length, and the end of the part that was checked to be UTF-8. */
-  #message = empty
-  #length = 0
-  #checked = 0
+  readonly #fragments = new Collected()
 
   /** @param maxMessageBytes the most bytes of a message, over all its fragments */
   constructor(maxMessageBytes: number) {
@@ -51,12 +77,17 @@ export class MessageReader {
 
   /** Bytes of memory held for an incomplete message or frame. */
   get heldBytes(): number {
-    return this.#chunk.length + this.#message.length
+    return this.#chunk.length + this.#unfinished.capacity + this.#fragments.capacity
   }
 
   /** Adds a chunk, which the reader may change. Call it after `next()` has returned undefined. */
   push(chunk: Buffer): void {
-    this.#chunk = this.#chunk.length === 0 ? chunk : Buffer.concat([this.#chunk, chunk])
+    if (this.#unfinished.length === 0) {
+      this.#chunk = chunk
+      return
+    }
+    this.#unfinished.add(chunk, this.#needed)
+    if (this.#unfinished.length >= this.#needed) this.#chunk = this.#unfinished.take()
   }
 
   /**
@@ -65,163 +96,62 @@ export class MessageReader {
    * @throws ProtocolError; do not call the reader again then
    */
   next(): string | Buffer | ControlFrame | undefined {
-    for (;;) {
-      if (this.#inPayload) {
-        if (!this.#collect()) return this.#wait()
-        if (this.#header.final) return this.#takeMessage()
-      }
-      if (!readHeader(this.#chunk, this.#at, this.#header)) return this.#wait()
-      if (this.#header.opcode >= firstControlOpcode) return this.#takeControl() ?? this.#wait()
-      this.#begin()
-      if (this.#isWhole()) return this.#takeWhole()
+    while (this.#at < this.#chunk.length) {
+      const left = this.#chunk.length - this.#at
+      if (!readHeader(this.#chunk, this.#at, this.#header)) return this.#wait(left + 1)
+      const { opcode, final, length, key, size } = this.#header
+      const isControl = opcode >= firstControlOpcode
+      if (!isControl) this.#check(opcode, length)
+      if (size + length > left) return this.#wait(size + length)
+      const start = this.#at + size
+      this.#at = start + length
+      applyMask(this.#chunk, start, this.#at, key)
+      const payload = this.#chunk.subarray(start, this.#at)
+      if (isControl) return new ControlFrame(opcode, payload)
+      if (opcode !== opcodes.continuation) this.#opcode = opcode
+      if (final && opcode !== opcodes.continuation) return this.#messageOf(payload)
+      this.#fragments.add(payload, this.#maxMessageBytes)
+      if (final) return this.#messageOf(this.#fragments.take())
     }
+    this.#chunk = empty
+    this.#at = 0
+    return undefined
   }
 
   /** Frees the memory of an incomplete message. */
   clear(): void {
     this.#chunk = empty
     this.#at = 0
-    this.#message = empty
-    this.#length = 0
+    this.#unfinished.take()
+    this.#fragments.take()
   }
 
-  /** Copies the bytes that are not read yet, so that their chunk can be freed. */
-  #wait(): undefined {
-    if (this.#at === 0) return
-    this.#chunk = this.#at === this.#chunk.length ? empty : Buffer.from(this.#chunk.subarray(this.#at))
+  /** Copies the beginning of a frame, so that its chunk can be freed, and waits until so many bytes of it are there. */
+  #wait(needed: number): undefined {
+    this.#unfinished.add(this.#chunk.subarray(this.#at), needed)
+    this.#needed = needed
+    this.#chunk = empty
     this.#at = 0
   }
 
-  /** Returns undefined while the frame is not complete; it has at most 131 bytes. */
-  #takeControl(): ControlFrame | undefined {
-    const { opcode, length, key, size } = this.#header
-    const start = this.#at + size
-    const end = start + length
-    if (end > this.#chunk.length) return undefined
-    applyMask(this.#chunk, start, end, key)
-    this.#at = end
-    return new ControlFrame(opcode, this.#chunk.subarray(start, end))
-  }
-
-  /** Starts the payload of a data frame: checks continuation and size (RFC 6455, sections 5.4 and 7.4.1). */
-  #begin(): void {
-    const { opcode, length, key, size } = this.#header
+  /** Checks continuation and size of a data frame (RFC 6455, sections 5.4 and 7.4.1). */
+  #check(opcode: number, length: number): void {
     if (opcode === opcodes.continuation) {
       if (this.#opcode === 0) throw new ProtocolError(closeCodes.protocolError, 'There is no message to continue')
-    } else {
-      if (this.#opcode !== 0) throw new ProtocolError(closeCodes.protocolError, 'The message before is not complete')
-      this.#opcode = opcode
+    } else if (this.#opcode !== 0) {
+      throw new ProtocolError(closeCodes.protocolError, 'The message before is not complete')
     }
-    if (this.#length + length > this.#maxMessageBytes) {
+    if (this.#fragments.length + length > this.#maxMessageBytes) {
       throw new ProtocolError(closeCodes.tooLarge, `A message has at most ${this.#maxMessageBytes} bytes`)
     }
-    this.#inPayload = true
-    this.#remaining = length
-    this.#key = key
-    this.#at += size
   }
 
-  /** Whether the message is one frame that has arrived completely. */
-  #isWhole(): boolean {
-    const { final, opcode, length } = this.#header
-    return final && opcode !== opcodes.continuation && length <= this.#chunk.length - this.#at
-  }
-
-  #takeWhole(): string | Buffer {
-    const start = this.#at
-    const end = start + this.#remaining
+  #messageOf(payload: Buffer): string | Buffer {
     const isText = this.#opcode === opcodes.text
-    applyMask(this.#chunk, start, end, this.#key)
-    this.#at = end
-    this.#inPayload = false
     this.#opcode = 0
-    const payload = this.#chunk.subarray(start, end)
-    if (isText) {
-      if (!isUtf8(payload)) throw notUtf8()
-      return payload.toString()
-    }
     // A short message would keep the whole chunk in memory as long as the application keeps the message.
-    return payload.length * 2 < this.#chunk.length ? Buffer.from(payload) : payload
+    if (!isText) return payload.length * 2 < this.#chunk.length ? Buffer.from(payload) : payload
+    if (!isUtf8(payload)) throw new ProtocolError(closeCodes.invalidData, 'The text is not UTF-8')
+    return payload.toString()
   }
-
-  /** Appends the part of the payload that has arrived to the message. Returns whether the frame is complete. */
-  #collect(): boolean {
-    const count = Math.min(this.#remaining, this.#chunk.length - this.#at)
-    const start = this.#length
-    this.#reserve(start + count)
-    this.#chunk.copy(this.#message, start, this.#at, this.#at + count)
-    this.#at += count
-    this.#length += count
-    this.#remaining -= count
-    applyMask(this.#message, start, this.#length, this.#key)
-    this.#key = rotateMask(this.#key, count)
-    if (this.#opcode === opcodes.text) {
-      this.#checked = checkUtf8(this.#message, this.#checked, this.#length)
-      if (this.#checked < 0) throw notUtf8()
-    }
-    this.#inPayload = this.#remaining > 0
-    return !this.#inPayload
-  }
-
-  /** Grows the buffer to twice the needed size, so that it is rarely copied, but not beyond the possible length. */
-  #reserve(needed: number): void {
-    if (needed <= this.#message.length) return
-    const most = this.#header.final ? this.#length + this.#remaining : this.#maxMessageBytes
-    const grown = Buffer.allocUnsafe(Math.min(needed * 2, most))
-    this.#message.copy(grown, 0, 0, this.#length)
-    this.#message = grown
-  }
-
-  #takeMessage(): string | Buffer {
-    const message = this.#message.subarray(0, this.#length)
-    const isText = this.#opcode === opcodes.text
-    if (isText && this.#checked < this.#length) throw notUtf8()
-    this.#opcode = 0
-    this.#message = empty
-    this.#length = 0
-    this.#checked = 0
-    return isText ? message.toString() : message
-  }
-}
-
-function notUtf8(): ProtocolError {
-  return new ProtocolError(closeCodes.invalidData, 'The text is not UTF-8')
-}
-
-/**
- * Checks UTF-8 that arrives in chunks (RFC 6455, section 8.1; RFC 3629): `bytes` from `from`, where a character begins,
- * up to `to`. It fails at the first wrong byte, not at the end of the message.
- * @returns the index to continue at when more bytes are there: the start of an incomplete last character, or `to`; -1
- *   when the bytes are not UTF-8, whatever follows
- */
-export function checkUtf8(bytes: Buffer, from: number, to: number): number {
-  const end = startOfIncomplete(bytes, from, to)
-  return isUtf8(bytes.subarray(from, end)) && isPrefix(bytes, end, to) ? end : -1
-}
-
-/** Returns the start of an incomplete last character; `to` when the last one is complete. */
-function startOfIncomplete(bytes: Buffer, from: number, to: number): number {
-  for (let at = to - 1; at >= from && at >= to - 3; at -= 1) {
-    const byte = bytes[at] as number
-    if (byte < 0x80) return to
-    if (byte >= 0xc0) return at + lengthBy(byte) > to ? at : to
-  }
-  return to
-}
-
-/** Returns the length of a character by its first byte; 1 for bytes that cannot be first, which `isUtf8` refuses. */
-function lengthBy(lead: number): number {
-  if (lead < 0xe0) return lead < 0xc2 ? 1 : 2
-  if (lead < 0xf0) return 3
-  return lead < 0xf5 ? 4 : 1
-}
-
-/** Whether up to three bytes can begin a character. The second byte decides; `startOfIncomplete` saw the first. */
-function isPrefix(bytes: Buffer, at: number, to: number): boolean {
-  if (to - at < 2) return true
-  const lead = bytes[at] as number
-  const second = bytes[at + 1] as number
-  const least = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
-  const most = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
-  return second >= least && second <= most
 }

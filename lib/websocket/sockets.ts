@@ -10,11 +10,12 @@ import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
 import type { ModuleLogger } from '../log/logger.ts'
+import { Heartbeat } from '../base/heartbeat.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import { emitClose, releaseSocket } from '../core/node-internals.ts'
 import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
-import { PeerHeartbeat, WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
+import { beatMs, WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
 import { checkHandshake } from './handshake.ts'
 
 /** The WebSockets of one server. */
@@ -58,10 +59,8 @@ export function createWebSockets(options: {
   const socketLog = log('worker_ws')
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
-  const heartbeat = new PeerHeartbeat()
+  const heartbeat = new Heartbeat(beatMs)
   const open = new Set<WebSocketConnection<Context>>()
-  /** Includes connections that have ended: their handlers may still run. */
-  const contexts = new WeakMap<WebSocketConnection<Context>, Context>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
   let slow = 0
@@ -71,16 +70,14 @@ export function createWebSockets(options: {
     heartbeat,
     maxMessageBytes,
     maxBufferedBytes: maxMessageBytes + bufferedBytes,
-    onError: (error, ws) =>
-      errorLog.error(withRequestId(`${nameOf(ws)}: a WebSocket handler failed`, contextOf(ws)), error),
-    onProtocolError: (error, ws) => socketLog.info(`${nameOf(ws)}: closed with ${error.code}: ${error.message}`),
-    onSlow: (ws) => {
+    onError: (error, ctx) => errorLog.error(withRequestId(`${nameOf(ctx)}: a WebSocket handler failed`, ctx), error),
+    onProtocolError: (error, ctx) => socketLog.info(`${nameOf(ctx)}: closed with ${error.code}: ${error.message}`),
+    onSlow: (ctx) => {
       slow += 1
-      socketLog.warn(withRequestId(`${nameOf(ws)}: cut, since the client does not read what is sent`, contextOf(ws)))
+      socketLog.warn(withRequestId(`${nameOf(ctx)}: cut, since the client does not read what is sent`, ctx))
     },
-    onClosed: (ws, code) => {
-      if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: closed with ${code}`)
-      const ctx = contextOf(ws)
+    onClosed: (ws, code, ctx) => {
+      if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`)
       ctx.abort()
       if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
       open.delete(ws)
@@ -89,12 +86,7 @@ export function createWebSockets(options: {
     },
   }
 
-  function contextOf(ws: WebSocketConnection<Context>): Context {
-    return contexts.get(ws) as Context // Set before the connection starts.
-  }
-
-  function nameOf(ws: WebSocketConnection<Context>): string {
-    const ctx = contextOf(ws)
+  function nameOf(ctx: Context): string {
     return `WebSocket ${ctx.path} (${ctx.routeName}) of ${ctx.ip}`
   }
 
@@ -121,11 +113,10 @@ export function createWebSockets(options: {
     if (ctx.idToSend !== undefined) ctx.outgoing.set('X-Request-Id', ctx.idToSend)
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     releaseSocket(ctx.response, upgrading.socket)
-    const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers)
+    const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx)
     open.add(ws)
-    contexts.set(ws, ctx)
-    if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ws)}: open`)
-    ws.start(upgrading.head, ctx)
+    if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: open`)
+    ws.start(upgrading.head)
     if (stopping) {
       ws.close(closeCodes.goingAway, stopReason)
       cutLate([ws])

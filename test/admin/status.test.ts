@@ -7,6 +7,7 @@ import { createSampler, sampleFields, type Sample } from '../../lib/metrics/hist
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
+import { endedRequest } from '../support/ended-request.ts'
 
 /** Sources with figures that are all different, so that none can be taken for another. */
 function makeSources(t: { after(close: () => void): void }) {
@@ -48,15 +49,8 @@ test('the status has each figure in its place', (t) => {
   const { sources, figures } = makeSources(t)
   sources.queueWaits.record(1.23456)
   for (const waitedMs of [20, 20, 40]) sources.restQueueWaits.record(waitedMs)
-  sources.metrics.record({
-    method: 'GET',
-    path: '/a',
-    sentStatus: 503,
-    sentBytes: 5,
-    receivedBytes: 3,
-    durationMs: 2,
-    routeName: 'a',
-  })
+  const request = endedRequest({ sentStatus: 503, sentBytes: 5, receivedBytes: 3, routeName: 'a' })
+  sources.metrics.record(request, true, Date.now())
   const status = statusBy(ownProcess(sources))
   assert.deepEqual(status.requests, {
     total: 1,
@@ -181,7 +175,7 @@ test('the Prometheus text has each figure in its place', (t) => {
 
 test('a sample has all of its fields, and those of the interval begin anew', (t) => {
   const { sources } = makeSources(t)
-  sources.metrics.record({ method: 'GET', path: '/a', sentStatus: 200, sentBytes: 5, durationMs: 2, routeName: 'a' })
+  sources.metrics.record(endedRequest(), true, Date.now())
   const takeSample = createSampler(ownProcess(sources).readWithoutRoutes) as () => Sample // It is there at once.
   const first = takeSample()
   assert.deepEqual(

@@ -21,7 +21,7 @@ import { compose, type Action, type Chain, type Middleware } from '../../lib/cha
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
 import { createRequestServer } from '../../lib/core/server.ts'
-import { createViews } from '../../lib/views/cache.ts'
+import { Views } from '../../lib/views/cache.ts'
 import { listen } from '../support/listen.ts'
 import type { Answer } from '../support/request.ts'
 import { emptyRestPool } from '../support/rest-pool.ts'
@@ -47,7 +47,7 @@ export function makePort(
   const log = (level: string) => (message: string) => void lines.push(`${level} ${message}`)
   const levels = { debug: log('DEBUG'), info: log('INFO'), warn: log('WARN'), error: log('ERROR'), fatal: log('FATAL') }
   const moduleLog: ModuleLogger = Object.assign(log('INFO'), levels, { debugEnabled: true })
-  const pages = createViews({
+  const pages = new Views({
     root: fileURLToPath(new URL('../../lib/panel/pages', import.meta.url)),
     cacheFolder: '/nowhere',
     ram: true,

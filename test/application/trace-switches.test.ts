@@ -33,18 +33,18 @@ test('a switch without a time stays', (t) => {
   set('pool', false)
   assert.deepEqual(trace.state(), { ...new Trace().state(), pool: false })
   tick(1_000_000)
-  assert.deepEqual([trace.enabled('pool'), returned], [false, []])
+  assert.deepEqual([trace.switchOf('pool').on, returned], [false, []])
 })
 
 test('a switch with a time goes back by itself, to what it was, and not a moment sooner', (t) => {
   for (const before of [true, false]) {
     const { trace, set, returned, tick } = make(t, { pool: before })
     set('pool', !before, 60)
-    assert.equal(trace.enabled('pool'), !before)
+    assert.equal(trace.switchOf('pool').on, !before)
     tick(59.999)
-    assert.deepEqual([trace.enabled('pool'), returned], [!before, []])
+    assert.deepEqual([trace.switchOf('pool').on, returned], [!before, []])
     tick(0.001)
-    assert.deepEqual([trace.enabled('pool'), returned], [before, [`pool ${before}`]])
+    assert.deepEqual([trace.switchOf('pool').on, returned], [before, [`pool ${before}`]])
     t.mock.timers.reset()
   }
 })
@@ -53,9 +53,9 @@ test('a day is not too long for a timer', (t) => {
   const { trace, set, tick } = make(t)
   set('pool', false, 86_400)
   tick(86_399)
-  assert.equal(trace.enabled('pool'), false)
+  assert.equal(trace.switchOf('pool').on, false)
   tick(1)
-  assert.equal(trace.enabled('pool'), true)
+  assert.equal(trace.switchOf('pool').on, true)
 })
 
 test('a second setting with a time goes back to where it was before the first, at its own time', (t) => {
@@ -64,9 +64,9 @@ test('a second setting with a time goes back to where it was before the first, a
   tick(9)
   set('pool', true, 10)
   tick(9)
-  assert.deepEqual([trace.enabled('pool'), returned], [true, []])
+  assert.deepEqual([trace.switchOf('pool').on, returned], [true, []])
   tick(1)
-  assert.deepEqual([trace.enabled('pool'), returned], [false, ['pool false']])
+  assert.deepEqual([trace.switchOf('pool').on, returned], [false, ['pool false']])
 })
 
 test('a setting without a time is for good, also after one with a time', (t) => {
@@ -74,7 +74,7 @@ test('a setting without a time is for good, also after one with a time', (t) => 
   set('pool', false, 10)
   set('pool', false)
   tick(100)
-  assert.deepEqual([trace.enabled('pool'), returned], [false, []])
+  assert.deepEqual([trace.switchOf('pool').on, returned], [false, []])
 })
 
 test('all with a time brings each switch back to its own state', (t) => {
@@ -102,11 +102,11 @@ test('a state that was made earlier counts as it is now, and one without a switc
   const { trace, switches, returned, tick } = make(t, { app: false })
   const over = { on: false, until: 999_999 }
   switches.apply({ pool: over, metrics: { on: false, until: 1_002_000, back: false }, app: { on: true }, unknown: { on: true } })
-  assert.deepEqual([trace.enabled('pool'), trace.enabled('metrics'), trace.enabled('app')], [true, false, true])
+  assert.deepEqual([trace.switchOf('pool').on, trace.switchOf('metrics').on, trace.switchOf('app').on], [true, false, true])
   tick(2)
   assert.deepEqual(returned, ['metrics false'])
   switches.apply({})
-  assert.deepEqual([trace.enabled('metrics'), trace.enabled('app')], [true, false])
+  assert.deepEqual([trace.switchOf('metrics').on, trace.switchOf('app').on], [true, false])
 })
 
 test('after close nothing goes back', (t) => {
@@ -114,5 +114,5 @@ test('after close nothing goes back', (t) => {
   set('all', false, 5)
   switches.close()
   tick(100)
-  assert.deepEqual([trace.enabled('app'), returned], [false, []])
+  assert.deepEqual([trace.switchOf('app').on, returned], [false, []])
 })

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { parseConfig } from '../../lib/config/load.ts'
 import { Logger } from '../../lib/log/logger.ts'
 import { installPeers, requirePeer, versionOf } from './support/peers.ts'
 import { median } from './support/statistics.ts'
@@ -117,8 +118,8 @@ function countMissing(logs: string): number {
 }
 
 function openSvc(logs: string, format: 'text' | 'json'): ReturnType<Contender['open']> {
-  const options = { folder: logs, file: 'svc.log', level: 'info', console: false, trace: {} } as const
-  const logger = new Logger({ ...options, maxSizeMb: rotateAtMb, maxFiles: 0, format })
+  const options = { level: 'info', console: false, max_size_mb: rotateAtMb, max_files: 0, format }
+  const logger = new Logger(parseConfig({ log: options }, logs).config, logs)
   const log = logger.module('app')
   return { write: (message) => log.info(message), end: () => logger.close() }
 }

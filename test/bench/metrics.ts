@@ -5,8 +5,10 @@
  * Surprise: heap bytes are what 400,000 records leave behind, garbage included; a round whose garbage was collected is
  * below 0. That is why the median is shown.
  */
-import { Metrics, type RequestRecord } from '../../lib/metrics/metrics.ts'
+import type { EndedRequest } from '../../lib/base/ports.ts'
+import { Metrics } from '../../lib/metrics/metrics.ts'
 import { makeSources, ownProcess, prometheusBy, statusBy } from '../metrics/sources.ts'
+import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { median } from './support/statistics.ts'
 
@@ -21,7 +23,7 @@ const contenders = [
   { name: 'empty', routes: 1, run: runOf(1, (request) => void request.sentStatus) },
   ...[1, 100, 10_000].map((routes) => {
     const metrics = new Metrics()
-    return { name: 'record', routes, run: runOf(routes, (request) => metrics.record(request)) }
+    return { name: 'record', routes, run: runOf(routes, (request) => metrics.record(request, true, 1_700_000_000_000)) }
   }),
 ]
 const times = contenders.map((): number[] => [])
@@ -54,25 +56,26 @@ if (slowest >= boundNs) {
 }
 
 /** One pass of a round. Each has a loop of its own, so that none is compiled for the functions of all. */
-function runOf(routes: number, take: (request: RequestRecord) => void): () => void {
+function runOf(routes: number, take: (request: EndedRequest) => void): () => void {
   const requests = requestsOf(routes)
   return () => {
     for (let index = 0; index < recordsPerRound; index += 1) {
-      take(requests[index % differentRequests] as RequestRecord)
+      take(requests[index % differentRequests] as EndedRequest)
     }
   }
 }
 
-function requestsOf(routes: number): RequestRecord[] {
+function requestsOf(routes: number): EndedRequest[] {
   const names = Array.from({ length: routes }, (_, route) => `area.route_${route}`)
-  return Array.from({ length: differentRequests }, (_, index) => ({
-    method: 'GET',
-    path: `/area/${index}`,
-    sentStatus: seeded.pick([200, 200, 200, 304, 404, 500]),
-    sentBytes: seeded.integer(10_000),
-    durationMs: 2 ** (seeded.next() * 12 - 4),
-    routeName: seeded.pick(names),
-  }))
+  return Array.from({ length: differentRequests }, (_, index) =>
+    endedRequest({
+      path: `/area/${index}`,
+      sentStatus: seeded.pick([200, 200, 200, 304, 404, 500]),
+      sentBytes: seeded.integer(10_000),
+      durationMs: 2 ** (seeded.next() * 12 - 4),
+      routeName: seeded.pick(names),
+    }),
+  )
 }
 
 function readOut(routes: number): void {
@@ -80,7 +83,8 @@ function readOut(routes: number): void {
   const metrics = new Metrics()
   const requests = requestsOf(1)
   for (let index = 0; index < routes * 10; index += 1) {
-    metrics.record({ ...(requests[index % differentRequests] as RequestRecord), routeName: `r.${index % routes}` })
+    const request = requests[index % differentRequests] as EndedRequest
+    metrics.record({ ...request, routeName: `r.${index % routes}` }, true, 1_700_000_000_000)
   }
   const grown = (process.memoryUsage().rss - before) / 2 ** 20
   const takes = (work: () => unknown): string => {

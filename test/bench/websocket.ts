@@ -13,7 +13,8 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { PeerHeartbeat, WebSocketConnection, type WebSocketServices } from '../../lib/websocket/connection.ts'
+import { Heartbeat } from '../../lib/base/heartbeat.ts'
+import { beatMs, WebSocketConnection, type WebSocketServices } from '../../lib/websocket/connection.ts'
 import { checkHandshake } from '../../lib/websocket/handshake.ts'
 import { installPeers, requirePeer, versionOf } from './support/peers.ts'
 import { median, medianRatio } from './support/statistics.ts'
@@ -175,7 +176,7 @@ function serve(name: string): void {
 
 function serveSvc(server: ReturnType<typeof createServer>): void {
   const services: WebSocketServices<undefined> = {
-    heartbeat: new PeerHeartbeat(),
+    heartbeat: new Heartbeat(beatMs),
     maxMessageBytes: 1 << 20,
     maxBufferedBytes: 1 << 24,
     onError: (error) => console.error(error),
@@ -189,7 +190,7 @@ function serveSvc(server: ReturnType<typeof createServer>): void {
     const accept = checkHandshake(request)
     const fields = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}`
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n\r\n`)
-    new WebSocketConnection(socket as Socket, services, handlers).start(head, undefined) // It listens: it is a Socket.
+    new WebSocketConnection(socket as Socket, services, handlers, undefined).start(head) // It listens: it is a Socket.
   })
 }
 

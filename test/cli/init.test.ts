@@ -7,7 +7,7 @@ import { init, initApplication, typeScriptFiles } from '../../lib/cli/init.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { readMiddlewareConfig } from '../../lib/application/middleware-config.ts'
 import { readRouteFiles } from '../../lib/application/route-files.ts'
-import { createViews } from '../../lib/views/cache.ts'
+import { Views } from '../../lib/views/cache.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const files = [
@@ -66,7 +66,7 @@ test('its routes, middleware configuration, actions and view work', async () => 
   >
   assert.deepEqual(module.hello({ params: { name: 'ann' } }), { hello: 'ann' })
 
-  const views = createViews({
+  const views = new Views({
     root: folder,
     cacheFolder: join(folder, '.cached'),
     ram: true,

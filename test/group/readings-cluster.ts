@@ -1,15 +1,17 @@
 /** A primary and workers that tell readings, in one process: the channels between them are in memory. */
 import type { TestContext } from 'node:test'
+import type { EndedRequest } from '../../lib/base/ports.ts'
 import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
 import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
 import { createReadingsHost, type ReadingsHost } from '../../lib/group/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
-import { Metrics, type RequestRecord } from '../../lib/metrics/metrics.ts'
+import { Metrics } from '../../lib/metrics/metrics.ts'
 import { createOwnProcess, type OwnProcess, type Processes } from '../../lib/metrics/processes.ts'
 import type { LineCounts, MetricSources } from '../../lib/metrics/table.ts'
 import type { LogLine } from '../../lib/log/recent-lines.ts'
+import { endedRequest } from '../support/ended-request.ts'
 import { memoryPorts, type MemoryPort } from './memory-ports.ts'
 
 /** A worker, and what a test does with it. */
@@ -21,7 +23,7 @@ export interface Worker {
   /** What a test may change at any time. */
   readonly parts: WorkerParts
   /** Counts requests that were answered. */
-  serve(count: number, changes?: Partial<RequestRecord>): void
+  serve(count: number, changes?: Partial<EndedRequest>): void
   /** From now on it takes no message, until `resume()`. */
   hang(): void
   resume(): void
@@ -98,8 +100,8 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: stri
     lines,
     parts,
     serve: (count, changes = {}) => {
-      const request = { method: 'GET', path: '/a', sentStatus: 200, sentBytes: 10, durationMs: 2, routeName: 'a' }
-      for (let turn = 0; turn < count; turn += 1) metrics.record({ ...request, ...changes })
+      const request = endedRequest({ routeName: 'a', ...changes })
+      for (let turn = 0; turn < count; turn += 1) metrics.record(request, true, Date.now())
     },
     hang: gated.hang,
     resume: gated.resume,

@@ -109,7 +109,7 @@ describe('the state of several processes', () => {
     const { state } = join(1)
     const before = await state.read()
     await state.write(nextState(before, withSwitch(before, { module: 'pool', on: false }, 5000)))
-    assert.equal(trace.enabled('pool'), false)
+    assert.equal(trace.switchOf('pool').on, false)
   })
 
   it('names a worker that cannot apply it, which is replaced', async () => {

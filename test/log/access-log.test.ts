@@ -3,16 +3,18 @@ import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { AccessEntry, AccessLogOptions } from '../../lib/log/access-log.ts'
-import { AccessLog } from '../../lib/log/access-log.ts'
+import type { EndedRequest } from '../../lib/base/ports.ts'
+import type { Config } from '../../lib/config/table.ts'
+import { AccessLog, type AccessLogParts } from '../../lib/log/access-log.ts'
 import type { LogReports } from '../../lib/log/log-file.ts'
+import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
-import { KeptConsole, openLog, textOf } from './fixture.ts'
+import { KeptConsole, logConfig, openLog, textOf } from './fixture.ts'
 
-type AccessFormat = AccessLogOptions['format']
-type Change = Partial<AccessEntry> & { headers?: Record<string, string> }
+type AccessFormat = Config['access_log.format']
+type Change = Partial<EndedRequest> & { headers?: Record<string, string> }
 
 const now = (): number => Date.parse('2026-11-20T11:27:00.123Z')
 const start = '127.0.0.1 - - [20/Nov/2026:11:27:00 +0000] '
@@ -52,7 +54,7 @@ const rows: readonly (readonly [what: string, format: AccessFormat, change: Chan
 for (const [what, format, change, line] of rows) {
   test(`${format}: writes ${what}`, (t) => {
     const { log, folder } = open(t, { format })
-    log.write(entry(change))
+    log.write(entry(change), now())
     log.flush()
     assert.equal(textOf(folder, 'access.log'), `${line}\n`)
   })
@@ -60,10 +62,10 @@ for (const [what, format, change, line] of rows) {
 
 test('json: one object a line, with what is there', (t) => {
   const { log, folder } = open(t, { format: 'json' })
-  log.write(entry({}))
+  log.write(entry({}), now())
   const headers = { referer: 'r"', 'user-agent': 'u\x85' }
   const given = { ip: '::1', path: '/"\n\x85', givenId: 'abcdefgh', routeName: 'board.list', durationMs: 1.23456 }
-  log.write(entry({ ...given, headers }))
+  log.write(entry({ ...given, headers }), now())
   log.flush()
   const text = textOf(folder, 'access.log')
   assert.doesNotMatch(text, /[\x7f-\x9f]/)
@@ -82,7 +84,7 @@ test('no request can forge a line, whatever it is made of', (t) => {
     const { log, folder } = open(t, { format })
     for (let number = 0; number < 500; number += 1) {
       const headers = { referer: text(), 'user-agent': text() }
-      log.write(entry({ ip: text(), method: text(), path: text(), routeName: text(), givenId: text(), headers }))
+      log.write(entry({ ip: text(), method: text(), path: text(), routeName: text(), givenId: text(), headers }), now())
     }
     log.flush()
     const lines = textOf(folder, 'access.log').split('\n')
@@ -100,7 +102,7 @@ test('no request can forge a line, whatever it is made of', (t) => {
 test('reads no header for a line that does not show it', (t) => {
   for (const format of ['spec', 'common'] as const) {
     const { log } = open(t, { format })
-    log.write({ ...entry({}), header: () => assert.fail('a header was read') })
+    log.write({ ...entry({}), header: () => assert.fail('a header was read') }, now())
     log.flush()
     assert.equal(log.written, 1)
   }
@@ -108,7 +110,7 @@ test('reads no header for a line that does not show it', (t) => {
 
 test('a line is in the file one turn after it was written', async (t) => {
   const { log, folder } = open(t, {})
-  log.write(entry({}))
+  log.write(entry({}), now())
   assert.equal(textOf(folder, 'access.log'), '')
   await turn()
   assert.equal(textOf(folder, 'access.log').length, `${start}"GET /x HTTP/1.1" 200\n`.length)
@@ -116,11 +118,11 @@ test('a line is in the file one turn after it was written', async (t) => {
 
 test('reopens its file after logrotate has moved it away', (t) => {
   const { log, folder, reports } = open(t, {})
-  log.write(entry({ path: '/old' }))
+  log.write(entry({ path: '/old' }), now())
   renameSync(join(folder, 'access.log'), join(folder, 'access.log.1'))
-  log.write(entry({ path: '/old' }))
+  log.write(entry({ path: '/old' }), now())
   log.reopen()
-  log.write(entry({ path: '/new' }))
+  log.write(entry({ path: '/new' }), now())
   log.close()
   assert.match(textOf(folder, 'access.log.1'), /^.*\/old .*\n.*\/old .*\n$/)
   assert.match(textOf(folder, 'access.log'), /^.*\/new .*\n$/)
@@ -133,7 +135,7 @@ test('tells the general log what was lost', (t) => {
   const report: LogReports['report'] = (level, message) => general.logger.module('logger')[level](message)
   const { log, terminal } = open(t, { fileSystem, report })
   fileSystem.room = 0
-  for (let number = 0; number < 5000; number += 1) log.write(entry({}))
+  for (let number = 0; number < 5000; number += 1) log.write(entry({}), now())
   assert.match(log.problem ?? '', /^Cannot write the log .*access\.log: ENOSPC/)
   fileSystem.room = 1e9
   log.flush()
@@ -147,26 +149,26 @@ test('tells the general log what was lost', (t) => {
 
 test('works with nothing but what it must be given', () => {
   const folder = temporaryFolder()
-  const log = new AccessLog({ folder, file: 'access.log', format: 'spec' })
-  log.write(entry({}))
+  const log = new AccessLog(logConfig(), folder, { report: () => {} })
+  log.write(entry({}), now())
   log.reopen()
   log.close()
   assert.match(textOf(folder, 'access.log'), /"GET \/x HTTP\/1\.1" 200\n$/)
 })
 
-function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogOptions>) {
+function open(t: Parameters<typeof openLog>[0], options: Partial<AccessLogParts> & { readonly format?: AccessFormat }) {
   const folder = temporaryFolder()
   const terminal = new KeptConsole()
   const reports: string[] = []
   const report = (level: string, message: string): number => reports.push(`${level} ${message}`)
-  const defaults = { folder, file: 'access.log', format: 'spec', now, consolePort: terminal, report } as const
-  const log = new AccessLog({ ...defaults, ...options })
+  const config = logConfig({ 'access_log.format': options.format ?? 'spec' })
+  const log = new AccessLog(config, folder, { now, consolePort: terminal, report, ...options })
   t.after(() => log.close())
   return { log, folder, terminal, reports }
 }
 
-function entry(change: Change): AccessEntry {
+function entry(change: Change): EndedRequest {
   const { headers = {}, ...rest } = change
-  const request = { ip: '127.0.0.1', method: 'GET', path: '/x', httpVersion: '1.1', sentStatus: 200, sentBytes: 5 }
-  return { ...request, durationMs: 0.5, routeName: '', givenId: undefined, header: (name) => headers[name], ...rest }
+  const request = { path: '/x', sentBytes: 5, durationMs: 0.5, routeName: '' }
+  return endedRequest({ ...request, header: (name) => headers[name], ...rest })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, it } from 'node:test'
-import { ConsoleLines } from '../../lib/log/console.ts'
+import { describe, it, test } from 'node:test'
+import { ConsoleLines, createProcessConsole } from '../../lib/log/console.ts'
 
 const line = `${'x'.repeat(1023)}\n`
 
@@ -52,4 +52,14 @@ describe('a console that nobody reads', () => {
       assert.equal(lines.problem, undefined)
     }
   })
+})
+
+test('standard error takes 1 MiB at most, in bytes', (t) => {
+  const written = t.mock.method(process.stderr, 'write', () => true)
+  Object.defineProperty(process.stderr, 'writableLength', { get: () => 2 ** 20 - 9, configurable: true })
+  t.after(() => Reflect.deleteProperty(process.stderr, 'writableLength'))
+  const terminal = createProcessConsole()
+  terminal.error('äöüß.\n')
+  terminal.error('äöüß\n')
+  assert.deepEqual(written.mock.calls.map(({ arguments: [text] }) => text), ['äöüß\n'])
 })

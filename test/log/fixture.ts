@@ -1,9 +1,10 @@
 /** What the tests of the logs share: a log in a folder of its own, and the lines found there. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseConfig } from '../../lib/config/load.ts'
+import type { Config } from '../../lib/config/table.ts'
 import type { ConsolePort } from '../../lib/log/console.ts'
-import type { LoggerOptions } from '../../lib/log/logger.ts'
-import { Logger } from '../../lib/log/logger.ts'
+import { Logger, type LoggerParts } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** A console that keeps what is printed. */
@@ -27,19 +28,25 @@ export class HeldClock {
   readonly now = (): number => this.ms
 }
 
+/** What differs from the settings of `logConfig`. */
+export type LogChanges = Partial<Omit<Config, 'trace'>> & { readonly trace?: Partial<Config['trace']> }
+
+/** A configuration whose log has every line and no console, but for the changes, which nobody checks. */
+export function logConfig(changes: LogChanges = {}): Config {
+  const { config } = parseConfig({ log: { level: 'debug', console: false, max_files: 0 } }, '/')
+  return { ...config, ...changes, trace: { ...config.trace, ...changes.trace } }
+}
+
 /** A log that is closed when the test ends, with all that it is made of. */
 export function openLog(
   t: { after(work: () => void): void },
-  options: Partial<LoggerOptions> = {},
+  changes: LogChanges = {},
+  parts: LoggerParts & { readonly folder?: string } = {},
 ): { logger: Logger; folder: string; clock: HeldClock; terminal: KeptConsole } {
-  const folder = options.folder ?? temporaryFolder()
+  const folder = parts.folder ?? temporaryFolder()
   const clock = new HeldClock()
   const terminal = new KeptConsole()
-  const logger = new Logger({
-    ...{ folder, file: 'svc.log', level: 'debug', console: false, maxSizeMb: 10, maxFiles: 0, format: 'text' },
-    ...{ trace: {}, now: clock.now, consolePort: terminal },
-    ...options,
-  })
+  const logger = new Logger(logConfig(changes), folder, { now: clock.now, consolePort: terminal, ...parts })
   t.after(() => logger.close())
   return { logger, folder, clock, terminal }
 }

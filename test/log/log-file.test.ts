@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import * as fs from 'node:fs'
 import { closeSync, openSync, readSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -92,5 +92,24 @@ test('a pipe has no size, so it is never rotated', () => {
   assert.equal(read.toString('utf8', 0, readSync(reader, read)), 'line\n')
   assert.deepEqual([file.size, file.room], [0, Number.POSITIVE_INFINITY])
   closeSync(reader)
+  file.close()
+})
+
+test('a pipe that nobody reads refuses bytes when it is full, and holds up nobody', (t) => {
+  const path = join(temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const late = spawn('sh', ['-c', 'sleep 5; exec cat "$0"', path], { stdio: 'ignore' }) // Ends a write that blocks.
+  t.after(() => late.kill())
+  const file = new LogFile(path, nodeFileSystem)
+  file.open()
+  const bytes = Buffer.alloc(100_000, 'line\n')
+  let written = 0
+  assert.throws(
+    () => {
+      while (written < bytes.length) written += file.write(bytes, written)
+    },
+    { code: 'EAGAIN' },
+  )
+  assert.ok(written > 0)
   file.close()
 })

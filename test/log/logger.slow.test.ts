@@ -5,15 +5,15 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { allLines } from './fixture.ts'
+import { allLines, logConfig } from './fixture.ts'
 
 test('goes on when nobody reads the console any more', async () => {
   const folder = temporaryFolder()
   const target = process.env.SVC_TEST_TARGET === 'dist' ? '../../dist/log/logger.js' : '../../lib/log/logger.ts'
+  const config = logConfig({ 'log.console': true })
   const program = `
     import { Logger } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, target)).href)}
-    const options = { folder: ${JSON.stringify(folder)}, file: 'svc.log', level: 'info', maxSizeMb: 1, maxFiles: 0 }
-    const logger = new Logger({ ...options, console: true, format: 'text', trace: {} })
+    const logger = new Logger(${JSON.stringify(config)}, ${JSON.stringify(folder)})
     process.on('exit', () => logger.close())
     logger.module('app')('first')
     process.stdin.once('data', () => {

@@ -5,10 +5,10 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { levels, Logger } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { allLines, openLog, textOf } from './fixture.ts'
+import { allLines, logConfig, openLog, textOf } from './fixture.ts'
 
 test('writes the line of the specification', (t) => {
-  const { logger, folder } = openLog(t, { now: () => new Date(2026, 10, 20, 11, 27, 0, 123).getTime() })
+  const { logger, folder } = openLog(t, {}, { now: () => new Date(2026, 10, 20, 11, 27, 0, 123).getTime() })
   const log = logger.module('server')
   log('called')
   log.debug('one')
@@ -50,7 +50,7 @@ test('does not wait for the turn to end when 64 KiB are there', (t) => {
 
 for (const level of levels) {
   test(`level ${level} drops what is below it`, (t) => {
-    const { logger, folder } = openLog(t, { level })
+    const { logger, folder } = openLog(t, { 'log.level': level })
     const log = logger.module('app')
     for (const each of levels) log[each](`at ${each}`)
     log('at info')
@@ -65,7 +65,7 @@ for (const level of levels) {
 test('onLine is given each line that passes, as it was logged, and nothing else', (t) => {
   const given: unknown[] = []
   const onLine = (...line: unknown[]): void => void given.push(line)
-  const { logger, clock } = openLog(t, { level: 'info', trace: { pool: false }, onLine })
+  const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
   logger.module('app').debug('below the level')
   logger.module('pool').info('switched off')
   logger.module('pool').warn('a\nb')
@@ -137,7 +137,7 @@ test('takes what JavaScript may pass for a message', (t) => {
 })
 
 test('writes JSON, one object a line', (t) => {
-  const { logger, folder } = openLog(t, { format: 'json' })
+  const { logger, folder } = openLog(t, { 'log.format': 'json' })
   logger.module('a"b').info('say "x"\n\x7f\u2028é')
   logger.module('error').error('failed', new Error('why'))
   logger.flush()
@@ -150,7 +150,7 @@ test('writes JSON, one object a line', (t) => {
 })
 
 test('prints the same lines on the console when asked to', async (t) => {
-  const { logger, folder, terminal } = openLog(t, { console: true })
+  const { logger, folder, terminal } = openLog(t, { 'log.console': true })
   logger.module('app')('printed')
   logger.module('app')('x'.repeat(70_000))
   logger.module('app')('at the end of the turn')
@@ -171,7 +171,7 @@ test('prints nothing otherwise', (t) => {
 
 test('makes its folder and its file for the owner and the group only', (t) => {
   const folder = join(temporaryFolder(), 'a', 'b')
-  openLog(t, { folder })
+  openLog(t, {}, { folder })
   assert.equal(statSync(folder).mode & 0o777 & ~0o750, 0)
   assert.equal(statSync(join(folder, 'svc.log')).mode & 0o777 & ~0o640, 0)
 })
@@ -179,7 +179,7 @@ test('makes its folder and its file for the owner and the group only', (t) => {
 test('appends to what is there, and ends a last line that was torn', (t) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc.log'), 'a whole line\nhalf a li')
-  const { logger } = openLog(t, { folder })
+  const { logger } = openLog(t, {}, { folder })
   logger.module('app')('next')
   logger.flush()
   assert.match(textOf(folder), /^a whole line\nhalf a li\n\[.*next\n$/)
@@ -201,9 +201,8 @@ test('counts as lost what is logged after it was closed', (t) => {
 
 test('refuses a trace switch of an unknown module, and makes nothing', () => {
   const folder = join(temporaryFolder(), 'logs')
-  const good = { file: 'svc.log', level: 'info', console: false, maxSizeMb: 1, maxFiles: 0, format: 'text' } as const
   const refused = { name: 'RangeError', message: /it is nowhere$/ }
-  assert.throws(() => new Logger({ folder, ...good, trace: { nowhere: true } }), refused)
+  assert.throws(() => new Logger(logConfig({ trace: { nowhere: true } as never }), folder), refused)
   assert.equal(existsSync(folder), false)
 })
 

@@ -10,7 +10,7 @@ import { allLines, openLog, rotatedFiles, textOf } from './fixture.ts'
 
 test('a full disk stops nobody: the half line is completed when there is room again', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, terminal } = openLog(t, { fileSystem })
+  const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   const log = logger.module('app')
   log('before')
   logger.flush()
@@ -35,7 +35,7 @@ test('a full disk stops nobody: the half line is completed when there is room ag
 
 test('what does not fit in memory meanwhile is counted, said on the console and in the log', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, terminal } = openLog(t, { fileSystem })
+  const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   fileSystem.room = 0
   const total = 5000
   for (let number = 0; number < total; number += 1) logger.module('app')(`line ${number} ${'x'.repeat(100)}`)
@@ -54,7 +54,7 @@ test('what does not fit in memory meanwhile is counted, said on the console and 
 test('tries again each second by itself', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] })
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem })
+  const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.room = 0
   logger.module('app')('held')
   t.mock.timers.tick(0)
@@ -71,7 +71,7 @@ test('tries again each second by itself', (t) => {
 
 test('a burst tries again after a second too, or when the clock was set back', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, clock } = openLog(t, { fileSystem })
+  const { logger, clock } = openLog(t, {}, { fileSystem })
   const burst = 'x'.repeat(70_000)
   fileSystem.room = 0
   for (const [stepMs, writes] of [[0, 1], [999, 1], [1, 2], [-5000, 3], [10, 3]] as const) {
@@ -84,7 +84,7 @@ test('a burst tries again after a second too, or when the clock was set back', (
 
 test('after an outage a line is in the file one turn after it was logged, as before', async (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem })
+  const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.room = 0
   logger.module('app')('held')
   logger.flush()
@@ -97,7 +97,7 @@ test('after an outage a line is in the file one turn after it was logged, as bef
 
 test('a line of which only the end is missing counts as written', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem, trace: { logger: false } })
+  const { logger, folder } = openLog(t, { trace: { logger: false } }, { fileSystem })
   const write = fileSystem.writeSync
   fileSystem.writeSync = (fd, bytes, offset, length) => {
     if (offset > 0) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' })
@@ -115,7 +115,7 @@ test('a line of which only the end is missing counts as written', (t) => {
 
 test('takes writes of a few bytes at a time', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem })
+  const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 7
   for (const message of ['déjà vu', '漢字 😀', 'plain']) logger.module('app')(message)
   logger.flush()
@@ -124,7 +124,7 @@ test('takes writes of a few bytes at a time', (t) => {
 
 test('a write that takes nothing is a failure, not an endless loop', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger } = openLog(t, { fileSystem })
+  const { logger } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 0
   logger.module('app')('held')
   logger.flush()
@@ -136,7 +136,7 @@ test('a write that takes nothing is a failure, not an endless loop', (t) => {
 
 test('opens the file anew after an error that is not a full disk', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem })
+  const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.refused.set('writeSync', 'EROFS').set('closeSync', 'EIO')
   logger.module('app')('one')
   logger.flush()
@@ -149,7 +149,7 @@ test('opens the file anew after an error that is not a full disk', (t) => {
 
 test('a half line that cannot be completed is counted as lost, and the next begins on a line of its own', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { fileSystem })
+  const { logger, folder } = openLog(t, {}, { fileSystem })
   fileSystem.bytesPerWrite = 60
   const write = fileSystem.writeSync
   fileSystem.writeSync = (fd, bytes, offset, length) => {
@@ -172,7 +172,7 @@ test('a half line that cannot be completed is counted as lost, and the next begi
 test('starts without a disk and goes on with it', (t) => {
   const folder = join(temporaryFolder(), 'logs')
   mkdirSync(join(folder, 'svc.log'), { recursive: true })
-  const { logger, terminal } = openLog(t, { folder })
+  const { logger, terminal } = openLog(t, {}, { folder })
   assert.match(logger.problem ?? '', /^Cannot write the log .*: EISDIR/)
   assert.match(terminal.errorText, /^Cannot write the log .*EISDIR.*\n$/)
   logger.module('app')('held')
@@ -198,7 +198,7 @@ test('a folder that is removed is made again when the log is reopened', (t) => {
 
 test('stays with the file that is open when reopening fails', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, terminal } = openLog(t, { fileSystem })
+  const { logger, folder, terminal } = openLog(t, {}, { fileSystem })
   for (const call of ['openSync', 'fstatSync'] as const) {
     fileSystem.refused.set(call, 'EMFILE')
     logger.reopen()
@@ -212,7 +212,7 @@ test('stays with the file that is open when reopening fails', (t) => {
 
 test('what a full disk still refuses at the end is lost, counted and said', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, terminal } = openLog(t, { fileSystem })
+  const { logger, terminal } = openLog(t, {}, { fileSystem })
   fileSystem.room = 60
   for (let number = 0; number < 3; number += 1) logger.module('app')(`line ${number}`)
   logger.flush()
@@ -228,7 +228,8 @@ test('every line is on disk once or counted as lost, through rotations, logrotat
   for (let seed = 1; seed <= 8; seed += 1) {
     const seeded = new Seeded(seed)
     const fileSystem = createFaultyDisk()
-    const { logger, folder, clock, terminal } = openLog(t, { fileSystem, maxSizeMb: 8 / 1024, level: 'warn' })
+    const small = { 'log.max_size_mb': 8 / 1024, 'log.level': 'warn' } as const
+    const { logger, folder, clock, terminal } = openLog(t, small, { fileSystem })
     let moved = 0
     const moveAway = (): void => {
       const from = join(folder, 'svc.log')

@@ -2,21 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { RecentLines } from '../../lib/log/recent-lines.ts'
+import { Recent } from '../../lib/base/recent.ts'
+import { keptLines, logLine, type LogLine } from '../../lib/log/recent-lines.ts'
 import { openLog } from './fixture.ts'
-
-test('keeps the last 500 lines, the oldest first', () => {
-  const lines = new RecentLines()
-  assert.deepEqual(lines.list(), [])
-  for (let turn = 1; turn <= 1234; turn += 1) {
-    lines.add(turn, 'info', 'app', `line ${turn}`)
-    if (turn % 100 > 1 && turn !== 1234) continue
-    const kept = Math.min(turn, 500)
-    const times = Array.from({ length: kept }, (_, at) => turn - kept + 1 + at)
-    assert.deepEqual(lines.list().map((line) => line.time), times)
-  }
-  assert.deepEqual(lines.list().at(-1), { time: 1234, level: 'info', module: 'app', message: 'line 1234' })
-})
 
 const messages: readonly (readonly [string, string, string])[] = [
   ['of 500 characters whole', 'x'.repeat(500), 'x'.repeat(500)],
@@ -30,42 +18,35 @@ const messages: readonly (readonly [string, string, string])[] = [
 
 for (const [name, message, expected] of messages) {
   test(`shows a message ${name}`, () => {
-    const lines = new RecentLines()
-    lines.add(1, 'warn', 'app', message)
-    assert.equal(lines.list()[0]?.message, expected)
+    assert.equal(logLine(1, 'warn', 'app', message).message, expected)
   })
 }
 
 test('cuts a module name at 64 characters', () => {
-  const lines = new RecentLines()
-  lines.add(1, 'warn', 'm'.repeat(100_000), 'text')
-  assert.equal(lines.list()[0]?.module, 'm'.repeat(64))
+  assert.equal(logLine(1, 'warn', 'm'.repeat(100_000), 'text').module, 'm'.repeat(64))
 })
 
 test('does not keep the long texts in memory that short messages were cut from', () => {
-  const lines = new RecentLines()
+  const lines = new Recent<LogLine>(keptLines)
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
   for (let turn = 0; turn < 500; turn += 1) {
     const long = Buffer.alloc(100_000, 97 + (turn % 26)).toString('latin1')
-    lines.add(turn, 'info', 'app', long.slice(turn, turn + 100))
+    lines.add(logLine(turn, 'info', 'app', long.slice(turn, turn + 100)))
   }
   collectGarbage()
   const before = process.memoryUsage().heapUsed
   assert.equal(lines.list().length, 500)
-  for (let turn = 0; turn < 500; turn += 1) lines.add(turn, 'info', 'app', 'short')
+  for (let turn = 0; turn < 500; turn += 1) lines.add(logLine(turn, 'info', 'app', 'short'))
   collectGarbage()
   const freed = before - process.memoryUsage().heapUsed
   assert.ok(freed < 5_000_000, `${freed} bytes of the 50,000,000 were kept`)
 })
 
 test('is fed by the logger: the lines that are written, as they were logged', (t) => {
-  const lines = new RecentLines()
-  const { logger, clock } = openLog(t, {
-    level: 'info',
-    trace: { pool: false },
-    onLine: (time, level, module, message) => lines.add(time, level, module, message),
-  })
+  const lines = new Recent<LogLine>(keptLines)
+  const onLine = (...line: Parameters<typeof logLine>): void => lines.add(logLine(...line))
+  const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
   logger.module('app')('called')
   logger.module('app').debug('below the level')
   logger.module('pool').info('switched off')

@@ -3,17 +3,17 @@ import { mkdirSync, readdirSync, renameSync, statSync, unlinkSync, writeFileSync
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { LoggerOptions } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { createFaultyDisk } from './faulty-disk.ts'
-import { openLog, rotatedFiles, textOf } from './fixture.ts'
+import { openLog, rotatedFiles, textOf, type LogChanges } from './fixture.ts'
 
 /** 4 KiB, so that a rotation takes some 60 lines. */
-const small = { maxSizeMb: 4 / 1024, level: 'info', trace: { logger: false } } as const
+const small = { 'log.max_size_mb': 4 / 1024, 'log.level': 'info', trace: { logger: false } } as const
 const name = /^svc_\d{14}_\d{6}\.log$/
 
 test('renames the file when it reaches its size and begins a new one', (t) => {
-  const { logger, folder } = openLog(t, { maxSizeMb: 1, now: () => new Date(2026, 10, 20, 11, 27, 5).getTime() })
+  const now = (): number => new Date(2026, 10, 20, 11, 27, 5).getTime()
+  const { logger, folder } = openLog(t, { 'log.max_size_mb': 1 }, { now })
   const log = logger.module('app')
   for (let number = 0; number < 20_000; number += 1) log(`line ${number} of some length, as usual`)
   logger.flush()
@@ -27,26 +27,26 @@ test('renames the file when it reaches its size and begins a new one', (t) => {
 
 test('names files as the specification has it', (t) => {
   const folder = temporaryFolder()
-  rotateOnce(t, { folder })
+  rotateOnce(t, folder)
   assert.match(rotatedFiles(folder)[0] ?? '', name)
 })
 
 test('the number grows, over restarts too, whatever the name of the log is', (t) => {
   const folder = temporaryFolder()
-  for (const file of ['svc.log', 'svc.log', 'other.log']) rotateOnce(t, { folder, file })
+  for (const file of ['svc.log', 'svc.log', 'other.log']) rotateOnce(t, folder, { 'log.file': file })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000001', '000002', '000003'])
 })
 
 test('the number grows when the clock is set back, and past a million', (t) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc_20991231235959_999999.log'), '')
-  rotateOnce(t, { folder })
-  rotateOnce(t, { folder, maxFiles: 1 })
+  rotateOnce(t, folder)
+  rotateOnce(t, folder, { 'log.max_files': 1 })
   assert.deepEqual(readdirSync(folder).map(numberOf).sort(), ['1000001', 'svc.log'])
 })
 
 test('never renames over a file', (t) => {
-  const { logger, folder, clock } = openLog(t, { ...small, now: () => new Date(2026, 0, 1).getTime() })
+  const { logger, folder, clock } = openLog(t, small, { now: () => new Date(2026, 0, 1).getTime() })
   fill(logger)
   mkdirSync(join(folder, 'svc_20260101000000_000002.log'))
   fill(logger)
@@ -60,17 +60,17 @@ test('keeps as many rotated files as asked for, over restarts, and touches no ot
   const others = ['svc_1_000001.log', 'svc_20260101000000_1.log', 'svc_20260101000000_000001.log.gz', 'my.log']
   others.push('xsvc_20260101000000_000001.log', 'svc_20260101000000_0000001.log', 'svc_2026010100000a_000001.log')
   for (const other of others) writeFileSync(join(folder, other), 'keep')
-  for (let run = 0; run < 5; run += 1) rotateOnce(t, { folder, maxFiles: 2 })
+  for (let run = 0; run < 5; run += 1) rotateOnce(t, folder, { 'log.max_files': 2 })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000004', '000005'])
   for (const other of others) assert.equal(textOf(folder, other), 'keep')
 })
 
 test('keeps all of them when max_files is 0, and counts what is in the folder', (t) => {
   const folder = temporaryFolder()
-  for (let run = 0; run < 5; run += 1) rotateOnce(t, { folder, maxFiles: 0 })
+  for (let run = 0; run < 5; run += 1) rotateOnce(t, folder, { 'log.max_files': 0 })
   assert.equal(rotatedFiles(folder).length, 5)
   for (const old of rotatedFiles(folder).slice(-2)) unlinkSync(join(folder, old))
-  rotateOnce(t, { folder, maxFiles: 4 })
+  rotateOnce(t, folder, { 'log.max_files': 4 })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000001', '000002', '000003', '000004'])
 })
 
@@ -78,13 +78,13 @@ test('deletes by number, not by the time in the name', (t) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'svc_20990101000000_000001.log'), 'older')
   writeFileSync(join(folder, 'svc_20000101000000_000002.log'), 'newer')
-  rotateOnce(t, { folder, maxFiles: 2 })
+  rotateOnce(t, folder, { 'log.max_files': 2 })
   assert.deepEqual(rotatedFiles(folder).map(numberOf), ['000002', '000003'])
 })
 
 test('goes on in the old file while renaming is refused, says so once, and rotates later', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, clock, terminal } = openLog(t, { ...small, fileSystem })
+  const { logger, folder, clock, terminal } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('renameSync', 'EACCES')
   for (let round = 0; round < 5; round += 1) {
     fill(logger)
@@ -101,7 +101,7 @@ test('goes on in the old file while renaming is refused, says so once, and rotat
 
 test('tries a refused rotation once a second at most, and when the clock was set back', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, clock } = openLog(t, { ...small, fileSystem })
+  const { logger, folder, clock } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('renameSync', 'EACCES')
   fill(logger)
   fileSystem.refused.clear()
@@ -115,7 +115,7 @@ test('tries a refused rotation once a second at most, and when the clock was set
 
 test('keeps the old file under its name when no new one can be opened', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, clock } = openLog(t, { ...small, fileSystem })
+  const { logger, folder, clock } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('openSync', 'EMFILE')
   fill(logger)
   assert.deepEqual(readdirSync(folder), ['svc.log'])
@@ -152,7 +152,7 @@ test('does not rename what somebody else put at the path', (t) => {
 
 test('says once that old files cannot be deleted, and keeps them', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder, terminal } = openLog(t, { ...small, fileSystem, maxFiles: 1 })
+  const { logger, folder, terminal } = openLog(t, { ...small, 'log.max_files': 1 }, { fileSystem })
   fileSystem.refused.set('unlinkSync', 'EPERM')
   for (let round = 0; round < 4; round += 1) fill(logger)
   assert.equal(rotatedFiles(folder).length, 4)
@@ -164,14 +164,14 @@ test('says once that old files cannot be deleted, and keeps them', (t) => {
 
 test('reports a folder that cannot be looked at as a rotation that is refused', (t) => {
   const fileSystem = createFaultyDisk()
-  const { logger, folder } = openLog(t, { ...small, fileSystem })
+  const { logger, folder } = openLog(t, small, { fileSystem })
   fileSystem.refused.set('statSync', 'EIO')
   fill(logger)
   assert.match(textOf(folder), /Cannot rotate .*EIO/)
 })
 
 test('the line about a rotation goes by the level and the switch of module logger', async (t) => {
-  for (const change of [{ level: 'warn' }, { trace: { logger: false } }] as const) {
+  for (const change of [{ 'log.level': 'warn' }, { trace: { logger: false } }] as const) {
     const { logger, folder } = openLog(t, { ...small, ...change })
     const log = logger.module('app')
     for (let number = 0; number < 60; number += 1) log.warn(`line ${number}, which is as long as other lines are`)
@@ -195,8 +195,8 @@ function writeOne(logger: ReturnType<typeof openLog>['logger']): void {
   logger.flush()
 }
 
-function rotateOnce(t: Parameters<typeof openLog>[0], options: Partial<LoggerOptions>): void {
-  const { logger } = openLog(t, { ...small, ...options })
+function rotateOnce(t: Parameters<typeof openLog>[0], folder: string, changes: LogChanges = {}): void {
+  const { logger } = openLog(t, { ...small, ...changes }, { folder })
   fill(logger)
   logger.close()
 }

@@ -2,16 +2,14 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { createSampler, type Sample } from '../../lib/metrics/history.ts'
 import { countOf, Histogram } from '../../lib/metrics/histogram.ts'
-import { Metrics, type MetricsOptions, type RequestRecord } from '../../lib/metrics/metrics.ts'
+import { Metrics } from '../../lib/metrics/metrics.ts'
+import type { EndedRequest } from '../../lib/base/ports.ts'
 import type { Reading } from '../../lib/metrics/reading.ts'
+import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { makeSources, ownProcess, statusBy } from './sources.ts'
 
 const none = { '1xx': 0, '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 }
-
-function request(changes: Partial<RequestRecord> = {}): RequestRecord {
-  return { method: 'GET', path: '/a', sentStatus: 200, sentBytes: 10, durationMs: 2, routeName: 'area.a', ...changes }
-}
 
 /** Metrics with clocks that the test holds, and what their process shows of them. */
 function held() {
@@ -21,6 +19,7 @@ function held() {
   const sampler = createSampler(own.readWithoutRoutes)
   return {
     metrics,
+    record: (changes: Partial<EndedRequest> = {}) => metrics.record(endedRequest(changes), true, clock.wallMs),
     clock,
     own,
     totals: () => own.read('start'),
@@ -41,11 +40,11 @@ function counted({ routes }: Reading): unknown {
 }
 
 test('counts requests, errors, classes and bytes', () => {
-  const { metrics, snapshot } = held()
+  const { record, snapshot } = held()
   for (const sentStatus of [101, 200, 204, 304, 400, 404, 499, 500, 503]) {
-    metrics.record(request({ sentStatus, receivedBytes: 3 }))
+    record({ sentStatus, receivedBytes: 3 })
   }
-  metrics.record(request())
+  record()
   assert.deepEqual(snapshot().requests, {
     total: 10,
     errors: 5,
@@ -57,19 +56,19 @@ test('counts requests, errors, classes and bytes', () => {
 })
 
 test('a status of no class counts with the nearest', () => {
-  const { metrics, snapshot } = held()
-  for (const sentStatus of [0, 99, 600, 999]) metrics.record(request({ sentStatus }))
+  const { record, snapshot } = held()
+  for (const sentStatus of [0, 99, 600, 999]) record({ sentStatus })
   assert.deepEqual(snapshot().requests.by_class, { ...none, '1xx': 2, '5xx': 2 })
   assert.equal(snapshot().requests.errors, 2)
 })
 
 test('numbers that no request should give break nothing', () => {
-  const { metrics, totals, snapshot } = held()
+  const { metrics, record, totals, snapshot } = held()
   for (const bad of [NaN, -1, -Infinity]) {
-    metrics.record(request({ durationMs: bad, sentBytes: bad, receivedBytes: bad, sentStatus: bad }))
+    record({ durationMs: bad, sentBytes: bad, receivedBytes: bad, sentStatus: bad })
   }
-  metrics.record(request({ durationMs: Infinity }))
-  metrics.record(request({ durationMs: 4 }))
+  record({ durationMs: Infinity })
+  record({ durationMs: 4 })
   const { requests, latency_ms } = snapshot()
   assert.deepEqual([requests.total, requests.bytes_in, requests.bytes_out], [5, 0, 20])
   assert.deepEqual(latency_ms, { p50: 0, p95: 4, p99: 4, max: 4, mean: 0.8 })
@@ -78,14 +77,14 @@ test('numbers that no request should give break nothing', () => {
 })
 
 test('latencies of all and of each route are those of the durations', () => {
-  const { metrics, snapshot } = held()
+  const { record, snapshot } = held()
   const seeded = new Seeded(3)
   const byRoute = new Map<string, number[]>([['area.a', []], ['area.b', []], ['area.c', []]])
   for (let turn = 0; turn < 6000; turn += 1) {
     const routeName = seeded.pick([...byRoute.keys()])
     const durationMs = 0.05 / (1 - seeded.next())
     byRoute.get(routeName)?.push(durationMs)
-    metrics.record(request({ routeName, durationMs, sentStatus: turn % 2 === 0 ? 200 : 500 }))
+    record({ routeName, durationMs, sentStatus: turn % 2 === 0 ? 200 : 500 })
   }
   const near = (told: number, values: readonly number[], percent: number): void => {
     const exact = values.toSorted((a, b) => a - b)[Math.ceil((percent / 100) * values.length) - 1] as number
@@ -111,10 +110,10 @@ test('latencies of all and of each route are those of the durations', () => {
 })
 
 test('a new window begins at 0, while uptime, totals and the last requests stay', () => {
-  const { metrics, clock, totals, snapshot, own } = held()
+  const { metrics, record, clock, totals, snapshot, own } = held()
   clock.ms += 10_999
-  metrics.record(request({ sentStatus: 500, receivedBytes: 7 }))
-  metrics.record(request({ routeName: 'area.b' }))
+  record({ sentStatus: 500, receivedBytes: 7 })
+  record({ routeName: 'area.b' })
   assert.equal(snapshot().window_s, 10.999)
   const before = counted(totals())
   own.beginWindow()
@@ -130,7 +129,7 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
   assert.deepEqual(counted(totals()), before)
   assert.equal(metrics.recent().length, 2)
 
-  metrics.record(request({ durationMs: 8, sentStatus: 404 }))
+  record({ durationMs: 8, sentStatus: 404 })
   assert.deepEqual(snapshot(), {
     ...empty,
     requests: { total: 1, errors: 1, by_class: { ...none, '4xx': 1 }, left: 0, bytes_in: 0, bytes_out: 10 },
@@ -140,12 +139,12 @@ test('a new window begins at 0, while uptime, totals and the last requests stay'
 })
 
 test('windows reset at any moment lose no request, and totals never go back', () => {
-  const { metrics, totals, snapshot, own } = held()
+  const { record, totals, snapshot, own } = held()
   const seeded = new Seeded(11)
   let inWindows = 0
   let lastTotal = 0
   for (let turn = 0; turn < 20_000; turn += 1) {
-    metrics.record(request({ routeName: `r.${seeded.integer(5)}`, sentStatus: seeded.pick([200, 404]) }))
+    record({ routeName: `r.${seeded.integer(5)}`, sentStatus: seeded.pick([200, 404]) })
     if (seeded.integer(100) > 0) continue
     const { requests, routes } = snapshot()
     assert.equal(routes.reduce((sum, route) => sum + route.count, 0), requests.total)
@@ -161,9 +160,9 @@ test('windows reset at any moment lose no request, and totals never go back', ()
 })
 
 test('totals tell each route since the start', () => {
-  const { metrics, clock, totals } = held()
-  metrics.record(request({ sentStatus: 200, receivedBytes: 5, durationMs: 2 }))
-  metrics.record(request({ sentStatus: 503, receivedBytes: 1, durationMs: 30_000 }))
+  const { record, clock, totals } = held()
+  record({ sentStatus: 200, receivedBytes: 5, durationMs: 2 })
+  record({ sentStatus: 503, receivedBytes: 1, durationMs: 30_000 })
   clock.ms += 250
   const { startedAtMs, uptimeSeconds, routes } = totals()
   assert.deepEqual([startedAtMs, uptimeSeconds], [1_700_000_000_000, 0.25])
@@ -174,23 +173,23 @@ test('totals tell each route since the start', () => {
 })
 
 test('requests without a route are of one name, which a route may have as well', () => {
-  const { metrics, snapshot } = held()
-  metrics.record(request({ routeName: '' }))
-  metrics.record(request({ routeName: '(none)' }))
-  metrics.record(request({ routeName: '(other)' }))
-  metrics.record(request({ routeName: '__proto__' }))
+  const { record, snapshot } = held()
+  record({ routeName: '' })
+  record({ routeName: '(none)' })
+  record({ routeName: '(other)' })
+  record({ routeName: '__proto__' })
   const counts = snapshot().routes.map(({ name, count }) => [name, count])
   assert.deepEqual(counts, [['(none)', 2], ['(other)', 1], ['__proto__', 1]])
 })
 
 test('a window looks at no route that is not requested in it', () => {
-  const { metrics, own, snapshot } = held()
-  for (let turn = 0; turn < 1000; turn += 1) metrics.record(request({ routeName: `r.${turn}` }))
+  const { record, own, snapshot } = held()
+  for (let turn = 0; turn < 1000; turn += 1) record({ routeName: `r.${turn}` })
   const read = mock.method(Histogram.prototype, 'read')
   own.beginWindow()
   const perWindow = read.mock.callCount()
-  metrics.record(request({ routeName: 'r.7', durationMs: 3 }))
-  metrics.record(request({ routeName: 'r.7', durationMs: 1 }))
+  record({ routeName: 'r.7', durationMs: 3 })
+  record({ routeName: 'r.7', durationMs: 1 })
   assert.deepEqual(snapshot().routes.map(({ name, count, max_ms }) => [name, count, max_ms]), [['r.7', 2, 3]])
   const calls = read.mock.callCount()
   read.mock.restore()
@@ -198,20 +197,20 @@ test('a window looks at no route that is not requested in it', () => {
 })
 
 test('the changes are the routes that were requested since they were last taken', () => {
-  const { metrics, own } = held()
+  const { record, own } = held()
   const changes = () => own.takeChanges().routes.map(({ name, values }) => [name, values.requests['2xx']])
-  for (const routeName of ['a', 'b', 'a']) metrics.record(request({ routeName }))
+  for (const routeName of ['a', 'b', 'a']) record({ routeName })
   assert.deepEqual(changes(), [['a', 2], ['b', 1]])
   assert.deepEqual(changes(), [])
-  metrics.record(request({ routeName: 'b' }))
+  record({ routeName: 'b' })
   own.beginWindow()
   assert.deepEqual(changes(), [['b', 2]])
 })
 
 test('names past the 20,000th share one entry, and known ones keep theirs', () => {
-  const { metrics, totals, snapshot } = held()
-  for (let turn = 0; turn < 25_000; turn += 1) metrics.record(request({ routeName: `r.${turn}` }))
-  for (let turn = 0; turn < 25_000; turn += 5000) metrics.record(request({ routeName: `r.${turn}` }))
+  const { record, totals, snapshot } = held()
+  for (let turn = 0; turn < 25_000; turn += 1) record({ routeName: `r.${turn}` })
+  for (let turn = 0; turn < 25_000; turn += 5000) record({ routeName: `r.${turn}` })
   const { routes, requests } = snapshot()
   assert.equal(requests.total, 25_005)
   assert.equal(routes.length, 19_999) // and `(none)`, which was not asked for
@@ -221,12 +220,12 @@ test('names past the 20,000th share one entry, and known ones keep theirs', () =
 })
 
 test('keeps the last 100 requests in the order in which they ended', () => {
-  const { metrics, clock } = held()
+  const { metrics, record, clock } = held()
   assert.deepEqual(metrics.recent(), [])
   const shown = (): number[] => metrics.recent().map((each) => each.status)
   for (let turn = 0; turn < 250; turn += 1) {
     clock.wallMs += 1000
-    metrics.record(request({ sentStatus: 200 + turn, path: `/p/${turn}`, durationMs: turn + 0.1234 }))
+    record({ sentStatus: 200 + turn, path: `/p/${turn}`, durationMs: turn + 0.1234 })
     const first = Math.max(0, turn - 99)
     assert.deepEqual(shown(), Array.from({ length: turn - first + 1 }, (_, at) => 200 + first + at))
   }
@@ -241,17 +240,17 @@ test('keeps the last 100 requests in the order in which they ended', () => {
 })
 
 test('shows 200 characters of a path', () => {
-  const { metrics } = held()
+  const { metrics, record } = held()
   for (const length of [199, 200, 201, 16_000]) {
-    metrics.record(request({ path: '/'.padEnd(length, 'x'), routeName: '' }))
+    record({ path: '/'.padEnd(length, 'x'), routeName: '' })
   }
   assert.deepEqual(metrics.recent().map(({ path }) => path.length), [199, 200, 200, 200])
   assert.deepEqual(metrics.recent().map(({ route }) => route), ['', '', '', ''])
 })
 
 test('an interval tells what happened since the last, whatever becomes of the window', () => {
-  const { metrics, clock, takeInterval, own } = held()
-  for (let turn = 0; turn < 10; turn += 1) metrics.record(request({ sentStatus: turn < 2 ? 500 : 200, durationMs: 16 }))
+  const { record, clock, takeInterval, own } = held()
+  for (let turn = 0; turn < 10; turn += 1) record({ sentStatus: turn < 2 ? 500 : 200, durationMs: 16 })
   own.beginWindow()
   clock.ms += 5000
   const first = takeInterval()
@@ -262,7 +261,7 @@ test('an interval tells what happened since the last, whatever becomes of the wi
   const quiet = { requests: 0, errors: 0, bytes_out: 0, p50_ms: 0, p95_ms: 0, p99_ms: 0 }
   assert.deepEqual(takeInterval(), quiet)
 
-  metrics.record(request({ durationMs: 0.03 }))
+  record({ durationMs: 0.03 })
   clock.ms += 600_000
   assert.deepEqual(takeInterval(), {
     ...{ requests: 1 / 600, errors: 0, bytes_out: 10 / 600 },
@@ -271,22 +270,19 @@ test('an interval tells what happened since the last, whatever becomes of the wi
 })
 
 test('a clock that stands still or goes back gives finite rates and no negative time', () => {
-  const { metrics, clock, totals, takeInterval, snapshot } = held()
-  metrics.record(request())
+  const { record, clock, totals, takeInterval, snapshot } = held()
+  record()
   clock.ms -= 1000
   assert.equal(takeInterval().requests, 1000)
-  metrics.record(request())
+  record()
   assert.equal(takeInterval().requests, 1000)
   const { uptime_s, window_s } = snapshot()
   assert.deepEqual([uptime_s, window_s, totals().uptimeSeconds], [0, 0, 0])
 })
 
 test('takes the clocks of the process unless others are given', () => {
-  const options: MetricsOptions = {}
   const before = Date.now()
-  const metrics = new Metrics(options)
-  metrics.record(request())
-  const time = metrics.recent()[0]?.time as number
-  assert.ok(time >= before && time <= Date.now())
+  const metrics = new Metrics()
+  assert.ok(metrics.startedAtMs >= before && metrics.startedAtMs <= Date.now())
   assert.equal(Math.floor(metrics.uptimeSeconds), 0)
 })

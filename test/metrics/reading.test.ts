@@ -5,6 +5,7 @@ import type { OwnProcess } from '../../lib/metrics/processes.ts'
 import { boundRoutes, difference, sumOf, withoutEventLoop, withoutGauges, type Reading } from '../../lib/metrics/reading.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf } from '../../lib/panel/status.ts'
+import { endedRequest } from '../support/ended-request.ts'
 import { Seeded } from '../support/seeded.ts'
 import { busySources, makeSources, ownProcess } from './sources.ts'
 
@@ -22,18 +23,16 @@ function still(changes: Partial<MetricSources> = {}): Served {
 /** Records requests in one of several processes each, and all of them in one more. */
 function serve(seeded: Seeded, list: readonly Served[], all: Served, count: number): void {
   for (let turn = 0; turn < count; turn += 1) {
-    const request = {
-      method: 'GET',
-      path: '/a',
+    const request = endedRequest({
       sentStatus: seeded.pick([101, 200, 200, 302, 404, 503]),
       sentBytes: seeded.integer(10_000),
       receivedBytes: seeded.integer(100),
       durationMs: 0.05 / (1 - seeded.next()),
       routeName: seeded.pick(['a', 'b', 'c', '', '__proto__']),
-    }
+    })
     const timed = seeded.next() < 0.9
-    all.metrics.record(request, timed)
-    seeded.pick(list).metrics.record(request, timed)
+    all.metrics.record(request, timed, 1_700_000_000_000)
+    seeded.pick(list).metrics.record(request, timed, 1_700_000_000_000)
   }
 }
 
@@ -141,7 +140,7 @@ test('routes past the bound are one, and no request of theirs is lost', () => {
   const parts = [still(), still()]
   for (let turn = 0; turn < 15_000; turn += 1) {
     for (const [at, { metrics }] of parts.entries()) {
-      metrics.record({ method: 'GET', path: '/a', sentStatus: 200, sentBytes: 1, durationMs: 1, routeName: `r.${at}.${turn}` })
+      metrics.record(endedRequest({ routeName: `r.${at}.${turn}` }), true, 1_700_000_000_000)
     }
   }
   const { routes } = boundRoutes(sumOf(parts.map(({ own }) => own.read('start'))))

@@ -5,6 +5,7 @@ import { createOwnProcess, type OwnProcess } from '../../lib/metrics/processes.t
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
+import { endedRequest } from '../support/ended-request.ts'
 
 /** A route's name with all that a label must escape. */
 export const hostileName = 'a"b\\c\nd,e="f"} 1 é\u{1f600}'
@@ -62,11 +63,15 @@ export function busySources(): MetricSources {
 /** Metrics of a few routes, one of a name that wants escaping. */
 export function busyMetrics(): Metrics {
   const metrics = new Metrics({ now: () => 0, wallNow: () => 1_700_000_000_500 })
-  const request = { method: 'GET', path: '/a', sentBytes: 100, receivedBytes: 7, durationMs: 2 }
-  metrics.record({ ...request, sentStatus: 200, routeName: 'area.a' })
-  metrics.record({ ...request, sentStatus: 500, routeName: 'area.a', durationMs: 20_000 })
-  metrics.record({ ...request, sentStatus: 404, routeName: '' })
-  metrics.record({ ...request, sentStatus: 200, routeName: hostileName })
+  const requests = [
+    { sentStatus: 200, routeName: 'area.a' },
+    { sentStatus: 500, routeName: 'area.a', durationMs: 20_000 },
+    { sentStatus: 404, routeName: '' },
+    { sentStatus: 200, routeName: hostileName },
+  ]
+  for (const each of requests) {
+    metrics.record(endedRequest({ sentBytes: 100, receivedBytes: 7, ...each }), true, 1_700_000_000_500)
+  }
   return metrics
 }
 

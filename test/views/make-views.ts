@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createViews } from '../../lib/views/cache.ts'
-import type { Views, ViewsOptions } from '../../lib/views/cache.ts'
+import { Views, type ViewsOptions } from '../../lib/views/cache.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** Files by their path relative to the root. */
@@ -30,7 +29,7 @@ export function makeViews(
   const root = options.root ?? temporaryFolder()
   writeFiles(root, files)
   const problems: string[] = []
-  const views = createViews({
+  const views = new Views({
     root,
     cacheFolder: join(root, '.cached'),
     ram: true,

@@ -25,6 +25,40 @@ test('reads a getter of a helper only in views that have its name', () => {
   assert.equal(reads, 1)
 })
 
+const reads: readonly (readonly [expression: string, read: readonly string[], shown: string])[] = [
+  ["'/notes/' + id", [], '/notes/7'],
+  ['`/notes/${id}`', [], '/notes/7'],
+  ['`notes ${id} of csrf_token, ${n}`', [], 'notes 7 of csrf_token, 8'],
+  ['id / n', [], '0.875'],
+  ["n + ' csrf_token'", [], '8 csrf_token'],
+  ["n / 2 + ' csrf_token'", [], '4 csrf_token'],
+  ['"it\'s " + \'a "csrf_token"\'', [], 'it&#39;s a &quot;csrf_token&quot;'],
+  ["'eval, import and arguments' + id", [], 'eval, import and arguments7'],
+  ['`import ${id}`', [], 'import 7'],
+  ["'/' + note.csrf_token + note?.csp_nonce + note . notes", [], '/abc'],
+  ["'/' + csrf_token", ['csrf_token'], '/helper'],
+  ['`/${csp_nonce}`', ['csp_nonce'], '/helper'],
+  ['[...notes].length / 2', ['notes'], '3'],
+  // Where it is not certain what is text, the words of texts are looked up, and nothing else differs.
+  ["'2026/11'.replace(/[/]/, ' csrf_token ')", ['csrf_token'], '2026 csrf_token 11'],
+  ["'eval a'.replace(/eval/g, 'import')", [], 'import a'],
+  ["`${id > 5 ? 'many' : 'few'} notes`", ['notes'], 'many notes'],
+]
+
+for (const [expression, expected, shown] of reads) {
+  test(`reads ${expected.length === 0 ? 'no helper' : expected.join()} for ${expression}`, () => {
+    const { views } = makeViews({ 'v.html': `{{ ${expression} }}` })
+    const read: string[] = []
+    const helpers = {}
+    for (const name of ['csrf_token', 'csp_nonce', 'notes']) {
+      Object.defineProperty(helpers, name, { get: () => (read.push(name), 'helper') })
+    }
+    const note = { csrf_token: 'a', csp_nonce: 'b', notes: 'c' }
+    assert.equal(views.render('v.html', { id: 7, n: 8, note }, helpers), shown)
+    assert.deepEqual(read, expected)
+  })
+}
+
 test('tells the line of the first use when a getter throws', () => {
   const { views } = makeViews({ 'v.html': '\n{{ 1 }}\n{{ user }}' })
   const helpers = {

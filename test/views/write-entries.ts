@@ -1,12 +1,12 @@
 // Compiles, writes and reads the same entry many times; the test of the disk cache runs several of these at once.
 import { join } from 'node:path'
-import { createViews } from '../../lib/views/cache.ts'
+import { Views } from '../../lib/views/cache.ts'
 
 const root = process.argv[2] ?? ''
 let problems = 0
 let wrong = 0
 for (let round = 0; round < 150; round++) {
-  const views = createViews({
+  const views = new Views({
     root,
     cacheFolder: join(root, '.cached'),
     ram: false,

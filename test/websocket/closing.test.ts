@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { PeerHeartbeat, type WebSocketConnection } from '../../lib/websocket/connection.ts'
+import { Heartbeat } from '../../lib/base/heartbeat.ts'
+import { closeBeats, type WebSocketConnection } from '../../lib/websocket/connection.ts'
 import { until } from '../support/until.ts'
 import { clientFrame, closing } from './frames.ts'
 import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
@@ -9,11 +10,11 @@ import { Echo, startWebSocketServer, type TestServer } from './peer.ts'
 type Ws = WebSocketConnection<string>
 
 /** A heartbeat that beats only when a test says so. */
-function stillHeartbeat(): PeerHeartbeat {
-  return new PeerHeartbeat({ silenceMs: 30_000_000, closeTimeoutMs: 2_000_000 })
+function stillHeartbeat(): Heartbeat {
+  return new Heartbeat(500_000)
 }
 
-function beat(heartbeat: PeerHeartbeat, times: number): void {
+function beat(heartbeat: Heartbeat, times: number): void {
   for (let count = 0; count < times; count += 1) heartbeat.beat()
 }
 
@@ -125,7 +126,7 @@ test('cuts a peer that does not answer a close frame within the close time-out',
   const client = await server.connect()
   only(server).close(1000)
   await client.next()
-  beat(heartbeat, heartbeat.closeBeats - 1)
+  beat(heartbeat, closeBeats - 1)
   client.send({ opcode: 9 }, { opcode: 1, payload: 'still here, not closing' })
   await new Promise(setImmediate)
   assert.deepEqual(echo.endings, [])
@@ -143,7 +144,7 @@ test('cuts a peer that answers and keeps the connection, with the code that it g
   assert.equal((await client.rest()).length, 1)
   await new Promise(setImmediate)
   assert.deepEqual(echo.endings, [])
-  beat(heartbeat, heartbeat.closeBeats)
+  beat(heartbeat, closeBeats)
   assert.deepEqual(await echo.ending(), [1000, ''])
   client.socket.destroy()
 })

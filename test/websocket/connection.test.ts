@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { PeerHeartbeat, WebSocketConnection } from '../../lib/websocket/connection.ts'
+import { Heartbeat } from '../../lib/base/heartbeat.ts'
+import { beatMs, WebSocketConnection } from '../../lib/websocket/connection.ts'
 import { until } from '../support/until.ts'
 import { clientFrame, closing, type FrameFields } from './frames.ts'
 import { Echo, startWebSocketServer } from './peer.ts'
@@ -352,13 +353,13 @@ test('calls no handler for a socket that closed before it was started', async ()
   socket.destroy()
   await once(socket, 'close')
   const told: number[] = []
-  const heartbeat = new PeerHeartbeat()
+  const heartbeat = new Heartbeat(beatMs)
   const ignore = (): void => {}
   const limits = { heartbeat, maxMessageBytes: 1, maxBufferedBytes: 1 }
   const onClosed = (_ws: Ws, code: number): unknown => told.push(code)
   const services = { ...limits, onError: ignore, onProtocolError: ignore, onSlow: ignore, onClosed }
   const handlers = { open: () => assert.fail(), close: () => assert.fail() }
-  new WebSocketConnection<string>(socket, services, handlers).start(Buffer.alloc(0), '')
+  new WebSocketConnection<string>(socket, services, handlers, '').start(Buffer.alloc(0))
   assert.deepEqual(told, [1006])
   assert.equal(heartbeat.size, 0)
 })

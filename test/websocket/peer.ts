@@ -3,9 +3,10 @@ import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { Heartbeat } from '../../lib/base/heartbeat.ts'
 import type { ProtocolError } from '../../lib/websocket/close-code.ts'
 import {
-  PeerHeartbeat,
+  beatMs,
   WebSocketConnection,
   type WebSocketHandlers,
   type WebSocketServices,
@@ -26,7 +27,7 @@ export interface Told {
 
 export interface TestServer {
   readonly port: number
-  readonly heartbeat: PeerHeartbeat
+  readonly heartbeat: Heartbeat
   readonly told: Told
   /** The connections in order of their opening. */
   readonly connections: WebSocketConnection<string>[]
@@ -42,7 +43,7 @@ export async function startWebSocketServer(
   handlers: WebSocketHandlers<string>,
   limits: Limits & { readonly prepare?: (socket: Socket) => void } = {},
 ): Promise<TestServer> {
-  const heartbeat = limits.heartbeat ?? new PeerHeartbeat()
+  const heartbeat = limits.heartbeat ?? new Heartbeat(beatMs)
   const told: Told = { errors: [], violations: [], closed: [], slow: 0 }
   const services: WebSocketServices<string> = {
     maxMessageBytes: 1 << 20,
@@ -63,9 +64,9 @@ export async function startWebSocketServer(
     limits.prepare?.(socket)
     const fields = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${checkHandshake(asked)}`
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n\r\n`)
-    const ws = new WebSocketConnection(socket, services, handlers)
+    const ws = new WebSocketConnection(socket, services, handlers, url)
     connections.push(ws)
-    ws.start(head, url)
+    ws.start(head)
   })
   t.after(() => {
     for (const ws of connections) ws.terminate()

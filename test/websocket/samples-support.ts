@@ -1,6 +1,6 @@
-// What holds for seeded messages and texts and for large frames: for a sample, and for as many as find what is rare.
+// What holds for seeded messages and for large frames: for a sample, and for as many as find what is rare.
 import assert from 'node:assert/strict'
-import { checkUtf8, MessageReader } from '../../lib/websocket/message-reader.ts'
+import { MessageReader } from '../../lib/websocket/message-reader.ts'
 import { Seeded } from '../support/seeded.ts'
 import { clientFrame, closing } from './frames.ts'
 import { cut, read } from './reading.ts'
@@ -45,53 +45,6 @@ export function checkLargeFrame(mebibytes: number): void {
     assert.equal(reader.next(), undefined)
     assert.equal(reader.heldBytes, 0)
   }
-}
-
-/** Has so many texts checked, byte by byte, which mostly are no UTF-8. */
-export function checkSpoiledTexts(count: number): void {
-  const random = new Seeded(3)
-  const leads = [...Buffer.from('417f8090a0bfc1c2dfe0e1edeff0f1f4f5ff', 'hex')]
-  for (let round = 0; round < count; round += 1) {
-    const bytes = Buffer.from(Array.from({ length: 1 + random.integer(6) }, () => random.pick(leads)))
-    const cuts = Array.from(bytes, (_, at) => at + 1)
-    const good = goodBytes(bytes)
-    const { failedAt } = takenBytes(bytes, cuts)
-    assert.equal(failedAt, good === bytes.length ? undefined : good + 1, bytes.toString('hex'))
-  }
-}
-
-/** How many bytes `checkUtf8` takes, given them in pieces that end at `cuts`. */
-export function takenBytes(
-  bytes: Buffer,
-  cuts: readonly number[],
-): { failedAt: number | undefined; complete: boolean } {
-  let checked = 0
-  for (const cut of cuts) {
-    checked = checkUtf8(bytes, checked, cut)
-    if (checked < 0) return { failedAt: cut, complete: false }
-  }
-  return { failedAt: undefined, complete: checked === bytes.length }
-}
-
-/** What a decoder says that keeps its state: how many bytes it takes before it fails; all of them where it does not. */
-function goodBytes(bytes: Uint8Array): number {
-  let at = 0
-  for (; at < bytes.length; at += 1) if (!canBegin(bytes.subarray(0, at + 1))) return at
-  return at
-}
-
-/** Whether some text begins with these bytes: some completion of at most three bytes is UTF-8. */
-function canBegin(bytes: Uint8Array): boolean {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  const ends = ['', '80', '90', 'a0', '8080', '9080', 'a080', '808080', '908080'].map((hex) => Buffer.from(hex, 'hex'))
-  return ends.some((end) => {
-    try {
-      decoder.decode(Uint8Array.from([...bytes, ...end]))
-      return true
-    } catch {
-      return false
-    }
-  })
 }
 
 /** Frames that mostly are right, with some bits changed and the end cut off now and then. */

@@ -71,10 +71,9 @@ function slowRead(bytes: Buffer): string[] {
       message ??= { opcode, data: Buffer.alloc(0) }
       if (BigInt(message.data.length) + length > BigInt(maxMessageBytes)) return [...events, 'failed 1009']
       message.data = Buffer.concat([message.data, payload])
-      const isComplete = isWhole && isFinal
-      if (message.opcode === 1 && !isText(message.data, !isComplete)) return [...events, 'failed 1007']
       if (!isWhole) return events
       if (isFinal) {
+        if (message.opcode === 1 && !isText(message.data)) return [...events, 'failed 1007']
         events.push(message.opcode === 1 ? `text ${message.data.toString()}` : `binary ${message.data.toString('hex')}`)
         message = undefined
       }
@@ -89,12 +88,12 @@ function slowClose(payload: Buffer): string {
   const code = payload.readUInt16BE()
   const mayBeSent = /^(1000|1001|1002|1003|1007|1008|1009|101[0-4]|[34]\d\d\d)$/.test(String(code))
   if (!mayBeSent) return 'failed 1002'
-  return isText(payload.subarray(2), false) ? `closed ${code}` : 'failed 1007'
+  return isText(payload.subarray(2)) ? `closed ${code}` : 'failed 1007'
 }
 
-function isText(bytes: Buffer, mayGoOn: boolean): boolean {
+function isText(bytes: Buffer): boolean {
   try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: mayGoOn })
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return true
   } catch {
     return false

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { JavaScriptSyntaxError, tokenize } from '../../lib/javascript/lexer.ts'
-import { Seeded } from '../support/seeded.ts'
+import { JavaScriptSyntaxError, tokenize } from './lexer.ts'
+import { Seeded } from './seeded.ts'
 
 const letters = {
   n: 'name',
