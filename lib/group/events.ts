@@ -1,12 +1,13 @@
 /**
  * The events of a server with several processes. They lie in the primary, in a broker in memory, whose order is the
- * order for all workers.
+ * order for all workers. Each listener of a worker is a subscription in the primary, under a number of the worker.
  *
  * An event reaches a worker before the answer of the call that caused it, in the same message. The worker therefore
  * calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
  */
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import type { SynchronousBroker } from '../events/local-broker.ts'
+import { Calls } from '../redis/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
@@ -14,24 +15,13 @@ import { remote, serve, type Remote } from './remote.ts'
 interface Served {
   publish(channel: string, text: string, limits: SourceLimits): number
   read(channel: string, since: number | null): ChannelRead
-  /** Returns the newest id. */
-  subscribe(channel: string): number
-  unsubscribe(channel: string): void
+  subscribe(channel: string, listener: number): void
   push(queue: string, text: string, limits: SourceLimits): number | undefined
   take(queue: string): { readonly event?: QueueEvent | undefined; readonly dropped?: number | undefined }
   putBack(queue: string, event: QueueEvent): number | undefined
-  listen(queue: string): void
-  unlisten(queue: string): void
-}
-
-interface ChannelListener {
-  readonly hear: (event: ChannelEvent) => void
-  /** The listener gets the events with a greater id. */
-  readonly since: number
-}
-
-interface QueueListener {
-  readonly hear: () => void
+  listen(queue: string, listener: number): void
+  /** Ends a subscription of either kind. */
+  leave(listener: number): void
 }
 
 /** Makes the broker of a worker; one for each peer. */
@@ -42,26 +32,24 @@ export function createClusterBroker(peer: Peer): Broker {
 class ClusterBroker implements Broker {
   readonly #peer: Peer
   readonly #primary: Remote<Served>
-  readonly #channels: Subscriptions<ChannelListener>
-  readonly #queues: Subscriptions<QueueListener>
-  readonly #calls = new Set<Promise<unknown>>()
-  #heard: [channel: string, id: number, text: string][] = []
-  #available = new Set<string>()
+  readonly #calls = new Calls()
+  readonly #channels = new Map<number, (event: ChannelEvent) => void>()
+  readonly #queues = new Map<number, () => void>()
+  #listeners = 0
+  #heard: [listener: number, id: number, text: string][] = []
+  #available = new Set<number>()
   #isScheduled = false
   #dropped = 0
 
   constructor(peer: Peer) {
-    const primary = remote<Served>(peer, 'events')
     this.#peer = peer
-    this.#primary = primary
-    this.#channels = new Subscriptions((name) => void primary.unsubscribe(name).catch(() => {}))
-    this.#queues = new Subscriptions((name) => void primary.unlisten(name).catch(() => {}))
+    this.#primary = remote<Served>(peer, 'events')
     peer.on('events.heard', (taken) => {
-      this.#heard.push(taken as [string, number, string]) // Sent by the primary.
+      this.#heard.push(taken as [number, number, string]) // Sent by the primary.
       this.#schedule()
     })
     peer.on('events.available', (taken) => {
-      this.#available.add(taken as string) // As above.
+      this.#available.add(taken as number) // As above.
       this.#schedule()
     })
   }
@@ -72,44 +60,38 @@ class ClusterBroker implements Broker {
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
-    return this.#track(this.#primary.publish(channel, text, inJson(limits)))
+    return this.#calls.run(() => this.#primary.publish(channel, text, inJson(limits)))
   }
 
   read(channel: string, since: number | undefined): Promise<ChannelRead> {
     // JSON has no Infinity. Every id is below 2^53.
     const from = since === undefined ? null : Math.min(since, Number.MAX_SAFE_INTEGER)
-    return this.#track(this.#primary.read(channel, from))
+    return this.#calls.run(() => this.#primary.read(channel, from))
   }
 
   subscribe(channel: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
-    return this.#channels.add(channel, async () => {
-      const since = await this.#track(this.#primary.subscribe(channel))
-      return { hear, since }
-    })
+    return this.#add(this.#channels, hear, (listener) => this.#primary.subscribe(channel, listener))
   }
 
   async push(queue: string, text: string, limits: SourceLimits): Promise<void> {
-    this.#count(await this.#track(this.#primary.push(queue, text, inJson(limits))))
+    this.#count(await this.#calls.run(() => this.#primary.push(queue, text, inJson(limits))))
   }
 
   async take(queue: string): Promise<QueueEvent | undefined> {
-    const { event, dropped } = await this.#track(this.#primary.take(queue))
+    const { event, dropped } = await this.#calls.run(() => this.#primary.take(queue))
     this.#count(dropped)
     return event
   }
 
   async putBack(queue: string, event: QueueEvent): Promise<void> {
-    this.#count(await this.#track(this.#primary.putBack(queue, event)))
+    this.#count(await this.#calls.run(() => this.#primary.putBack(queue, event)))
   }
 
   /** The primary keeps no copy of an event that was taken. */
   handedOut(): void {}
 
   onAvailable(queue: string, hear: () => void): Promise<Unsubscribe> {
-    return this.#queues.add(queue, async () => {
-      await this.#track(this.#primary.listen(queue))
-      return { hear }
-    })
+    return this.#add(this.#queues, hear, (listener) => this.#primary.listen(queue, listener))
   }
 
   /** Called at most once: a worker without its primary stops. */
@@ -120,21 +102,21 @@ class ClusterBroker implements Broker {
   /** The primary sweeps. */
   sweep(): void {}
 
-  /** Ends the subscriptions. Resolves when all calls are answered and undelivered events have been put back. */
-  async close(): Promise<void> {
-    this.#channels.endAll()
-    this.#queues.endAll()
-    while (this.#calls.size > 0) {
-      await Promise.allSettled(this.#calls)
-      await new Promise((resolve) => setImmediate(resolve)) // The callers continue before this, and may call again.
-    }
+  /** Resolves when all calls are answered and undelivered events have been put back. */
+  close(): Promise<void> {
+    return this.#calls.settled()
   }
 
-  #track<T>(call: Promise<T>): Promise<T> {
-    const settled = (): void => void this.#calls.delete(call)
-    this.#calls.add(call)
-    call.then(settled, settled)
-    return call
+  async #add<L>(listeners: Map<number, L>, hear: L, begin: (listener: number) => Promise<void>): Promise<Unsubscribe> {
+    const listener = (this.#listeners += 1)
+    listeners.set(listener, hear)
+    await this.#calls.run(() => begin(listener)).catch((error: unknown) => {
+      listeners.delete(listener)
+      throw error
+    })
+    return () => {
+      if (listeners.delete(listener)) void this.#primary.leave(listener).catch(() => {})
+    }
   }
 
   #count(dropped: number | undefined): void {
@@ -153,60 +135,8 @@ class ClusterBroker implements Broker {
     this.#heard = []
     this.#available = new Set()
     this.#isScheduled = false
-    for (const [channel, id, text] of heard) {
-      for (const { hear, since } of this.#channels.of(channel)) if (id > since) hear({ id, text })
-    }
-    for (const queue of available) for (const { hear } of this.#queues.of(queue)) hear()
-  }
-}
-
-/**
- * The listeners of a worker by channel or queue. The primary has one subscription for all listeners of a name, yet it
- * is asked for each of them: its answer separates the events published before from those that follow.
- */
-class Subscriptions<L> {
-  /** `arriving`: listeners that wait for the primary's answer. */
-  readonly #names = new Map<string, { readonly all: Set<L>; arriving: number }>()
-  readonly #end: (name: string) => void
-
-  /** @param end called when a name has no more listeners */
-  constructor(end: (name: string) => void) {
-    this.#end = end
-  }
-
-  of(name: string): Iterable<L> {
-    return this.#names.get(name)?.all ?? []
-  }
-
-  /** @param begin asks the primary and makes the listener from its answer */
-  async add(name: string, begin: () => Promise<L>): Promise<Unsubscribe> {
-    const listeners = this.#names.get(name) ?? { all: new Set<L>(), arriving: 0 }
-    this.#names.set(name, listeners)
-    listeners.arriving += 1
-    try {
-      const listener = await begin()
-      listeners.all.add(listener)
-      return () => {
-        if (listeners.all.delete(listener)) this.#release(name)
-      }
-    } finally {
-      listeners.arriving -= 1
-      this.#release(name)
-    }
-  }
-
-  endAll(): void {
-    for (const [name, { all }] of this.#names) {
-      all.clear()
-      this.#release(name)
-    }
-  }
-
-  #release(name: string): void {
-    const listeners = this.#names.get(name)
-    if (listeners === undefined || listeners.all.size > 0 || listeners.arriving > 0) return
-    this.#names.delete(name)
-    this.#end(name)
+    for (const [listener, id, text] of heard) this.#channels.get(listener)?.({ id, text })
+    for (const listener of available) this.#queues.get(listener)?.()
   }
 }
 
@@ -246,34 +176,34 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
 
   return {
     attach: (peer) => {
-      const channels = new Map<string, Unsubscribe>()
-      const queues = new Map<string, Unsubscribe>()
+      const subscriptions = new Map<number, Unsubscribe>()
       serve<Served>(peer, 'events', {
         publish: (channel, text, limits) => broker.publish(channel, text, limits),
         read: (channel, since) => {
           const { events, lastId, gap } = broker.read(channel, since ?? undefined)
           return { events: events.map(({ id, text }) => ({ id, text })), lastId, gap }
         },
-        subscribe: (channel) => {
-          const hear = ({ id, text }: ChannelEvent): void => peer.tell('events.heard', [channel, id, text])
-          begin(channels, channel, () => broker.subscribe(channel, hear))
-          return broker.read(channel, undefined).lastId
+        subscribe: (channel, listener) => {
+          const hear = ({ id, text }: ChannelEvent): void => peer.tell('events.heard', [listener, id, text])
+          subscriptions.set(listener, broker.subscribe(channel, hear))
         },
-        unsubscribe: (channel) => end(channels, channel),
         push: (queue, text, limits) => counting(() => broker.push(queue, text, limits)).dropped,
         take: (queue) => {
           const { value, dropped } = counting(() => broker.take(queue))
           return { event: value, dropped }
         },
         putBack: (queue, event) => counting(() => broker.putBack(queue, event)).dropped,
-        listen: (queue) => {
-          const hear = oncePerMessage(() => peer.tell('events.available', queue))
-          begin(queues, queue, () => broker.onAvailable(queue, hear))
+        listen: (queue, listener) => {
+          const hear = oncePerMessage(() => peer.tell('events.available', listener))
+          subscriptions.set(listener, broker.onAvailable(queue, hear))
         },
-        unlisten: (queue) => end(queues, queue),
+        leave: (listener) => {
+          subscriptions.get(listener)?.()
+          subscriptions.delete(listener)
+        },
       })
       void peer.closed.then(() => {
-        for (const unsubscribe of [...channels.values(), ...queues.values()]) unsubscribe()
+        for (const unsubscribe of subscriptions.values()) unsubscribe()
       })
     },
     get dropped() {
@@ -285,15 +215,6 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
       broker.close()
     },
   }
-}
-
-function begin(subscriptions: Map<string, Unsubscribe>, name: string, subscribe: () => Unsubscribe): void {
-  if (!subscriptions.has(name)) subscriptions.set(name, subscribe())
-}
-
-function end(subscriptions: Map<string, Unsubscribe>, name: string): void {
-  subscriptions.get(name)?.()
-  subscriptions.delete(name)
 }
 
 /**

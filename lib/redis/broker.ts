@@ -13,7 +13,8 @@ import type {
   SourceLimits,
   Unsubscribe,
 } from '../events/broker.ts'
-import { Calls, type RedisBrokerOptions } from './broker-parts.ts'
+import type { RedisBrokerOptions } from './broker-parts.ts'
+import { Calls } from './calls.ts'
 import { RedisChannels } from './channels.ts'
 import type { Redis } from './client.ts'
 import { answerFor, RedisAwayError } from './errors.ts'
@@ -94,8 +95,6 @@ class RedisBroker implements Broker {
   async close(): Promise<void> {
     for (const stop of this.#stopWatching) stop()
     clearTimeout(this.#deafTimer)
-    this.#channels.close()
-    this.#queues.endSubscriptions()
     await this.#calls.settled()
     await this.#queues.close()
   }

@@ -3,7 +3,8 @@
  * Redis under a token until a client got it, and the next `take` reports that: so no event is lost when an answer is.
  */
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { eventText, limitArguments, type BrokerParts, type Calls } from './broker-parts.ts'
+import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
+import type { Calls } from './calls.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
 import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
@@ -34,7 +35,6 @@ export class RedisQueues {
   readonly #parts: BrokerParts
   readonly #scripts: QueueScripts
   readonly #own = new Map<string, Own>()
-  readonly #ends = new Set<Unsubscribe>()
   readonly #stopWatching: () => void
   #retry: NodeJS.Timeout | undefined = undefined
   dropped = 0
@@ -81,11 +81,6 @@ export class RedisQueues {
       else if (own.owed.size === 0) this.#own.delete(name)
     }
     await Promise.all(sweeps)
-  }
-
-  /** Ends all subscriptions. */
-  endSubscriptions(): void {
-    for (const end of this.#ends) end()
   }
 
   /** Deletes what this process keeps in Redis. When the server is away, it expires there within a day. */
@@ -146,13 +141,10 @@ export class RedisQueues {
     const { calls, redis } = this.#parts
     const availability = new Availability(calls, listener)
     const unsubscribe = await redis.subscribe(this.#placeOf(name), availability)
-    const end = (): void => {
+    return () => {
       availability.end()
-      this.#ends.delete(end)
       unsubscribe()
     }
-    this.#ends.add(end)
-    return end
   }
 
   async #sweep(name: string, own: Own): Promise<void> {
