@@ -87,8 +87,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
     store,
     log,
     trace,
-    onCommand: ({ type }, from) => {
-      if (type === 'bench.start') readings.beginWindow(from.peer)
+    onCommand: async ({ type }) => {
+      if (type === 'bench.start') await readings.beginWindow()
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),

@@ -91,7 +91,7 @@ interface StateHostOptions {
   /** The trace switches of the primary. */
   readonly trace: TraceSwitches
   /** Called with a command that one worker has carried out, before it is sent to the others. */
-  readonly onCommand: (command: Command<MachineCommandType>, from: Member) => void
+  readonly onCommand: (command: Command<MachineCommandType>) => Promise<void>
   /** Carries out a command about all processes together. */
   readonly asWhole: (command: Command<MachineCommandType>) => void
   /** Called with a worker that must be replaced. */
@@ -184,7 +184,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 
   async function everywhere(command: Command<MachineCommandType>, from: Member): Promise<readonly string[]> {
-    options.onCommand(command, from)
+    await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
     const lines = await Promise.all(
       others.map((member) =>

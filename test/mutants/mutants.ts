@@ -299,8 +299,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'group/readings-host.ts',
-    find: 'queueMicrotask(() => worker.beginWindow(changes as Reading))',
-    replace: 'worker.beginWindow(changes as Reading)',
+    find: 'queueMicrotask(() => worker.takeLast(reading))',
+    replace: 'worker.takeLast(reading)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {
