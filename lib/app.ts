@@ -46,10 +46,8 @@ import { Metrics } from './metrics/metrics.ts'
 import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
 import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/panel.ts'
-import { createSessionTotals } from './panel/session-totals.ts'
 import type { ProcessPart } from './group/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
-import type { SharedStoreOptions } from './session/group.ts'
 import type { OpenShared, SharedEngine } from './group/shared.ts'
 import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
@@ -409,7 +407,7 @@ function sourcesOf(config: Config, { built, http, logs, life, part }: SourcePart
     restQueueWaits,
     webSockets,
     events: () => events.status(),
-    sessions: createSessionTotals(() => sessions.counts),
+    sessions: () => sessions.counts,
     limits: limits.refused,
     connections: () => listener.connections(),
     views,
@@ -478,7 +476,7 @@ function openEngine(
 function seamsOf(shared: SharedEngine | undefined, log: (module: string) => ModuleLogger): Seams {
   if (shared === undefined) return {}
   return {
-    openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
+    openSharedStore: (onProblem) => shared.openSessionStore(onProblem),
     broker: shared.openBroker(log('error')),
     openBuckets: (rule, size) => shared.openBuckets(rule, size),
   }

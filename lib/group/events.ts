@@ -11,14 +11,14 @@ import { Calls } from '../redis/calls.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
-/** The functions that the primary serves. Counts of dropped events are `undefined` for 0, which costs no bytes. */
+/** The functions that the primary serves. */
 interface Served {
   publish(channel: string, text: string, limits: SourceLimits): number
   read(channel: string, since: number | null): ChannelRead
   subscribe(channel: string, listener: number): void
-  push(queue: string, text: string, limits: SourceLimits): number | undefined
-  take(queue: string): { readonly event?: QueueEvent | undefined; readonly dropped?: number | undefined }
-  putBack(queue: string, event: QueueEvent): number | undefined
+  push(queue: string, text: string, limits: SourceLimits): void
+  take(queue: string): QueueEvent | undefined
+  putBack(queue: string, event: QueueEvent): void
   listen(queue: string, listener: number): void
   /** Ends a subscription of either kind. */
   leave(listener: number): void
@@ -30,6 +30,8 @@ export function createClusterBroker(peer: Peer): Broker {
 }
 
 class ClusterBroker implements Broker {
+  /** The primary counts what its queues drop. */
+  readonly dropped = 0
   readonly #peer: Peer
   readonly #primary: Remote<Served>
   readonly #calls = new Calls()
@@ -39,7 +41,6 @@ class ClusterBroker implements Broker {
   #heard: [listener: number, id: number, text: string][] = []
   #available = new Set<number>()
   #isScheduled = false
-  #dropped = 0
 
   constructor(peer: Peer) {
     this.#peer = peer
@@ -52,11 +53,6 @@ class ClusterBroker implements Broker {
       this.#available.add(taken as number) // As above.
       this.#schedule()
     })
-  }
-
-  /** Events dropped by calls of this process; the primary counts those that it sweeps. */
-  get dropped(): number {
-    return this.#dropped
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
@@ -73,18 +69,16 @@ class ClusterBroker implements Broker {
     return this.#add(this.#channels, hear, (listener) => this.#primary.subscribe(channel, listener))
   }
 
-  async push(queue: string, text: string, limits: SourceLimits): Promise<void> {
-    this.#count(await this.#calls.run(() => this.#primary.push(queue, text, inJson(limits))))
+  push(queue: string, text: string, limits: SourceLimits): Promise<void> {
+    return this.#calls.run(() => this.#primary.push(queue, text, inJson(limits)))
   }
 
-  async take(queue: string): Promise<QueueEvent | undefined> {
-    const { event, dropped } = await this.#calls.run(() => this.#primary.take(queue))
-    this.#count(dropped)
-    return event
+  take(queue: string): Promise<QueueEvent | undefined> {
+    return this.#calls.run(() => this.#primary.take(queue))
   }
 
-  async putBack(queue: string, event: QueueEvent): Promise<void> {
-    this.#count(await this.#calls.run(() => this.#primary.putBack(queue, event)))
+  putBack(queue: string, event: QueueEvent): Promise<void> {
+    return this.#calls.run(() => this.#primary.putBack(queue, event))
   }
 
   /** The primary keeps no copy of an event that was taken. */
@@ -119,10 +113,6 @@ class ClusterBroker implements Broker {
     }
   }
 
-  #count(dropped: number | undefined): void {
-    this.#dropped += dropped ?? 0
-  }
-
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -149,7 +139,7 @@ function inJson({ maxEvents, maxAgeMs }: SourceLimits): SourceLimits {
 export interface BrokerHost {
   /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
   attach(peer: Peer): void
-  /** Events that queues dropped apart from calls of workers, which count their own. */
+  /** Events that queues dropped. */
   readonly dropped: number
   /** Drops events that are too old; called once a minute. */
   sweep(): void
@@ -161,19 +151,7 @@ const sweepEveryMs = 60_000
 
 /** Makes the primary's side, over a broker that nobody else uses. */
 export function hostBroker(broker: SynchronousBroker): BrokerHost {
-  /** Dropped events that workers have counted. */
-  let counted = 0
   const timer = setInterval(() => broker.sweep(), sweepEveryMs).unref()
-
-  /** Runs a call and counts the events that it dropped. */
-  function counting<T>(work: () => T): { readonly value: T; readonly dropped: number | undefined } {
-    const before = broker.dropped
-    const value = work()
-    const dropped = broker.dropped - before
-    counted += dropped
-    return { value, dropped: dropped === 0 ? undefined : dropped }
-  }
-
   return {
     attach: (peer) => {
       const subscriptions = new Map<number, Unsubscribe>()
@@ -187,12 +165,9 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
           const hear = ({ id, text }: ChannelEvent): void => peer.tell('events.heard', [listener, id, text])
           subscriptions.set(listener, broker.subscribe(channel, hear))
         },
-        push: (queue, text, limits) => counting(() => broker.push(queue, text, limits)).dropped,
-        take: (queue) => {
-          const { value, dropped } = counting(() => broker.take(queue))
-          return { event: value, dropped }
-        },
-        putBack: (queue, event) => counting(() => broker.putBack(queue, event)).dropped,
+        push: (queue, text, limits) => broker.push(queue, text, limits),
+        take: (queue) => broker.take(queue),
+        putBack: (queue, event) => broker.putBack(queue, event),
         listen: (queue, listener) => {
           const hear = oncePerMessage(() => peer.tell('events.available', listener))
           subscriptions.set(listener, broker.onAvailable(queue, hear))
@@ -207,7 +182,7 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
       })
     },
     get dropped() {
-      return broker.dropped - counted
+      return broker.dropped
     },
     sweep: () => broker.sweep(),
     close: () => {

@@ -19,7 +19,7 @@ import { createRedis, type Redis } from '../redis/client.ts'
 import { RedisForeignError } from '../redis/errors.ts'
 import { createRedisSessionStore } from '../redis/session-store.ts'
 import { parseRedisUrl } from '../redis/url.ts'
-import type { SharedStoreOptions } from '../session/group.ts'
+import { problemOfFields } from '../session/fields.ts'
 import type { SessionStore } from '../session/store.ts'
 
 /** The type of `openShared`, for callers that load this file on demand. */
@@ -93,9 +93,9 @@ export class SharedEngine {
     return this.isThere ? [] : [this.#parts.away()]
   }
 
-  openSessionStore(options: SharedStoreOptions): SessionStore {
+  openSessionStore(onProblem: (message: string) => void): SessionStore {
     const { redis, prefix } = this.#parts
-    return createRedisSessionStore({ ...options, redis, prefix })
+    return createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem })
   }
 
   /** Opens the broker of channels and queues. @param log of module `error` */

@@ -76,7 +76,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       seams: {
         broker: createClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
-        openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
+        openStoreHere: (place) => createClusterSessionStore(peer, place),
       },
       store: state,
       machine: state,

@@ -157,6 +157,8 @@ describe('the store in use', () => {
     assert.deepEqual(lines, [
       'error warn: 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
     ])
+    group.prepare({ max: 2 }).commit()
+    assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 }, 'of all stores since the start')
   })
 
   it('tells of damaged files, and of sessions that were gone when they were to be saved', async (t) => {
@@ -213,7 +215,7 @@ describe('sessions with a shared store', () => {
     const opened: SessionStore[] = []
     const problems: ((message: string) => void)[] = []
     const made = make({
-      openSharedStore: ({ onProblem }) => {
+      openSharedStore: (onProblem) => {
         const store = createMemoryStore({ max: 10, onFull: () => {} })
         opened.push(store)
         problems.push(onProblem)
