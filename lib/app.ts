@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { CredentialStore } from './admin/credential-store.ts'
-import { buildApplication, type ApplicationParts, type Seams, type SetupApp } from './application/build.ts'
+import { buildApplication, type ApplicationParts, type SetupApp } from './application/build.ts'
 import { Changes, carryOut } from './application/changes.ts'
 import {
   describeAll,
@@ -156,7 +156,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const { shared, node } = openEngine(options, loaded, appKey.key, life, log('server'))
   const nodes = part?.nodes ?? node
-  const seams = { ...part?.seams, ...seamsOf(shared, log) }
+  const seams = { ...part?.seams, ...shared?.openSeams(log('error')) }
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
   const { registry, views, application, sessions, events, webSockets } = built
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
@@ -470,16 +470,6 @@ function openEngine(
   life.atStop(() => node?.stops())
   life.atEnd(() => node?.leave())
   return { shared, node }
-}
-
-/** The parts of an application that lie in the shared engine. */
-function seamsOf(shared: SharedEngine | undefined, log: (module: string) => ModuleLogger): Seams {
-  if (shared === undefined) return {}
-  return {
-    openSharedStore: (onProblem) => shared.openSessionStore(onProblem),
-    broker: shared.openBroker(log('error')),
-    openBuckets: (rule, size) => shared.openBuckets(rule, size),
-  }
 }
 
 /** Removes the uploads of earlier processes. A failure is only a warning: they take space and do no other harm. */
