@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RoutesUnsavedError, type Command, type MachineCommandType } from '../../lib/application/commands.ts'
+import { RoutesUnsavedError, type MachineCommandType } from '../../lib/application/commands.ts'
 import { initialState, nextState, withRoute, withSwitch, type DesiredState } from '../../lib/application/desired-state.ts'
 import { LocalStateStore, type StateStore } from '../../lib/application/state-store.ts'
 import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/group/nodes.ts'
 import { createPeer } from '../../lib/group/peer.ts'
-import { createStateHost, createWorkerState, type Member, type TimedState } from '../../lib/group/state-channel.ts'
+import { serve } from '../../lib/group/remote.ts'
+import { createStateHost, createWorkerState, type Member, type StateServedByWorker } from '../../lib/group/state-channel.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
@@ -56,12 +57,14 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
     const applied: number[] = []
     const commands: string[] = []
     const state = createWorkerState(peer, false)
-    peer.on('state.apply', async (told) => {
-      const taken = state.timed(told as TimedState)
-      await apply(taken)
-      applied.push(taken.version)
+    serve<StateServedByWorker>(peer, 'state', {
+      apply: async (told) => {
+        const taken = state.timed(told)
+        await apply(taken)
+        applied.push(taken.version)
+      },
+      carryOut: async ({ type }) => void commands.push(type),
     })
-    peer.on('machine.command', (command) => void commands.push((command as Command).type))
     host.join(member)
     return { state, applied, commands, member, close: () => there.close() }
   }
