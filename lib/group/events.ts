@@ -2,8 +2,8 @@
  * The events of a server with several processes. They lie in the primary, in a broker in memory, whose order is the
  * order for all workers. Each listener of a worker is a subscription in the primary, under a number of the worker.
  *
- * An event reaches a worker before the answer of the call that caused it, in the same message. The worker therefore
- * calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
+ * An event of a channel reaches a worker before the answer of the call that caused it, in the same message. The worker
+ * therefore calls listeners at the end of the turn: the code that awaits the answer runs before that, in a microtask.
  */
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import type { SynchronousBroker } from '../events/local-broker.ts'
@@ -39,20 +39,15 @@ class ClusterBroker implements Broker {
   readonly #queues = new Map<number, () => void>()
   #listeners = 0
   #heard: [listener: number, id: number, text: string][] = []
-  #available = new Set<number>()
-  #isScheduled = false
 
   constructor(peer: Peer) {
     this.#peer = peer
     this.#primary = remote<Served>(peer, 'events')
     peer.on('events.heard', (taken) => {
-      this.#heard.push(taken as [number, number, string]) // Sent by the primary.
-      this.#schedule()
+      const count = this.#heard.push(taken as [number, number, string]) // Sent by the primary.
+      if (count === 1) setImmediate(() => this.#callListeners())
     })
-    peer.on('events.available', (taken) => {
-      this.#available.add(taken as number) // As above.
-      this.#schedule()
-    })
+    peer.on('events.available', (listener) => this.#queues.get(listener as number)?.()) // As above.
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
@@ -113,20 +108,10 @@ class ClusterBroker implements Broker {
     }
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    setImmediate(() => this.#callListeners())
-  }
-
   #callListeners(): void {
     const heard = this.#heard
-    const available = this.#available
     this.#heard = []
-    this.#available = new Set()
-    this.#isScheduled = false
     for (const [listener, id, text] of heard) this.#channels.get(listener)?.({ id, text })
-    for (const listener of available) this.#queues.get(listener)?.()
   }
 }
 
@@ -169,8 +154,7 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
         take: (queue) => broker.take(queue),
         putBack: (queue, event) => broker.putBack(queue, event),
         listen: (queue, listener) => {
-          const hear = oncePerMessage(() => peer.tell('events.available', listener))
-          subscriptions.set(listener, broker.onAvailable(queue, hear))
+          subscriptions.set(listener, broker.onAvailable(queue, () => peer.tell('events.available', listener)))
         },
         leave: (listener) => {
           subscriptions.get(listener)?.()
@@ -189,19 +173,5 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
       clearInterval(timer)
       broker.close()
     },
-  }
-}
-
-/**
- * Returns a function that calls `call` at most once while one message is handled. The worker is notified after the
- * whole message, so the events that it takes then include all that the message has pushed.
- */
-function oncePerMessage(call: () => void): () => void {
-  let called = false
-  return () => {
-    if (called) return
-    called = true
-    queueMicrotask(() => (called = false))
-    call()
   }
 }
