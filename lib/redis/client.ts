@@ -112,8 +112,7 @@ export class Redis {
    * Sends a command. The commands of one turn go in one write, and replies come in the same order, those of scripts
    * included.
    * @returns a promise that rejects with RedisAwayError when the command was not sent, RedisUnknownOutcomeError when it
-   *   was sent and no answer came, RedisReplyError when the server refused it, TypeError for a number that is not
-   *   finite
+   *   was sent and no answer came, RedisReplyError when the server refused it
    */
   command(...command: Command): Promise<Reply> {
     return new Promise((resolve, reject) => this.#send(() => command, { resolve, reject }))
