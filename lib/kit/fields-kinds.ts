@@ -10,7 +10,7 @@ import { isDate, shown, wrongField, type Options } from './fields-options.ts'
 import type { MessageName } from './validate-messages.ts'
 
 /** What else a text must be, and how it is handled. */
-export interface TextTraits {
+interface TextTraits {
   readonly message: MessageName
   readonly trims?: boolean
   readonly isSecret?: boolean

@@ -12,7 +12,7 @@ import type { Registry } from '../routing/registry.ts'
 import type { Input } from './fields.ts'
 
 /** The names that views and error pages have for what a form left. */
-export interface FormHelpers {
+interface FormHelpers {
   /** What was typed into a field, or its default where nothing was left. */
   readonly old: (field: string, fallback?: unknown, form?: string) => unknown
   /** What is wrong with a field: texts, none where nothing is. */

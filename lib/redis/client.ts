@@ -45,11 +45,9 @@ interface Waiting {
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
 
-/** Makes a client, which begins to connect at once. Throws TypeError for a wrong name. */
+/** Makes a client, which begins to connect at once. */
 export function createRedis(options: RedisOptions): Redis {
-  if (/^[!-~]+$/.test(options.name)) return new Redis(options)
-  const name = JSON.stringify(options.name)
-  throw new TypeError(`The name of a Redis connection is printable ASCII without spaces: it is ${name}`)
+  return new Redis(options)
 }
 
 /** A client. */

@@ -15,7 +15,7 @@ import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
 import { label } from '../http/label.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
-import { OpenReplies } from './open-replies.ts'
+import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
 import { addCounts, noCounts, type SessionStore, type StoreCounts, type StorePlace } from './store.ts'
 
@@ -29,8 +29,8 @@ export interface SessionGroupOptions {
   readonly openStoreHere: (place: StorePlace, onProblem: (message: string) => void) => SessionStore
   /** Opens the store that all processes share, where there is one. */
   readonly openSharedStore?: ((onProblem: (message: string) => void) => SessionStore) | undefined
-  /** The streams, polls and WebSockets that sessions have open; of its own unless given. */
-  readonly openReplies?: OpenReplies
+  /** The streams, polls and WebSockets that sessions have open. */
+  readonly openReplies: OpenReplies
 }
 
 /** The sessions of one server. */
@@ -111,7 +111,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     lost: (ctx) => {
       if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
-    openReplies: options.openReplies ?? new OpenReplies(),
+    openReplies: options.openReplies,
   }
 
   /** Runs background work. Resolves when it is done; a failure is logged. */

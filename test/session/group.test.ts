@@ -9,6 +9,7 @@ import { silentLogger } from '../../lib/log/logger.ts'
 import type { TestAction } from '../support/context.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { isAtOrIn } from '../../lib/storage/paths.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
@@ -274,6 +275,8 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       debugEnabled: true,
     })
   const isPublic = (path: string): boolean => isAtOrIn(join(folder, 'public'), path)
-  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, isPublic, log })
+  const group = createSessionGroup({
+    openStoreHere: openLocalStore, openReplies: new OpenReplies(), ...options, folder, isPublic, log,
+  })
   return { group, folder, lines }
 }
