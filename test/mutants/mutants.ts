@@ -363,8 +363,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'redis/resp.ts',
-    find: 'if (this.#open.length > this.#limits.maxDepth)',
-    replace: 'if (this.#open.length >= this.#limits.maxDepth)',
+    find: 'if (this.#open.length > maxDepth)',
+    replace: 'if (this.#open.length >= maxDepth)',
     breaks: 'a reply of Redis may be nested as deep as the limit',
   },
   {
