@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { CredentialStore } from './admin/credential-store.ts'
-import { buildApplication, type ApplicationParts, type Seams, type SetupApp } from './application/build.ts'
+import { buildApplication, type ApplicationParts, type SetupApp } from './application/build.ts'
 import { Changes, carryOut } from './application/changes.ts'
 import {
   describeAll,
@@ -47,10 +47,8 @@ import { Metrics } from './metrics/metrics.ts'
 import { createOwnProcess, createSingleProcess } from './metrics/processes.ts'
 import type { LineCounts, MetricSources } from './metrics/table.ts'
 import { createPanel } from './panel/panel.ts'
-import { createSessionTotals } from './panel/session-totals.ts'
 import type { ProcessPart } from './group/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
-import type { SharedStoreOptions } from './session/group.ts'
 import type { OpenShared, SharedEngine } from './group/shared.ts'
 import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
@@ -159,7 +157,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const { shared, node } = openEngine(options, loaded, appKey.key, life, log('server'))
   const nodes = part?.nodes ?? node
-  const seams = { ...part?.seams, ...seamsOf(shared, log) }
+  const seams = { ...part?.seams, ...shared?.openSeams(log('error')) }
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
   const { registry, views, application, sessions, events, webSockets } = built
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
@@ -414,7 +412,7 @@ function sourcesOf(config: Config, { built, http, logs, life, part }: SourcePart
     restQueueWaits,
     webSockets,
     events: () => events.status(),
-    sessions: createSessionTotals(() => sessions.counts),
+    sessions: () => sessions.counts,
     limits: limits.refused,
     connections: () => listener.connections(),
     views,
@@ -477,16 +475,6 @@ function openEngine(
   life.atStop(() => node?.stops())
   life.atEnd(() => node?.leave())
   return { shared, node }
-}
-
-/** The parts of an application that lie in the shared engine. */
-function seamsOf(shared: SharedEngine | undefined, log: (module: string) => ModuleLogger): Seams {
-  if (shared === undefined) return {}
-  return {
-    openSharedStore: (parts: SharedStoreOptions) => shared.openSessionStore(parts),
-    broker: shared.openBroker(log('error')),
-    openBuckets: (rule, size) => shared.openBuckets(rule, size),
-  }
 }
 
 /** Removes the uploads of earlier processes. A failure is only a warning: they take space and do no other harm. */

@@ -12,7 +12,7 @@ import { equalTexts } from './password.ts'
 import type { LoginThrottle } from './throttle.ts'
 
 /** `absent`: the request has no bearer token, or none is set. A promise of a wrong token rejects with HttpError 401. */
-export type TokenOutcome = 'right' | 'absent' | Promise<never>
+type TokenOutcome = 'right' | 'absent' | Promise<never>
 
 /** Makes the check of a token; '' for none. */
 export function createMetricsToken(

@@ -2,9 +2,9 @@
  * The one-time token of the first setup: whoever can read the server's log may set it up, from anywhere.
  *
  * A loopback address alone proves little: behind a proxy every client has one, and not every proxy sends a forwarding
- * field; and so has a web page in the browser of this machine whose name was rebound to 127.0.0.1. So without the token
- * the request must also name a loopback host, and a server that a service manager has started always asks for the token
- * (`systemd/managed.ts`).
+ * field. A web page in a browser on this machine has one too when its name was rebound to 127.0.0.1. So without the
+ * token the request must also name a loopback host, and a server that a service manager has started always asks for the
+ * token (`systemd/managed.ts`).
  */
 import { randomBytes } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'

@@ -104,7 +104,7 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
 
   /** The reply when the credentials could not be saved: the form with the reason. */
   function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
-    if (isHttpError(error)) throw error // The shared engine is away, which is answered as everywhere.
+    if (isHttpError(error)) throw error // The shared engine is away: the usual answer to that is sent.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
     return form(reasonOf(error))
   }

@@ -5,7 +5,7 @@
  *    and send it from anywhere.
  * 3. The token is checked: that of the header field or, without such a field, that of the form body.
  *
- * So a body is read for its token only when nothing before has decided, and only when it is a form.
+ * So a body is read for its token only when no earlier rule has decided, and only when it is a form.
  */
 import { isToken } from '../base/token.ts'
 import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'

@@ -24,8 +24,8 @@
  *    stand for several events, and the queue may be empty again: another process may have taken the event.
  * 7. A source keeps at most `maxEvents` events, and none longer than `maxAgeMs`; the oldest go first. Events that a
  *    queue drops are counted, since no client got them.
- * 8. Listeners are called within the function that causes it or after it has returned. They do not throw. They are not
- *    called any more once `unsubscribe` was called.
+ * 8. Listeners of a channel are called within the function that causes it or after it has returned; those of a queue at
+ *    any time. Listeners do not throw. They are not called any more once `unsubscribe` was called.
  * 9. A function that fails rejects or throws, and changes nothing. Nothing is done twice: a `publish` or `push` whose
  *    outcome is unknown fails, and was done or not. A `take` that failed has taken nothing in the end.
  * 10. A broker that loses its connection to the other processes calls `onCutOff`, and again when it is back. In between

@@ -2,6 +2,7 @@
  * The common part of channels and queues: their options, the subscription to the broker, and the text of an event.
  */
 import type { Heartbeat } from '../base/heartbeat.ts'
+import { jsonText } from '../base/json-text.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { Broker, SourceLimits, Unsubscribe } from './broker.ts'
 
@@ -178,12 +179,7 @@ export function checkTimeout(doing: string, seconds: unknown): number {
   throw new TypeError(`Cannot ${doing}: timeout_s must be a number of seconds from 0: it is ${String(seconds)}`)
 }
 
-/**
- * Returns the text of an event.
- * @throws TypeError for values that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
- */
+/** Returns the text of an event. Throws TypeError for a value that JSON cannot hold. */
 export function textOf(what: string, value: unknown): string {
-  const text = JSON.stringify(value) as string | undefined // Undefined for a value that JSON leaves out.
-  if (text !== undefined) return text
-  throw new TypeError(`Cannot publish in ${what}: an event is a JSON value: it is of type ${typeof value}`)
+  return jsonText(value, `Cannot publish in ${what}: an event is a JSON value`)
 }

@@ -6,7 +6,7 @@
  * of the request, before the headers are sent.
  */
 import { isObject } from '../base/object.ts'
-import { reasonOf } from '../base/reason.ts'
+import { jsonText } from '../base/json-text.ts'
 
 /** Holds the bags: a session, or the request only. */
 interface FlashHolder {
@@ -38,7 +38,7 @@ export class FlashBag {
   set(keyOrHash: unknown, value?: unknown): void {
     const bag = this.#read() ?? emptyBag()
     for (const [key, entry] of this.#entriesOf(keyOrHash, value)) {
-      this.#check(key, entry)
+      jsonText(entry, `Cannot set flash "${this.#id}": JSON cannot hold the value of key "${key}"`)
       bag[key] = entry
     }
     this.#write(bag)
@@ -100,17 +100,6 @@ export class FlashBag {
     if (typeof keyOrHash === 'string') return [[keyOrHash, value]]
     if (isObject(keyOrHash)) return Object.entries(keyOrHash)
     throw new TypeError(`Cannot set flash "${this.#id}": give a string and a value, or an object of keys and values`)
-  }
-
-  #check(key: string, value: unknown): void {
-    const refused = `Cannot set flash "${this.#id}": JSON cannot hold the value of key "${key}"`
-    let text: string | undefined
-    try {
-      text = JSON.stringify(value)
-    } catch (cause) {
-      throw new TypeError(`${refused}: ${reasonOf(cause)}`, { cause })
-    }
-    if (text === undefined) throw new TypeError(`${refused}: it is of type ${typeof value}`)
   }
 }
 

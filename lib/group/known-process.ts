@@ -9,7 +9,7 @@ import type { Since } from '../metrics/processes.ts'
 import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
-import { inOrder, type LastReading } from './readings.ts'
+import type { LastReading } from './readings.ts'
 
 /** Identifies a worker. */
 export interface WorkerIdentity {
@@ -31,8 +31,6 @@ export class KnownProcess {
   #latest: Reading | undefined
   /** The counters when the bench window began; undefined if the worker started in it. */
   #windowStart: Reading | undefined
-  /** Whether the worker has not begun the bench window yet: until then it counts nothing in the window. */
-  #isBehind = false
 
   constructor(peer: Peer, identity: WorkerIdentity) {
     this.peer = peer
@@ -43,7 +41,6 @@ export class KnownProcess {
   take(changes: Reading): void {
     this.#latest = changes
     for (const route of changes.routes) this.#routes.set(route.name, route)
-    if (this.#isBehind) this.#windowStart = this.read('start')
   }
 
   /** Takes the last reading, with the last lines and requests. */
@@ -52,16 +49,8 @@ export class KnownProcess {
     this.last = last
   }
 
-  /** Begins a bench window that the worker has not begun yet. */
-  awaitWindow(): void {
-    this.#isBehind = true
-    this.#windowStart = this.read('start')
-  }
-
-  /** Begins a bench window that the worker has begun, with its changes up to then. */
-  beginWindow(changes: Reading): void {
-    this.take(changes)
-    this.#isBehind = false
+  /** Begins a bench window with the last reading. */
+  beginWindow(): void {
     this.#windowStart = this.read('start')
   }
 
@@ -105,4 +94,15 @@ export class EndedProcesses {
   read(since: Since): Reading | undefined {
     return this.#readings[since]
   }
+}
+
+/** Merges lists by time, oldest first, and keeps the last `most`. At one time, the order of the lists stays. */
+export function inOrder<Entry extends { readonly time: number }>(
+  lists: readonly (readonly Entry[])[],
+  most: number,
+): Entry[] {
+  return lists
+    .flat()
+    .sort((a, b) => a.time - b.time)
+    .slice(-most)
 }

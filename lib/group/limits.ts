@@ -30,18 +30,25 @@ interface LimitsHost {
 /**
  * Makes the primary's side.
  * @param most the most connections of one address, from 1
+ * @param open opens the buckets of a rule
  */
-export function hostLimits(most: number): LimitsHost {
+export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)): LimitsHost {
   const throttle = createLoginThrottle()
   const limit = createAddressLimit(most)
   const buckets = new Map<string, Buckets>()
 
-  /** Workers that were reloaded at different moments may have different sizes for one rule. */
+  /**
+   * Workers that were reloaded at different moments may have different sizes for one rule. Full buckets go when others
+   * come, so that rules that a reload has changed do not stay.
+   */
   function bucketsOf(rule: string, size: BucketSize): Buckets {
     const place = `${rule} ${size.burst} ${size.intervalMs}`
-    const known = buckets.get(place) ?? new Buckets(size)
-    buckets.set(place, known)
-    return known
+    const known = buckets.get(place)
+    if (known !== undefined) return known
+    for (const [other, { areFull }] of buckets) if (areFull) buckets.delete(other)
+    const opened = open(size)
+    buckets.set(place, opened)
+    return opened
   }
 
   return {

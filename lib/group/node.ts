@@ -8,6 +8,7 @@
  * The newest state counts, wherever it is: when the engine comes back with an older state or none, the node writes its
  * own.
  */
+import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { judge, type AdminCredentials } from '../admin/credentials.ts'
 import {
@@ -24,37 +25,14 @@ import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { version } from '../base/version.ts'
-import type { ModuleLogger } from '../log/logger.ts'
 import type { Summary } from '../metrics/processes.ts'
 import { answerFor, awayError } from '../redis/errors.ts'
-import type { Redis } from '../redis/client.ts'
 import { isTemporary, RedisAwayError } from '../redis/errors.ts'
 import { listRefused, Membership, newState } from './membership.ts'
 import { isLive, mayApply, nodeKeys, type ListedNode, type NodeEntry, type SeenNode } from './node-list.ts'
 import { Rate } from './rate.ts'
 import { ForgedStateError, RedisState } from './redis-state.ts'
-
-interface NodeOptions {
-  readonly redis: Redis
-  /** The prefix of every key, such as `svc:`. */
-  readonly prefix: string
-  /** The prefix of every channel of PUBLISH, different for each database. */
-  readonly place: string
-  /** `shared.name`. */
-  readonly sharedName: string
-  /** The current `app_key`, then the previous ones. */
-  readonly appKeys: readonly string[]
-  /** Of module `server`. */
-  readonly log: ModuleLogger
-  /** The name of this host, the first part of the node's name. */
-  readonly hostName: string
-  /** The port to listen on; 0 when it is known only later. */
-  readonly port: number
-  /** `paths.routes`, absolute. */
-  readonly routesFolder: string
-  /** The admin's credentials in the configuration of this server; empty strings when there are none. */
-  readonly ownCredentials: AdminCredentials
-}
+import type { SharedParts } from './shared.ts'
 
 /** The processes of this node. */
 interface NodeProcesses {
@@ -87,7 +65,8 @@ const engineLost = 'the shared engine has lost what the nodes have in common'
 /** A node. Call `open()` to begin. */
 export class Node implements NodesView, StateStore {
   readonly isShared = true
-  readonly #options: NodeOptions
+  readonly #parts: SharedParts
+  readonly #routesFolder: string
   readonly #membership: Membership
   readonly #shared: RedisState
   readonly #writing = new SerialQueue()
@@ -112,10 +91,13 @@ export class Node implements NodesView, StateStore {
   /** Whether to read the state again. */
   #isDue = false
 
-  constructor(options: NodeOptions) {
-    const { redis, prefix, place, sharedName, appKeys, log } = options
-    this.#options = options
-    this.#ownCredentials = options.ownCredentials
+  /** @param routesFolder `paths.routes`, absolute */
+  constructor(parts: SharedParts, routesFolder: string) {
+    const { redis, prefix, place, log, loaded: { config }, appKey } = parts
+    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret } = config
+    this.#parts = parts
+    this.#routesFolder = routesFolder
+    this.#ownCredentials = { user, password, secret }
     const keys = nodeKeys(prefix, place)
     const onCut = (): void => {
       this.#isChecked = false
@@ -134,8 +116,9 @@ export class Node implements NodesView, StateStore {
       onRefused: () => this.#processes?.onHealth?.(),
     })
     const announcement = { channel: keys.channel, message: newState }
-    this.#shared = new RedisState({ redis, key: keys.state, name: sharedName, appKeys, announcement })
-    this.#name = nameOf(options)
+    const appKeys = [appKey, ...config.app_key_previous]
+    this.#shared = new RedisState({ redis, key: keys.state, name: config['shared.name'], appKeys, announcement })
+    this.#name = nameOf(config['server.port'])
   }
 
   get isReady(): boolean {
@@ -185,7 +168,7 @@ export class Node implements NodesView, StateStore {
 
   /** Call it when the server listens. @param port 0: it listens on a Unix socket */
   listens(port: number): void {
-    this.#name = nameOf({ ...this.#options, port })
+    this.#name = nameOf(port)
     void this.#membership.beat()
   }
 
@@ -214,7 +197,7 @@ export class Node implements NodesView, StateStore {
       if (next.credentials !== undefined && differences(this.#own, next).some(({ type }) => type === 'admin.secret')) {
         this.#ownCredentials = next.credentials // This node has saved them in its configuration file.
       }
-      const undo = file === undefined ? (): void => {} : changeRouteFile(this.#options.routesFolder, file)
+      const undo = file === undefined ? (): void => {} : changeRouteFile(this.#routesFolder, file)
       const isWritten = await this.#shared.write(next, next.ancestors[0] ?? '').catch((error: unknown) => {
         undo()
         throw answerFor(error)
@@ -267,11 +250,11 @@ export class Node implements NodesView, StateStore {
       if (found.version > own.version) return found
       if (found.version === own.version) return await this.#choose(found)
       await this.#putBack(found.stamp)
-      this.#options.log.warn(`${engineLost}: put back as it was after change ${own.version}`)
+      this.#parts.log.warn(`${engineLost}: put back as it was after change ${own.version}`)
       return own
     } catch (error) {
       if (!(error instanceof ForgedStateError) || own.version === 0) throw error
-      this.#options.log.error(`${error.message}; put back as it was after change ${own.version}`)
+      this.#parts.log.error(`${error.message}; put back as it was after change ${own.version}`)
       await this.#putBack(error.stamp)
       return own
     }
@@ -287,7 +270,7 @@ export class Node implements NodesView, StateStore {
    * were made from the same state, the engine's counts; otherwise this node writes its own as a new version.
    */
   async #choose(found: DesiredState): Promise<DesiredState> {
-    const { log } = this.#options
+    const { log } = this.#parts
     const own = this.#own
     if (found.ancestors[0] === own.ancestors[0]) return found
     const next = nextState(own, {})
@@ -315,12 +298,12 @@ export class Node implements NodesView, StateStore {
   }
 
   async #follow(state: DesiredState): Promise<void> {
-    const { routesFolder, log } = this.#options
+    const { log } = this.#parts
     const from = this.#own
     this.#trying = state.version
     for (const { name, record, at } of state.routes) {
       const isNew = from.routes.every((entry) => entry.name !== name || entry.at !== at)
-      if (record === undefined && isNew) changeRouteFile(routesFolder, { forget: name })
+      if (record === undefined && isNew) changeRouteFile(this.#routesFolder, { forget: name })
     }
     const steps = differences(from, state)
     // These lines pass through the trace switch of module server: log them before it goes off, or after it goes on.
@@ -340,7 +323,7 @@ export class Node implements NodesView, StateStore {
   #applied(state: DesiredState): void {
     const before = this.#own
     if (!descends(state, before)) {
-      this.#options.log.error(`${twoChanges(before)}: its counts; lost: ${lostBetween(state, before)}`)
+      this.#parts.log.error(`${twoChanges(before)}: its counts; lost: ${lostBetween(state, before)}`)
     }
     this.#own = state
     this.#tried = Math.max(this.#tried, state.version)
@@ -349,7 +332,7 @@ export class Node implements NodesView, StateStore {
 
   /** Runs an attempt to apply the state, and logs the outcome when it changes. */
   async #attempt(work: () => Promise<void>): Promise<void> {
-    const { log } = this.#options
+    const { log } = this.#parts
     try {
       await work()
       if (this.#problem !== '') log.info('this node is as the others again')
@@ -378,7 +361,7 @@ export class Node implements NodesView, StateStore {
       if (this.isReady && this.#judge() === 'give') void this.#giveCredentials()
     }
     const differ = this.#judge() === 'differ'
-    if (differ && !this.#toldOfCredentials) this.#options.log.warn(credentialsDiffer)
+    if (differ && !this.#toldOfCredentials) this.#parts.log.warn(credentialsDiffer)
     this.#toldOfCredentials = differ
     this.#processes?.onHealth?.()
   }
@@ -423,8 +406,9 @@ class PendingError extends Error {
   override readonly name = 'PendingError'
 }
 
-function nameOf({ hostName, port }: Pick<NodeOptions, 'hostName' | 'port'>): string {
-  return port === 0 ? hostName : `${hostName}:${port}`
+/** @param port 0: there is none, or it is known only later */
+function nameOf(port: number): string {
+  return port === 0 ? hostname() : `${hostname()}:${port}`
 }
 
 function twoChanges({ version: number }: DesiredState): string {

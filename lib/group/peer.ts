@@ -84,17 +84,16 @@ export function workerPort(): PeerPort {
 }
 
 /**
- * Opens the port to a child process or a worker of `node:cluster` that opens a `workerPort`. Call it in the turn of the
- * event loop in which the process was started.
+ * Opens the port to a child process that opens a `workerPort`. Call it in the turn of the event loop in which the
+ * process was started.
  * @throws Error when the process has no IPC channel
  */
-export function portOf(child: IpcProcess | { readonly process: IpcProcess }): PeerPort {
-  const ipc = 'process' in child ? child.process : child
+export function portOf(child: IpcProcess): PeerPort {
   let listens = (): void => {}
   return {
-    ...openPort(ipc),
+    ...openPort(child),
     onMessage: (listener) => {
-      ipc.on('message', (message) => (message === greeting ? listens() : listener(message)))
+      child.on('message', (message) => (message === greeting ? listens() : listener(message)))
     },
     ready: new Promise((resolve) => (listens = resolve)),
   }
@@ -192,7 +191,7 @@ export class Peer {
     try {
       this.#send(entries)
     } catch (error) {
-      // One of them is not JSON. It must not hold back the others.
+      // One of them is not JSON, or together they are too long for one text. It must not hold back the others.
       for (const entry of entries) this.#sendAlone(entry)
     }
   }

@@ -87,8 +87,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
     store,
     log,
     trace,
-    onCommand: ({ type }, from) => {
-      if (type === 'bench.start') readings.beginWindow(from.peer)
+    onCommand: async ({ type }) => {
+      if (type === 'bench.start') await readings.beginWindow()
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -101,7 +101,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     {
       eventLoop,
       events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
-      sessions: () => ({ evicted: 0, damaged: sessions.damaged }), // The workers count evicted sessions.
+      sessions: () => sessions.counts,
       limits: () => ({}),
       log: logs.general,
       accessLog: logs.access ?? { written: 0, lost: 0 },

@@ -3,16 +3,17 @@
  * the history of the totals. A worker that does not answer in time, or has ended, counts with its last reading, so that
  * no counter decreases.
  */
-import type { LogLine } from '../log/recent-lines.ts'
+import { endsWithin } from '../base/deadline.ts'
+import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { countRequests } from '../metrics/metrics.ts'
 import type { OwnProcess, Since, Summary } from '../metrics/processes.ts'
 import { sumOf, withoutEventLoop, type ProcessReading, type Reading, type ServerReading } from '../metrics/reading.ts'
-import type { RecentRequest } from '../metrics/recent-requests.ts'
-import { createAsk, type Ask } from './ask.ts'
-import { EndedProcesses, KnownProcess, type WorkerIdentity } from './known-process.ts'
-import type { Peer } from './peer.ts'
-import { askPrimary, askWorker, type LastReading } from './readings.ts'
+import { keptRequests } from '../metrics/recent-requests.ts'
+import { EndedProcesses, inOrder, KnownProcess, type WorkerIdentity } from './known-process.ts'
+import { DisconnectedError, type Peer } from './peer.ts'
+import type { ServedByPrimary, ServedByWorker } from './readings.ts'
+import { remote, serve, type Remote } from './remote.ts'
 
 interface ReadingsHostOptions {
   /** The primary itself. */
@@ -21,20 +22,14 @@ interface ReadingsHostOptions {
   readonly report: (message: string, error: unknown) => void
 }
 
-/** How long a worker may take to answer, in milliseconds. */
-const answerWithinMs = 1000
-
 export interface ReadingsHost {
   /**
    * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
    * @returns a function to call when the worker can answer; until then the worker is shown as starting
    */
   attach(peer: Peer, identity: WorkerIdentity): () => void
-  /**
-   * Begins a bench window. Call it before the workers begin theirs.
-   * @param begun the channel of the worker that has begun the window already
-   */
-  beginWindow(begun?: Peer): void
+  /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
+  beginWindow(): Promise<void>
   /**
    * Adds up the summaries of all processes.
    * @param serving the channels of the workers that can answer, which excludes those that are still loading
@@ -43,31 +38,50 @@ export interface ReadingsHost {
   close(): void
 }
 
+/** How long a worker may take to answer, in milliseconds. */
+const answerWithinMs = 1000
+
 /** Makes the host and begins to take samples for the history. */
-export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
-  const { own, report } = options
+export function createReadingsHost({ own, report }: ReadingsHostOptions): ReadingsHost {
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
   const summaries = new WeakMap<KnownProcess, Summary>()
+  /** The workers that have not answered in time, until they do. */
+  const late = new Set<KnownProcess>()
   const begun = (): KnownProcess[] => [...workers].filter(({ starting }) => !starting)
 
-  function question<Answer>(
-    name: string,
-    take: (worker: KnownProcess, answered: unknown) => Answer,
-  ): Ask<KnownProcess, Answer> {
-    const reportOf = ({ identity: { id, pid } }: KnownProcess, error: unknown): void =>
-      report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
-    return createAsk({ name, take, report: reportOf, withinMs: answerWithinMs })
+  /**
+   * Asks workers at once, but for those that hang: nothing piles up in front of them. Resolves with the answers that
+   * came in time; `take` gets later ones too.
+   */
+  async function ask<Answered, Answer>(
+    asked: readonly KnownProcess[],
+    question: (worker: Remote<ServedByWorker>) => Promise<Answered>,
+    take: (worker: KnownProcess, answered: Answered) => Answer,
+  ): Promise<ReadonlyMap<KnownProcess, Answer>> {
+    const answers = new Map<KnownProcess, Answer>()
+    const pending = new Set(asked.filter((worker) => !late.has(worker)))
+    const calls = [...pending].map(async (worker) => {
+      const { peer, identity: { id, pid } } = worker
+      try {
+        answers.set(worker, take(worker, await question(remote(peer, 'readings'))))
+      } catch (error) {
+        if (!(error instanceof DisconnectedError)) {
+          report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
+        }
+      }
+      pending.delete(worker)
+      late.delete(worker)
+    })
+    await endsWithin(answerWithinMs, Promise.all(calls))
+    for (const worker of pending) late.add(worker)
+    return new Map(answers)
   }
 
-  // Workers run the same program, so they answer as `askWorker` says.
-  const askChanges = question(askWorker.changes, (worker, answered) => worker.take(answered as Reading))
-  const askSummary = question(askWorker.summary, (worker, answered) => void summaries.set(worker, answered as Summary))
-  const askLines = question(askWorker.lines, (_, answered) => answered as readonly LogLine[])
-  const askRequests = question(askWorker.requests, (_, answered) => answered as readonly RecentRequest[])
+  const askChanges = () => ask(begun(), ({ changes }) => changes(), (worker, answered) => worker.take(answered))
 
   async function read(since: Since): Promise<ServerReading> {
-    const answered = await askChanges(begun())
+    const answered = await askChanges()
     const ofPrimary = own.read(since)
     const ofWorkers = [...workers].sort(byId).map((worker): ProcessReading => {
       const { identity, starting } = worker
@@ -86,7 +100,7 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
   }
 
   const sample = createSampler(async () => {
-    await askChanges(begun())
+    await askChanges()
     return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
   })
   const history = createHistory({ sample })
@@ -95,13 +109,20 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
     attach(peer, identity) {
       const worker = new KnownProcess(peer, identity)
       workers.add(worker)
-      peer.on(askPrimary.server, (since) => read(since as Since))
-      peer.on(askPrimary.lines, async () => [own.lines(), ended.last.lines, ...(await askLines(begun())).values()])
-      peer.on(askPrimary.requests, async () => [ended.last.requests, ...(await askRequests(begun())).values()])
-      peer.on(askPrimary.history, () => history.snapshot())
-      // `createClusterProcesses` sends both. An answer that came earlier is taken in a microtask, so these are, too.
-      peer.on(askPrimary.windowBegan, (changes) => queueMicrotask(() => worker.beginWindow(changes as Reading)))
-      peer.on(askPrimary.last, (last) => queueMicrotask(() => worker.takeLast(last as LastReading)))
+      serve<ServedByPrimary>(peer, 'readings', {
+        read,
+        lines: async () => {
+          const lists = await ask(begun(), ({ lines }) => lines(), (_, lines) => lines)
+          return inOrder([own.lines(), ended.last.lines, ...lists.values()], keptLines)
+        },
+        requests: async () => {
+          const lists = await ask(begun(), ({ requests }) => requests(), (_, requests) => requests)
+          return inOrder([ended.last.requests, ...lists.values()], keptRequests)
+        },
+        history: () => history.snapshot(),
+        // An answer that came earlier is taken in a microtask, so this is, too.
+        last: (reading) => queueMicrotask(() => worker.takeLast(reading)),
+      })
       void peer.closed.then(() => {
         workers.delete(worker)
         ended.add(worker)
@@ -110,13 +131,15 @@ export function createReadingsHost(options: ReadingsHostOptions): ReadingsHost {
         worker.starting = false
       }
     },
-    beginWindow(begunPeer) {
+    async beginWindow() {
+      await askChanges()
       own.beginWindow()
       ended.beginWindow()
-      for (const worker of workers) if (worker.peer !== begunPeer) worker.awaitWindow()
+      for (const worker of workers) worker.beginWindow()
     },
     async summary(serving) {
-      await askSummary([...workers].filter(({ peer }) => serving.has(peer)))
+      const asked = [...workers].filter(({ peer }) => serving.has(peer))
+      await ask(asked, ({ summary }) => summary(), (worker, answered) => void summaries.set(worker, answered))
       return sumOfSummaries([...workers].flatMap((worker) => summaries.get(worker) ?? []))
     },
     close: () => history.close(),

@@ -5,13 +5,13 @@
  * its fields, with a key derived from `app_key`, and the admin's credentials in it are encrypted with AES-256-GCM under
  * a second derived key. The keys of `app_key_previous` verify and decrypt too.
  */
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, type KeyObject } from 'node:crypto'
 import type { AdminCredentials } from '../admin/credentials.ts'
 import { isObject } from '../base/object.ts'
 import { initialState, type DesiredState, type RouteEntry, type TraceEntry } from '../application/desired-state.ts'
 import type { Redis, RedisScript } from '../redis/client.ts'
 import { integerIn, listIn, textIn } from '../redis/reply.ts'
-import { deriveKey } from '../tokens/signature.ts'
+import { deriveKey, isEqual } from '../tokens/signature.ts'
 
 /** The state in the engine was not written by a server with this `app_key` and `shared.name`. */
 export class ForgedStateError extends Error {
@@ -142,8 +142,4 @@ export class RedisState {
       ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
     }
   }
-}
-
-function isEqual(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))
 }

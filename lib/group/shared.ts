@@ -5,11 +5,9 @@
  * A server starts even while the engine is away. It is not ready (`/svc-ready`), requests that need a session or events
  * get 503, and everything else is served.
  */
-import { hostname } from 'node:os'
+import type { Seams } from '../application/build.ts'
 import { errorOfValues, type LoadedConfig } from '../config/load.ts'
 import { deriveKey } from '../tokens/signature.ts'
-import type { Broker } from '../events/broker.ts'
-import type { BucketSize, BucketStore } from '../kit/buckets.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import { Node } from './node.ts'
@@ -19,8 +17,7 @@ import { createRedis, type Redis } from '../redis/client.ts'
 import { RedisForeignError } from '../redis/errors.ts'
 import { createRedisSessionStore } from '../redis/session-store.ts'
 import { parseRedisUrl } from '../redis/url.ts'
-import type { SharedStoreOptions } from '../session/group.ts'
-import type { SessionStore } from '../session/store.ts'
+import { problemOfFields } from '../session/fields.ts'
 
 /** The type of `openShared`, for callers that load this file on demand. */
 export type OpenShared = typeof openShared
@@ -63,7 +60,8 @@ function otherKey(name: string): string {
     + ` shared.name of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
 }
 
-interface SharedParts {
+/** What the parts of a server that use the engine have in common. */
+export interface SharedParts {
   readonly loaded: LoadedConfig
   readonly appKey: string
   readonly redis: Redis
@@ -72,6 +70,7 @@ interface SharedParts {
   /** The prefix of every channel of PUBLISH, which ignores databases. */
   readonly place: string
   readonly away: () => string
+  /** Of module `server`. */
   readonly log: ModuleLogger
 }
 
@@ -93,40 +92,21 @@ export class SharedEngine {
     return this.isThere ? [] : [this.#parts.away()]
   }
 
-  openSessionStore(options: SharedStoreOptions): SessionStore {
-    const { redis, prefix } = this.#parts
-    return createRedisSessionStore({ ...options, redis, prefix })
-  }
-
-  /** Opens the broker of channels and queues. @param log of module `error` */
-  openBroker(log: ModuleLogger): Broker {
+  /** Opens the parts of an application that lie in the engine. @param log of module `error` */
+  openSeams(log: ModuleLogger): Seams {
     const problems = new RateLimited(log.warn, 1000)
-    const onProblem = (message: string): void => problems.say(message)
     const { redis, prefix, place } = this.#parts
-    return createRedisBroker({ redis, prefix, place, onProblem })
-  }
-
-  openBuckets(rule: string, size: BucketSize): BucketStore {
-    const { redis, prefix } = this.#parts
-    return createRedisBuckets(redis, prefix, rule, size)
+    return {
+      openSharedStore: (onProblem) =>
+        createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
+      broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
+      openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
+    }
   }
 
   /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
   openNode(routesFolder: string): Node {
-    const { redis, prefix, place, log, loaded, appKey } = this.#parts
-    const { 'admin.user': user, 'admin.password': password, 'admin.secret': secret } = loaded.config
-    return new Node({
-      redis,
-      prefix,
-      place,
-      log,
-      sharedName: loaded.config['shared.name'],
-      appKeys: [appKey, ...loaded.config.app_key_previous],
-      hostName: hostname(),
-      port: loaded.config['server.port'],
-      ownCredentials: { user, password, secret },
-      routesFolder,
-    })
+    return new Node(this.#parts, routesFolder)
   }
 
   /**

@@ -18,6 +18,7 @@ import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
+import { remote, serve, type Remote } from './remote.ts'
 
 /** A state as the primary sends it, with the time of the clock that its times refer to. */
 export interface TimedState {
@@ -26,14 +27,23 @@ export interface TimedState {
   readonly nowMs: number
 }
 
-/** The argument of `state.write`. */
-interface Write {
-  readonly next: DesiredState
-  readonly file?: RouteFileChange
+/** The answer of the primary: the result, or an error for which the worker has a class of its own. */
+type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
+
+/** The functions that the primary serves. */
+interface ServedByPrimary {
+  read(): Promise<Outcome<TimedState>>
+  write(next: DesiredState, file: RouteFileChange | null): Promise<Outcome<boolean>>
+  missing(state: DesiredState, withinMs: number): Promise<Outcome<readonly string[]>>
+  everywhere(command: Command<MachineCommandType>): Promise<Outcome<readonly string[]>>
+  asWhole(command: Command<MachineCommandType>): Promise<Outcome<void>>
 }
 
-/** The answer of the primary: the result, or an error for which the worker has a class of its own. */
-type Outcome = { readonly done: unknown } | { readonly away: string } | { readonly unsaved: string }
+/** The functions that a worker serves. */
+export interface StateServedByWorker {
+  apply(state: TimedState): Promise<void>
+  carryOut(command: Command<MachineCommandType>): Promise<void>
+}
 
 /** The state and the other processes as a worker reaches them. */
 export interface WorkerState extends StateStore, Machine {
@@ -46,10 +56,11 @@ export interface WorkerState extends StateStore, Machine {
  * @param isShared whether several machines share the state
  */
 export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
+  const primary = remote<ServedByPrimary>(peer, 'state')
   let aheadMs = 0
 
-  async function call(name: string, argument?: unknown): Promise<unknown> {
-    const outcome = (await peer.call(name, argument)) as Outcome // Made by `outcomeOf`.
+  async function doneBy<T>(call: Promise<Outcome<T>>): Promise<T> {
+    const outcome = await call
     if ('away' in outcome) throw awayError(outcome.away)
     if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
     return outcome.done
@@ -60,19 +71,15 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     return state
   }
 
-  // The primary runs the same program, so the types of its answers are known.
   return {
     isShared,
     nowMs: () => performance.now() + aheadMs,
     timed,
-    read: async () => timed((await call('state.read')) as TimedState),
-    write: async (next, file) => {
-      const write: Write = { next, ...(file && { file }) }
-      return (await call('state.write', write)) as boolean
-    },
-    missing: async (state, withinMs) => (await call('state.missing', { state, withinMs })) as readonly string[],
-    everywhere: async (command) => (await call('machine.everywhere', command)) as readonly string[],
-    asWhole: async (command) => void (await call('machine.whole', command)),
+    read: async () => timed(await doneBy(primary.read())),
+    write: (next, file) => doneBy(primary.write(next, file ?? null)),
+    missing: (state, withinMs) => doneBy(primary.missing(state, withinMs)),
+    everywhere: (command) => doneBy(primary.everywhere(command)),
+    asWhole: (command) => doneBy(primary.asWhole(command)),
   }
 }
 
@@ -91,7 +98,7 @@ interface StateHostOptions {
   /** The trace switches of the primary. */
   readonly trace: TraceSwitches
   /** Called with a command that one worker has carried out, before it is sent to the others. */
-  readonly onCommand: (command: Command<MachineCommandType>, from: Member) => void
+  readonly onCommand: (command: Command<MachineCommandType>) => Promise<void>
   /** Carries out a command about all processes together. */
   readonly asWhole: (command: Command<MachineCommandType>) => void
   /** Called with a worker that must be replaced. */
@@ -122,9 +129,9 @@ export function createStateHost(options: StateHostOptions): StateHost {
   const changing = new Set<Member>()
 
   /** Calls a worker. Rejects with its error, with DisconnectedError, or when it does not answer in time. */
-  async function ask(member: Member, name: string, argument: unknown): Promise<void> {
+  async function ask(member: Member, question: (worker: Remote<StateServedByWorker>) => Promise<void>): Promise<void> {
     const withinMs = member.serving && !changing.has(member) ? patienceMs : longestMs
-    if (await endsWithin(withinMs, member.peer.call(name, argument))) return void changing.delete(member)
+    if (await endsWithin(withinMs, question(remote(member.peer, 'state')))) return void changing.delete(member)
     throw new Error(`it did not answer within ${withinMs / 1000} s`)
   }
 
@@ -142,7 +149,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
 
   function send(member: Member, state: DesiredState): Promise<string | undefined> {
     const timed: TimedState = { state, nowMs: store.nowMs() }
-    const sent = ask(member, 'state.apply', timed).then(
+    const sent = ask(member, (worker) => worker.apply(timed)).then(
       () => undefined,
       (error: unknown) => giveUp(member, `change ${state.version}`, error),
     )
@@ -162,7 +169,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
     for (const member of [...members.keys()].filter(({ serving }) => serving)) {
       asked.add(member)
       try {
-        await ask(member, 'state.apply', timed)
+        await ask(member, (worker) => worker.apply(timed))
         break
       } catch (error) {
         if (error instanceof RemoteError) throw error
@@ -184,11 +191,11 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 
   async function everywhere(command: Command<MachineCommandType>, from: Member): Promise<readonly string[]> {
-    options.onCommand(command, from)
+    await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
     const lines = await Promise.all(
       others.map((member) =>
-        ask(member, 'machine.command', command).then(
+        ask(member, (worker) => worker.carryOut(command)).then(
           () => undefined,
           (error: unknown) => giveUp(member, command.type, error),
         ),
@@ -197,7 +204,6 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return lines.filter((line) => line !== undefined)
   }
 
-  // Workers run the same program, so the types of their arguments are known.
   return {
     join: (member) => {
       const { peer } = member
@@ -206,38 +212,31 @@ export function createStateHost(options: StateHostOptions): StateHost {
         members.delete(member)
         changing.delete(member)
       })
-      peer.on('state.read', () => {
-        changing.add(member)
-        return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+      serve<ServedByPrimary>(peer, 'state', {
+        read: () => {
+          changing.add(member)
+          return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+        },
+        write: (next, file) =>
+          outcomeOf(async () => {
+            const isWritten = await store.write(next, file ?? undefined)
+            if (isWritten) {
+              changing.delete(member)
+              sendAll(next, new Set([member]))
+            }
+            return isWritten
+          }),
+        missing: (state, withinMs) => outcomeOf(() => missing(state, withinMs)),
+        everywhere: (command) => outcomeOf(() => everywhere(command, member)),
+        asWhole: (command) => outcomeOf(async () => options.asWhole(command)),
       })
-      peer.on('state.write', (argument) =>
-        outcomeOf(async () => {
-          const { next, file } = argument as Write
-          const isWritten = await store.write(next, file)
-          if (isWritten) {
-            changing.delete(member)
-            sendAll(next, new Set([member]))
-          }
-          return isWritten
-        }),
-      )
-      peer.on('state.missing', (argument) => {
-        const { state, withinMs } = argument as { readonly state: DesiredState; readonly withinMs: number }
-        return outcomeOf(() => missing(state, withinMs))
-      })
-      peer.on('machine.everywhere', (command) =>
-        outcomeOf(() => everywhere(command as Command<MachineCommandType>, member)),
-      )
-      peer.on('machine.whole', (command) =>
-        outcomeOf(async () => options.asWhole(command as Command<MachineCommandType>)),
-      )
     },
     apply,
   }
 }
 
 /** Rejects with errors that the client must not see. */
-async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
+async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { done: await work() }
   } catch (error) {

@@ -101,7 +101,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     slot.serving = false
     if (stopping) return endIfEmpty()
     if (wasReady && options.endsWithLast && !slots.some(({ serving, ending }) => serving && !ending)) {
-      return giveUp('no process is left that has the socket of the service manager, which has to start all anew', 1)
+      return giveUp('no process is left that has the socket of the service manager, which has to restart the server', 1)
     }
     if (slot.ending) {
       log.info(`process ${slot.number} has stopped: another takes its place`)

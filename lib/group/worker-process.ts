@@ -65,7 +65,7 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   const taken = Promise.all([read(logFds.general, logs.general), read(logFds.access, logs.access)])
   return {
     pid: child.pid,
-    peer: createPeer(portOf(worker)),
+    peer: createPeer(portOf(child)),
     ended: Promise.all([exited, taken]).then(([ending]) => ending),
     kill: (signal) => void child.kill(signal),
   }

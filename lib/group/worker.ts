@@ -15,8 +15,9 @@ import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
 import { createPeer, workerPort, type Peer } from './peer.ts'
 import type { Joining } from './process-part.ts'
+import { serve } from './remote.ts'
 import { createClusterSessionStore } from './sessions.ts'
-import { createWorkerState, type TimedState, type WorkerState } from './state-channel.ts'
+import { createWorkerState, type StateServedByWorker, type WorkerState } from './state-channel.ts'
 
 /** The parts of this worker. */
 export interface WorkerParts {
@@ -47,8 +48,10 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
-  peer.on('state.apply', (told) => duties.follow(state?.timed(told as TimedState) ?? (told as TimedState).state))
-  peer.on('machine.command', (command) => duties.carryOut(command as Command<MachineCommandType>))
+  serve<StateServedByWorker>(peer, 'state', {
+    apply: (told) => duties.follow(state?.timed(told) ?? told.state),
+    carryOut: duties.carryOut,
+  })
   peer.on('process.apply', (command) => duties.apply(command as Command))
   peer.on('process.stop', (drains) => duties.stop(drains as boolean))
   peer.on('process.alive', () => {})
@@ -76,7 +79,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       seams: {
         broker: createClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
-        openStoreHere: (place, { onFull }) => createClusterSessionStore(peer, place, onFull),
+        openStoreHere: (place) => createClusterSessionStore(peer, place),
       },
       store: state,
       machine: state,

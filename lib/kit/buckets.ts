@@ -63,6 +63,7 @@ export class Buckets implements BucketStore {
   readonly #byKey = new Map<string, Bucket>()
   /** A binary heap: each bucket has a lower rank than those at `2 * at + 1` and `2 * at + 2`. */
   readonly #heap: Bucket[] = []
+  #allFullAtMs = 0
 
   /** @param now a monotonic clock in milliseconds */
   constructor(size: BucketSize, most = mostBuckets, now: () => number = () => performance.now()) {
@@ -76,6 +77,11 @@ export class Buckets implements BucketStore {
     return this.#heap.length
   }
 
+  /** Whether every bucket is full, so that nothing would be lost with them. */
+  get areFull(): boolean {
+    return this.#allFullAtMs <= this.#now()
+  }
+
   take(key: string, most: number): Taken {
     const nowMs = this.#now()
     const bucket = this.#byKey.get(key)
@@ -85,6 +91,7 @@ export class Buckets implements BucketStore {
     // Not `fullAtMs - nowMs`, whose rounding would make 30 s a little more, and so 31 in a header field.
     const fullAgainInMs = fullInMs + granted * this.#size.intervalMs
     const fullAtMs = nowMs + fullAgainInMs
+    this.#allFullAtMs = Math.max(this.#allFullAtMs, fullAtMs)
     if (bucket === undefined) this.#add(key, fullAtMs, nowMs)
     else bucket.fullAtMs = fullAtMs
     return { granted, fullInMs: fullAgainInMs }

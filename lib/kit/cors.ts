@@ -110,7 +110,7 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
       }
       const untrusted = settings.credentials ? settings.origins.filter((each) => !trusted.has(originKey(each))) : []
       const ofOrigins = untrusted.map((origin) => {
-        const what = `setup.cors.origins has ${origin}, with credentials, which server.trusted_origins has not`
+        const what = `setup.cors.origins has ${origin}, with credentials, but server.trusted_origins does not`
         return `${what}: its pages can read answers, and every change that they send is refused by the CSRF check`
       })
       return {
@@ -165,7 +165,7 @@ function varyByOrigin({ outgoing }: CoreContext): void {
   else if (!/(?:^|[\s,])(?:origin|\*)(?:$|[\s,])/i.test(vary)) outgoing.set('Vary', `${vary}, Origin`)
 }
 
-/** A method or the name of a header field: a token. `*` would mean all of them, and is for no list of rights. */
+/** A method or the name of a header field: a token. `*` would mean all of them, so no list accepts it. */
 function checkName(text: string): string | undefined {
-  return isToken(text) && text !== '*' ? undefined : 'must be a name, without spaces; "*" is none'
+  return isToken(text) && text !== '*' ? undefined : 'must be a name without spaces, but not "*"'
 }

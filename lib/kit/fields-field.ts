@@ -1,6 +1,6 @@
 /**
- * A field of a body, and how it is read: what counts as sent, and what holds where nothing was. Kinds of values
- * (`fields-kinds.ts`) say how their values are found in a form and checked.
+ * A field of a body, and how it is read: what counts as sent, and which value applies when nothing was sent. Kinds
+ * of values (`fields-kinds.ts`) say how their values are found in a form and checked.
  */
 import type { Form } from '../http/form.ts'
 import { shown } from './fields-options.ts'

@@ -10,7 +10,7 @@ import { isDate, shown, wrongField, type Options } from './fields-options.ts'
 import type { MessageName } from './validate-messages.ts'
 
 /** What else a text must be, and how it is handled. */
-export interface TextTraits {
+interface TextTraits {
   readonly message: MessageName
   readonly trims?: boolean
   readonly isSecret?: boolean
@@ -33,9 +33,10 @@ export function textField(options: Options, { message, trims = true, isSecret = 
   const check = (value: unknown, run: Run, path: string): unknown => {
     if (typeof value !== 'string') return wrongType(value, run, path, message)
     // A browser counts a line break as one character, and sends it as two.
-    if (value.length > max && value.replaceAll('\r\n', '\n').length > max) return run.wrong(path, 'too_long', rules)
+    const { length } = value.replaceAll('\r\n', '\n')
+    if (length > max) return run.wrong(path, 'too_long', rules)
     if (fits !== undefined && !fits(value)) return run.wrong(path, message)
-    if (value.length < min) return run.wrong(path, 'too_short', rules)
+    if (length < min) return run.wrong(path, 'too_short', rules)
     return pattern === undefined || pattern.test(value) ? value : run.wrong(path, 'pattern')
   }
   return new Field({ trims, isSecret, find: findText, check })

@@ -39,7 +39,6 @@ const optionsOf = {
 } as const
 
 const mediaTypeShape = /^[a-z0-9_!#$&^.+-]+\/(?:\*|[a-z0-9_!#$&^.+-]+)$/
-const daysOfMonths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /**
  * Checks the options of a field.
@@ -64,13 +63,9 @@ export function checkOptions<T extends object>(kind: keyof typeof optionsOf, opt
 
 /** Whether a text is a day that exists, `YYYY-MM-DD`, from year 1 on. */
 export function isDate(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
-  const year = Number(text.slice(0, 4))
-  const month = Number(text.slice(5, 7))
-  const day = Number(text.slice(8))
-  const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0
-  const days = month === 2 && isLeap ? 29 : (daysOfMonths[month - 1] ?? 0)
-  return year > 0 && day > 0 && day <= days
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && !text.startsWith('0000')
+  // A day that does not exist rolls over, or is no Date.
+  return isDay && new Date(text).toJSON()?.startsWith(text) === true
 }
 
 /** The error of a definition that is wrong. */

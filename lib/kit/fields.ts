@@ -71,7 +71,7 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
   date: (options: Options<string> = {}): Field => kinds.dateField(checkOptions('date', options)),
   /** A whole number below 2^53, positive or negative. */
   integer: (options: Options = {}): Field => kinds.numberField('integer', checkOptions('integer', options)),
-  /** A number, but for infinite ones. */
+  /** A finite number. */
   number: (options: Options = {}): Field => kinds.numberField('number', checkOptions('number', options)),
   /** In a form `on`, `true`, `1`, `yes` or `off`, `false`, `0`, `no`. */
   boolean: (options: object = {}): Field => {

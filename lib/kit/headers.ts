@@ -59,7 +59,7 @@ const table = settingsTable({
   hsts_s: {
     kind: 'integer', min: 0, max: 315_360_000, default: 0,
     meaning: 'Seconds for which browsers ask for this host by HTTPS only (`Strict-Transport-Security`), sent with '
-      + 'answers over HTTPS. 0: not sent. It cannot be taken back for those who have got it.',
+      + 'answers over HTTPS. 0: not sent. Browsers that have received it keep to it until then.',
   },
   report_only: {
     kind: 'boolean', default: false,

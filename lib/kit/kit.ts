@@ -1,5 +1,5 @@
 /**
- * Middleware against what browsers can be made to do: `SVC_MwHeaders` and `SVC_MwCors`. Their code is loaded when the
+ * Middleware that limits what browsers do with answers: `SVC_MwHeaders` and `SVC_MwCors`. Their code is loaded when the
  * middleware configuration has their settings, or a route names them.
  *
  * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and

@@ -2,7 +2,7 @@
  * One rule of `setup.limit`: finds whose request it is, takes a token of that bucket, and passes or refuses.
  *
  * Every answer of the route has `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers): how many
- * requests are left, and after how many seconds all of them are again. A refused one has `Retry-After` too.
+ * requests are left, and in how many seconds the limit is full again. A refused one has `Retry-After` too.
  */
 import { createHash } from 'node:crypto'
 import type { Middleware, Next } from '../chain/compose.ts'

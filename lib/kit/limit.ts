@@ -102,7 +102,7 @@ export function createLimitGroup(options: LimitGroupOptions): LimitGroup {
 /** @throws SettingsError with every problem */
 function readRules(given: unknown): { rules: Map<string, RuleSettings>; warnings: string[] } {
   if (given !== undefined && !isObject(given)) {
-    throw new SettingsError([`setup.${name} must be an object with a rule a member`])
+    throw new SettingsError([`setup.${name} must be an object: each member is a rule`])
   }
   const rules = new Map<string, RuleSettings>()
   const warnings: string[] = []

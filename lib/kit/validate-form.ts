@@ -12,7 +12,7 @@ import type { Registry } from '../routing/registry.ts'
 import type { Input } from './fields.ts'
 
 /** The names that views and error pages have for what a form left. */
-export interface FormHelpers {
+interface FormHelpers {
   /** What was typed into a field, or its default where nothing was left. */
   readonly old: (field: string, fallback?: unknown, form?: string) => unknown
   /** What is wrong with a field: texts, none where nothing is. */
@@ -38,7 +38,7 @@ export function formHelpers(left: (form: string) => Pick<InvalidInput, 'errors' 
 
 /**
  * The input of a form that may be shown again, by name: a text, or a list for several of one name and for lists. It
- * has no file and no secret. Of a checkbox that was not ticked it has '', so that a default does not tick it.
+ * has no file and no secret. A checkbox that was not ticked is '', so that a default does not tick it.
  * @param inputs those of the schema, where it knows them
  */
 export function inputOf(form: Form, inputs: ReadonlyMap<string, Input>): Record<string, unknown> {
@@ -68,7 +68,7 @@ export function pageOfForm(ctx: CoreContext, registry: Pick<Registry<Chain>, 'fi
     return undefined
   }
   const { pathname, search } = new URL(referer)
-  // What is not for GET counts as a path for other methods alone. No system route has a form of the application.
+  // A path without a GET route counts as one of other methods. System routes show no form of the application.
   const match = (method: string, path: string) => registry.find(method, path)?.route ?? ['POST']
   const path = safeNext(pathname, { match }, () => true)
   return path === undefined ? undefined : path + search

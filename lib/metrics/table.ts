@@ -26,7 +26,7 @@ export interface MetricSources {
   readonly restQueueWaits: Histogram
   readonly webSockets: { readonly pool: PoolCounts; readonly slow: number }
   readonly events: () => EventStatus
-  /** Since the start; no number decreases (`session-totals.ts`). */
+  /** Since the start; no number decreases. */
   readonly sessions: () => StoreCounts
   /** The refused requests of each rule of `setup.limit` since the start. */
   readonly limits: () => Readonly<Record<string, number>>

@@ -28,7 +28,7 @@ const parameterPrefix = 'in.'
  * @param consequences the effect of opening a route, by its name, for routes that change something: the index asks
  *   first
  */
-export function createListings(port: ListingsPort, consequences: ReadonlyMap<string, string> = new Map()) {
+export function createListings(port: ListingsPort, consequences: ReadonlyMap<string, string>) {
   const table = (title: string, all: boolean): Action => (ctx) => {
     const routes = port.routes().filter((route) => all || !route.system)
     const found = search(routes, filterOf(ctx))

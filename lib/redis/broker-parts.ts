@@ -1,9 +1,9 @@
 /**
- * The parts that the channels and the queues of the broker over Redis share: calls that are under way, and the limits
- * of a source as its scripts take them.
+ * The parts that the channels and the queues of the broker over Redis share, and the limits of a source as its scripts
+ * take them.
  */
-import { randomBytes } from 'node:crypto'
 import type { SourceLimits } from '../events/broker.ts'
+import type { Calls } from './calls.ts'
 import type { Redis } from './client.ts'
 import { encoded } from './reply.ts'
 
@@ -24,47 +24,6 @@ export interface RedisBrokerOptions {
 /** The parts shared by channels and queues. */
 export interface BrokerParts extends RedisBrokerOptions {
   readonly calls: Calls
-}
-
-/**
- * The calls of this process that are not answered yet. The script of each call publishes its tag along with the event,
- * so the process recognizes its own events and holds them back until the call has been answered.
- */
-export class Calls {
-  /** Random, so that no two processes have the same. */
-  readonly process = randomBytes(9).toString('base64url')
-  readonly #underWay = new Map<string, Promise<unknown>>()
-  #count = 0
-
-  /** Starts a call. @param work receives the tag of the call, which has no spaces */
-  run<T>(work: (tag: string) => Promise<T>): Promise<T> {
-    const tag = `${this.process}.${++this.#count}`
-    const call = work(tag)
-    const over = (): void => void this.#underWay.delete(tag)
-    this.#underWay.set(tag, call)
-    call.then(over, over)
-    return call
-  }
-
-  /**
-   * Calls `go` once the call with this tag has been answered and its caller has continued.
-   * @returns false when no such call is under way here; `go` is not called then
-   */
-  waitFor(tag: string, go: () => void): boolean {
-    const call = this.#underWay.get(tag)
-    if (call === undefined) return false
-    const later = (): void => void setImmediate(go)
-    call.then(later, later)
-    return true
-  }
-
-  /** Resolves when no call is under way, including calls that the callers of these make next. */
-  async settled(): Promise<void> {
-    while (this.#underWay.size > 0) {
-      await Promise.allSettled(this.#underWay.values())
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
 }
 
 /** The limits of a source as scripts take them. */

@@ -5,15 +5,9 @@
  * It counts as cut off at once when commands cannot be sent, and after a second when only the connection for
  * subscriptions is missing. A shorter interruption of that connection costs nothing: the missed events are read.
  */
-import type {
-  Broker,
-  ChannelEvent,
-  ChannelRead,
-  QueueEvent,
-  SourceLimits,
-  Unsubscribe,
-} from '../events/broker.ts'
-import { Calls, type RedisBrokerOptions } from './broker-parts.ts'
+import type { Broker } from '../events/broker.ts'
+import type { RedisBrokerOptions } from './broker-parts.ts'
+import { Calls } from './calls.ts'
 import { RedisChannels } from './channels.ts'
 import type { Redis } from './client.ts'
 import { answerFor, RedisAwayError } from './errors.ts'
@@ -24,80 +18,48 @@ const deafMs = 1000
 
 /** Makes a broker. When the server is away, its functions reject with HttpError 503 `shared_away`. */
 export function createRedisBroker(options: RedisBrokerOptions): Broker {
-  return new RedisBroker(options)
+  const calls = new Calls()
+  const channels = new RedisChannels({ ...options, calls })
+  const queues = new RedisQueues({ ...options, calls })
+  const watch = new ReachWatch(options.redis)
+  return {
+    publish: (...event) => channels.publish(...event),
+    read: (...range) => channels.read(...range),
+    subscribe: (...listener) => channels.subscribe(...listener),
+    push: (...event) => queues.push(...event),
+    take: (queue) => queues.take(queue),
+    putBack: (...event) => queues.putBack(...event),
+    handedOut: (...event) => queues.handedOut(...event),
+    onAvailable: (...listener) => queues.onAvailable(...listener),
+    onCutOff: (listener) => void (watch.listener = listener),
+    get dropped() {
+      return queues.dropped
+    },
+    sweep: () => queues.sweep(),
+    close: async () => {
+      watch.close()
+      await calls.settled() // Until then events that nobody got are put back.
+      await queues.close()
+    },
+  }
 }
 
-class RedisBroker implements Broker {
+/** Tells when the engine cannot be reached, and when it can be again. */
+class ReachWatch {
+  listener: (reason: Error | undefined) => void = () => {}
   readonly #redis: Redis
-  readonly #calls = new Calls()
-  readonly #channels: RedisChannels
-  readonly #queues: RedisQueues
-  readonly #listeners = new Set<(reason: Error | undefined) => void>()
-  readonly #stopWatching: readonly (() => void)[]
+  readonly #stops: readonly (() => void)[]
   #isCutOff = false
   #deafTimer: NodeJS.Timeout | undefined = undefined
 
-  constructor(options: RedisBrokerOptions) {
-    const { redis } = options
-    const parts = { ...options, calls: this.#calls }
+  constructor(redis: Redis) {
     this.#redis = redis
-    this.#channels = new RedisChannels(parts)
-    this.#queues = new RedisQueues(parts)
-    this.#stopWatching = [redis.onState(() => this.#look()), redis.onHearing(() => this.#look())]
+    this.#stops = [redis.onState(() => this.#look()), redis.onHearing(() => this.#look())]
   }
 
-  get dropped(): number {
-    return this.#queues.dropped
-  }
-
-  publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
-    return this.#channels.publish(channel, text, limits)
-  }
-
-  read(channel: string, since: number | undefined): Promise<ChannelRead> {
-    return this.#channels.read(channel, since)
-  }
-
-  subscribe(channel: string, listener: (event: ChannelEvent) => void): Promise<Unsubscribe> {
-    return this.#channels.subscribe(channel, listener)
-  }
-
-  push(queue: string, text: string, limits: SourceLimits): Promise<void> {
-    return this.#queues.push(queue, text, limits)
-  }
-
-  take(queue: string): Promise<QueueEvent | undefined> {
-    return this.#queues.take(queue)
-  }
-
-  putBack(queue: string, event: QueueEvent): Promise<void> {
-    return this.#queues.putBack(queue, event)
-  }
-
-  handedOut(queue: string, event: QueueEvent): void {
-    this.#queues.handedOut(queue, event)
-  }
-
-  onAvailable(queue: string, listener: () => void): Promise<Unsubscribe> {
-    return this.#queues.onAvailable(queue, listener)
-  }
-
-  onCutOff(listener: (reason: Error | undefined) => void): void {
-    this.#listeners.add(listener)
-  }
-
-  sweep(): Promise<void> {
-    return this.#queues.sweep()
-  }
-
-  /** Resolves when the calls under way are answered and the events that nobody got are put back. */
-  async close(): Promise<void> {
-    for (const stop of this.#stopWatching) stop()
+  close(): void {
+    for (const stop of this.#stops) stop()
     clearTimeout(this.#deafTimer)
-    this.#channels.close()
-    this.#queues.endSubscriptions()
-    await this.#calls.settled()
-    await this.#queues.close()
   }
 
   /** Called when the state of either connection changes. */
@@ -115,8 +77,7 @@ class RedisBroker implements Broker {
   #setCutOff(why: string | undefined): void {
     if (this.#isCutOff === (why !== undefined)) return
     this.#isCutOff = why !== undefined
-    const reason = why === undefined ? undefined : this.#errorOf(why)
-    for (const listener of this.#listeners) listener(reason)
+    this.listener(why === undefined ? undefined : this.#errorOf(why))
   }
 
   #errorOf(why: string): Error {

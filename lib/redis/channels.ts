@@ -123,20 +123,11 @@ while true do
   step = math.min(step * 4, math.max(2, math.floor((ARGV[3] - bytes) * (#answer - 3) / 2 / bytes)))
 end`
 
-/** A channel that this process listens to. */
-interface Followed {
-  readonly follower: Follower
-  readonly subscribed: Promise<Unsubscribe>
-  /** How many listeners are about to be added. */
-  arriving: number
-}
-
 /** As `Broker` describes each function. */
 export class RedisChannels {
   readonly #parts: BrokerParts
   readonly #publishing: RedisScript
   readonly #reading: RedisScript
-  readonly #followed = new Map<string, Followed>()
 
   constructor(parts: BrokerParts) {
     this.#parts = parts
@@ -158,14 +149,6 @@ export class RedisChannels {
 
   subscribe(name: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
     return this.#parts.calls.run(() => this.#subscribe(name, hear))
-  }
-
-  /** Ends all subscriptions. */
-  close(): void {
-    for (const [name, followed] of this.#followed) {
-      followed.follower.listeners.clear()
-      this.#release(name, followed)
-    }
   }
 
   /** Reads piece by piece. A gap in a later piece discards the events of the earlier ones. */
@@ -194,38 +177,22 @@ export class RedisChannels {
 
   /** The listener gets the events after the one that is the newest once messages arrive. */
   async #subscribe(name: string, hear: (event: ChannelEvent) => void): Promise<Unsubscribe> {
-    const followed = this.#followed.get(name) ?? this.#follow(name)
-    followed.arriving += 1
-    try {
-      await answered('a subscription', followed.subscribed, this.#parts.onProblem)
-      const { lastId } = await this.#read(name, undefined)
-      const listener = { hear, since: lastId }
-      followed.follower.listeners.add(listener)
-      followed.follower.begin(lastId)
-      return () => {
-        if (followed.follower.listeners.delete(listener)) this.#release(name, followed)
-      }
-    } finally {
-      followed.arriving -= 1
-      this.#release(name, followed)
-    }
-  }
-
-  #follow(name: string): Followed {
     const { calls, redis, onProblem } = this.#parts
     const lost = `channel "${name}": events were lost in the shared engine while it could not be heard`
-    const follower = new Follower({ calls, read: (since) => this.#read(name, since), onHole: () => onProblem(lost) })
-    const followed = { follower, subscribed: redis.subscribe(this.#placeOf(name), follower), arriving: 0 }
-    this.#followed.set(name, followed)
-    return followed
-  }
-
-  #release(name: string, followed: Followed): void {
-    if (followed.follower.listeners.size > 0 || followed.arriving > 0 || this.#followed.get(name) !== followed) return
-    this.#followed.delete(name)
-    followed.follower.close()
-    const ignore = (): void => {} // The caller of subscribe() has received the error.
-    followed.subscribed.then((unsubscribe) => unsubscribe(), ignore)
+    const read = (since: number): Promise<ChannelRead> => this.#read(name, since)
+    const follower = new Follower({ calls, read, hear, onHole: () => onProblem(lost) })
+    const unsubscribe = await answered('a subscription', redis.subscribe(this.#placeOf(name), follower), onProblem)
+    const end = (): void => {
+      follower.close()
+      unsubscribe()
+    }
+    try {
+      follower.begin((await this.#read(name, undefined)).lastId)
+    } catch (error) {
+      end()
+      throw error
+    }
+    return end
   }
 
   #keysOf(name: string): [events: string, state: string] {

@@ -45,11 +45,9 @@ interface Waiting {
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
 
-/** Makes a client, which begins to connect at once. Throws TypeError for a wrong name. */
+/** Makes a client, which begins to connect at once. */
 export function createRedis(options: RedisOptions): Redis {
-  if (/^[!-~]+$/.test(options.name)) return new Redis(options)
-  const name = JSON.stringify(options.name)
-  throw new TypeError(`The name of a Redis connection is printable ASCII without spaces: it is ${name}`)
+  return new Redis(options)
 }
 
 /** A client. */
@@ -112,8 +110,7 @@ export class Redis {
    * Sends a command. The commands of one turn go in one write, and replies come in the same order, those of scripts
    * included.
    * @returns a promise that rejects with RedisAwayError when the command was not sent, RedisUnknownOutcomeError when it
-   *   was sent and no answer came, RedisReplyError when the server refused it, TypeError for a number that is not
-   *   finite
+   *   was sent and no answer came, RedisReplyError when the server refused it
    */
   command(...command: Command): Promise<Reply> {
     return new Promise((resolve, reject) => this.#send(() => command, { resolve, reject }))

@@ -18,7 +18,7 @@ import {
   RedisUnknownOutcomeError,
 } from './errors.ts'
 import { isList, listIn, textIn, type Command, type Reply } from './reply.ts'
-import { CommandBatch, ReplyParser } from './resp.ts'
+import { commandText, ReplyParser } from './resp.ts'
 import type { RedisTarget } from './url.ts'
 
 /** Waits for a reply. One of the two functions is called, once. */
@@ -85,10 +85,9 @@ export class Connection implements Beating {
   readonly #options: ConnectionOptions
   readonly #socket: Socket
   readonly #parser = new ReplyParser((reply) => this.#take(reply))
-  readonly #batch = new CommandBatch()
-  /**
-   * The waiters from `#first` on, in the order of their commands. The last `#unsent` commands are still in the batch.
-   */
+  /** The commands to write at the end of the turn. */
+  #text = ''
+  /** The waiters from `#first` on, in the order of their commands. The last `#unsent` commands are still in `#text`. */
   #waiting: Waiter[] = []
   #first = 0
   #unsent = 0
@@ -112,8 +111,7 @@ export class Connection implements Beating {
 
   /**
    * Sends a command together with the others of this turn. The waiter gets RedisAwayError when the command was not
-   * sent, and RedisUnknownOutcomeError when it was sent and no reply came. Throws TypeError for a number that is not
-   * finite.
+   * sent, and RedisUnknownOutcomeError when it was sent and no reply came.
    */
   send(command: Command, waiter: Waiter): void {
     const pending = this.#pending
@@ -122,7 +120,7 @@ export class Connection implements Beating {
     if (pending >= maxPending || this.#socket.writableLength >= maxUnsentBytes) {
       return waiter.reject(new RedisAwayError(`${label} is behind: ${pending} commands wait for their replies`))
     }
-    this.#batch.add(command)
+    this.#text += commandText(command)
     if (pending === 0) this.#silentBeats = 0
     if (this.#unsent === 0) setImmediate(this.#flush)
     this.#unsent += 1
@@ -168,10 +166,9 @@ export class Connection implements Beating {
   readonly #flush = (): void => {
     if (this.#isOver) return
     this.#unsent = 0
-    const pieces = this.#batch.take()
-    if (pieces.length > 1) this.#socket.cork()
-    for (const piece of pieces) this.#socket.write(piece)
-    if (pieces.length > 1) this.#socket.uncork()
+    const text = this.#text
+    this.#text = ''
+    if (text !== '') this.#socket.write(text)
   }
 
   /**

@@ -1,26 +1,20 @@
 /**
- * Gives the listeners of one process the events of a channel: each event after the id that it began with, once, in the
- * order of ids. After an interruption of the connection it reads the missed events, and holds new messages back until
- * then.
+ * Gives a listener the events of a channel: each event after the id that it began with, once, in the order of ids.
+ * After an interruption of the connection it reads the missed events, and holds new messages back until then.
  *
  * Surprise: a message may arrive before the answer of the call that published it, since that comes over another
- * connection. An event of this process is therefore held back until its call has been answered. Listeners are never
- * called in the turn of the event loop in which a message arrives.
+ * connection. An event of this process is therefore held back until its call has been answered. The listener is
+ * never called in the turn of the event loop in which a message arrives.
  */
 import type { ChannelEvent, ChannelRead } from '../events/broker.ts'
-import type { Calls } from './broker-parts.ts'
+import type { Calls } from './calls.ts'
 import { decoded } from './reply.ts'
 import type { ChannelListener } from './subscriber.ts'
 
-/** A listener of a channel. */
-interface EventListener {
-  readonly hear: (event: ChannelEvent) => void
-  /** It gets the events with a greater id. */
-  readonly since: number
-}
-
 interface FollowerOptions {
   readonly calls: Calls
+  /** The listener. */
+  readonly hear: (event: ChannelEvent) => void
   /** Reads the events after an id. */
   readonly read: (since: number) => Promise<ChannelRead>
   /** Called when some of the missed events no longer exist. */
@@ -38,9 +32,8 @@ const mostHeld = 10_000
 const retryMs = 250
 
 export class Follower implements ChannelListener {
-  readonly listeners = new Set<EventListener>()
   readonly #options: FollowerOptions
-  /** The id of the last event that listeners got; undefined before `begin`. */
+  /** The id of the last event that the listener got; undefined before `begin`. */
   #position: number | undefined = undefined
   /** The events to deliver next, without a hole. */
   #due: Message[] = []
@@ -62,9 +55,9 @@ export class Follower implements ChannelListener {
     this.#options = options
   }
 
-  /** Delivers the events after this id from now on; a second call does nothing. */
+  /** Delivers the events after this id from now on. Call it once. */
   begin(position: number): void {
-    this.#position ??= position
+    this.#position = position
     this.#goOn()
   }
 
@@ -129,7 +122,7 @@ export class Follower implements ChannelListener {
   #take({ events, lastId, gap }: ChannelRead, position: number): void {
     if (gap && lastId > position) {
       this.#options.onHole()
-      this.#due.push({ id: position, text: '', tag: '', gap: true }) // Marks the hole; listeners have this id already.
+      this.#due.push({ id: position, text: '', tag: '', gap: true }) // Marks the hole; the listener has this id.
     }
     this.#due.push(...events.map(({ id, text }) => ({ id, text, tag: '' })), ...this.#held)
     this.#held = []
@@ -156,13 +149,9 @@ export class Follower implements ChannelListener {
         break
       }
       this.#position = id
-      this.#deliver(this.#hasHole ? { id, text, gap: true } : { id, text })
+      this.#options.hear(this.#hasHole ? { id, text, gap: true } : { id, text })
       this.#hasHole = false
     }
     this.#due.splice(0, at)
-  }
-
-  #deliver(event: ChannelEvent): void {
-    for (const { hear, since } of this.listeners) if (event.id > since) hear(event)
   }
 }

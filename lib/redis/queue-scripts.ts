@@ -5,7 +5,7 @@
  * that process, by token, until a client got them.
  *
  * Surprise: `take` may arrive after its process has given up waiting for it and has asked to put the event back on
- * another connection. So `restore` leaves a mark for each token that it does not find, and `take` does nothing when it
+ * another connection. So `restore` leaves a mark for a token that it does not find, and `take` does nothing when it
  * finds one.
  *
  * Surprise: a server without memory refuses only commands that add, and it must refuse them before a script has changed
@@ -48,11 +48,11 @@ most, age, life = tonumber(most), tonumber(age), tonumber(life) or 7200000
 local takenLife = math.min(life, 86400000)`
 
 /**
- * KEYS: events, limits. ARGV: the maximum number of events, `age`, `life`, the channel of PUBLISH, the tag of the call,
- * the text. Returns how many events were dropped.
+ * KEYS: events, limits. ARGV: the maximum number of events, `age`, `life`, the channel of PUBLISH, the text. Returns
+ * how many events were dropped.
  */
 const push = `${begin}
-local count = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. ARGV[6])
+local count = redis.call('RPUSH', KEYS[1], string.format('%.0f ', now) .. ARGV[5])
 redis.call('HSET', KEYS[2], 'most', ARGV[1], 'age', ARGV[2], 'life', ARGV[3])
 local dropped = trim(tonumber(ARGV[1]), tonumber(ARGV[2]))
 if redis.call('PTTL', KEYS[2]) < ARGV[3] / 2 then
@@ -60,7 +60,7 @@ if redis.call('PTTL', KEYS[2]) < ARGV[3] / 2 then
 elseif count == 1 then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
 end
-redis.call('PUBLISH', ARGV[4], ARGV[5])
+redis.call('PUBLISH', ARGV[4], '')
 return dropped`
 
 /**
@@ -79,26 +79,21 @@ if redis.call('PTTL', KEYS[3]) < takenLife / 2 then redis.call('PEXPIRE', KEYS[3
 return {dropped, redis.call('LLEN', KEYS[1]), event}`
 
 /**
- * KEYS: events, limits, the events taken by a process. ARGV: the channel of PUBLISH, the tag of the call, then the
- * tokens of the events to put back, the newest first. Running it twice has the effect of running it once. Returns how
- * many events were dropped.
+ * KEYS: events, limits, the events taken by a process. ARGV: the channel of PUBLISH, the token of the event to put
+ * back. Running it twice has the effect of running it once. Returns how many events were dropped.
  */
 const restore = `${begin}${limits}
-local restored = 0
-for at = 3, #ARGV do
-  local event = redis.call('HGET', KEYS[3], ARGV[at])
-  redis.call('HDEL', KEYS[3], ARGV[at])
-  if event and event ~= '' then
-    restored = redis.call('LPUSH', KEYS[1], event)
-  else
-    redis.call('HSET', KEYS[3], ARGV[at], '')
-    redis.call('PEXPIRE', KEYS[3], takenLife)
-  end
+local event = redis.call('HGET', KEYS[3], ARGV[2])
+redis.call('HDEL', KEYS[3], ARGV[2])
+if not event or event == '' then
+  redis.call('HSET', KEYS[3], ARGV[2], '')
+  redis.call('PEXPIRE', KEYS[3], takenLife)
+  return 0
 end
-if restored == 0 then return 0 end
+redis.call('LPUSH', KEYS[1], event)
 local dropped = trim(most, age)
 live(life)
-redis.call('PUBLISH', ARGV[1], ARGV[2])
+redis.call('PUBLISH', ARGV[1], '')
 return dropped`
 
 /**

@@ -3,11 +3,10 @@
  * Redis under a token until a client got it, and the next `take` reports that: so no event is lost when an answer is.
  */
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
-import { eventText, limitArguments, type BrokerParts, type Calls } from './broker-parts.ts'
+import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
 import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
-import type { ChannelListener } from './subscriber.ts'
 
 /** An event that was taken. Its token is the tag of the call that took it. */
 interface TakenEvent extends QueueEvent {
@@ -34,7 +33,6 @@ export class RedisQueues {
   readonly #parts: BrokerParts
   readonly #scripts: QueueScripts
   readonly #own = new Map<string, Own>()
-  readonly #ends = new Set<Unsubscribe>()
   readonly #stopWatching: () => void
   #retry: NodeJS.Timeout | undefined = undefined
   dropped = 0
@@ -48,8 +46,8 @@ export class RedisQueues {
   }
 
   push(name: string, text: string, limits: SourceLimits): Promise<void> {
-    return this.#run('an event', async (tag) => {
-      const values = [...limitArguments(limits), this.#placeOf(name), tag, eventText(text)]
+    return this.#run('an event', async () => {
+      const values = [...limitArguments(limits), this.#placeOf(name), eventText(text)]
       this.dropped += integerIn(await this.#scripts.push.run(this.#keysOf(name), ...values))
       this.#ownOf(name).hasPushed = true
     })
@@ -62,7 +60,7 @@ export class RedisQueues {
   /** When the server is away, the event is put back once it is there again. */
   putBack(name: string, event: QueueEvent): Promise<void> {
     const { token } = event as TakenEvent // Callers pass what take() returned.
-    return this.#run('an event', (tag) => this.#restore(name, token, tag))
+    return this.#run('an event', () => this.#restore(name, token))
   }
 
   handedOut(name: string, event: QueueEvent): void {
@@ -70,7 +68,9 @@ export class RedisQueues {
   }
 
   onAvailable(name: string, listener: () => void): Promise<Unsubscribe> {
-    return this.#run('a subscription', () => this.#listen(name, listener))
+    const onLost = (): void => {}
+    const heard = { onMessage: listener, onLost, onReconnected: listener } // Messages may have been missed.
+    return this.#run('a subscription', () => this.#parts.redis.subscribe(this.#placeOf(name), heard))
   }
 
   /** Drops the events that became too old in the queues that this process pushes to, and reports what clients got. */
@@ -81,11 +81,6 @@ export class RedisQueues {
       else if (own.owed.size === 0) this.#own.delete(name)
     }
     await Promise.all(sweeps)
-  }
-
-  /** Ends all subscriptions. */
-  endSubscriptions(): void {
-    for (const end of this.#ends) end()
   }
 
   /** Deletes what this process keeps in Redis. When the server is away, it expires there within a day. */
@@ -114,12 +109,12 @@ export class RedisQueues {
     }
   }
 
-  async #restore(name: string, token: string, tag: string): Promise<void> {
+  async #restore(name: string, token: string): Promise<void> {
     const own = this.#ownOf(name)
     const process = token.slice(0, token.lastIndexOf('.'))
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, process)]
-      this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#placeOf(name), tag, token))
+      this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#placeOf(name), token))
       own.owed.delete(token)
     } catch (error) {
       own.owed.add(token)
@@ -137,22 +132,9 @@ export class RedisQueues {
     const goOn = (): void => {} // #restore() tries again later.
     for (const [name, { owed }] of this.#own) {
       for (const token of [...owed].reverse()) {
-        this.#run('an event', (tag) => this.#restore(name, token, tag)).catch(goOn)
+        this.#run('an event', () => this.#restore(name, token)).catch(goOn)
       }
     }
-  }
-
-  async #listen(name: string, listener: () => void): Promise<Unsubscribe> {
-    const { calls, redis } = this.#parts
-    const availability = new Availability(calls, listener)
-    const unsubscribe = await redis.subscribe(this.#placeOf(name), availability)
-    const end = (): void => {
-      availability.end()
-      this.#ends.delete(end)
-      unsubscribe()
-    }
-    this.#ends.add(end)
-    return end
   }
 
   async #sweep(name: string, own: Own): Promise<void> {
@@ -193,47 +175,6 @@ export class RedisQueues {
 
   #placeOf(name: string): string {
     return `${this.#parts.place}queue:${encoded(name)}`
-  }
-}
-
-/**
- * Calls the listener of a queue. Several messages within one turn of the event loop are one call at its end; for an
- * event that this process pushed, the call comes after the push has been answered.
- */
-class Availability implements ChannelListener {
-  readonly #calls: Calls
-  readonly #listener: () => void
-  #isScheduled = false
-  #isOver = false
-
-  /** @param listener does not throw */
-  constructor(calls: Calls, listener: () => void) {
-    this.#calls = calls
-    this.#listener = listener
-  }
-
-  end(): void {
-    this.#isOver = true
-  }
-
-  onMessage(tag: string): void {
-    if (!this.#calls.waitFor(tag, () => this.#schedule())) this.#schedule()
-  }
-
-  onLost(): void {}
-
-  /** Messages may have been missed. */
-  onReconnected(): void {
-    this.#schedule()
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      if (!this.#isOver) this.#listener()
-    })
   }
 }
 

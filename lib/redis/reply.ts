@@ -4,8 +4,8 @@
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 
-/** An argument of a command: text is sent as UTF-8, a number in decimal, bytes as they are. */
-export type Argument = string | number | Uint8Array
+/** An argument of a command: text is sent as UTF-8, a finite number in decimal. */
+export type Argument = string | number
 
 /** A command: its name and its arguments. */
 export type Command = readonly [name: string, ...rest: readonly Argument[]]

@@ -5,15 +5,7 @@
  * Surprise: a bulk string within one chunk is not copied, so it keeps the whole chunk in memory as long as it lives.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
-import type { Argument, Command, Reply } from './reply.ts'
-
-/** The limits of a reply. */
-interface ReplyLimits {
-  /** Bytes of one whole reply, framing included. */
-  readonly maxBytes: number
-  /** The nesting of lists; 0: a list contains no list. */
-  readonly maxDepth: number
-}
+import type { Command, Reply } from './reply.ts'
 
 /** A list that is being read. */
 interface OpenList {
@@ -22,7 +14,10 @@ interface OpenList {
   missing: number
 }
 
-const defaultLimits: ReplyLimits = { maxBytes: 64 * 2 ** 20, maxDepth: 16 }
+/** The most bytes of one reply, framing included. */
+const maxBytes = 64 * 2 ** 20
+/** How deep lists may be nested. */
+const maxDepth = 16
 /** The longest incomplete line that is kept; a complete one may be longer. */
 const maxLineBytes = 65_536
 const noBytes = Buffer.alloc(0)
@@ -31,7 +26,6 @@ const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
 
 export class ReplyParser {
   readonly #onReply: (reply: Reply) => void
-  readonly #limits: ReplyLimits
   /** The incomplete lists, the outermost first. */
   readonly #open: OpenList[] = []
   /** The beginning of an incomplete line. */
@@ -43,9 +37,8 @@ export class ReplyParser {
   #bytes = 0
 
   /** @param onReply called with each reply, in order, while {@link read} runs */
-  constructor(onReply: (reply: Reply) => void, limits = defaultLimits) {
+  constructor(onReply: (reply: Reply) => void) {
     this.#onReply = onReply
-    this.#limits = limits
   }
 
   /**
@@ -120,7 +113,7 @@ export class ReplyParser {
   #beginList(length: number): void {
     if (length < 0) return this.#take(null)
     if (length === 0) return this.#take([])
-    if (this.#open.length > this.#limits.maxDepth) throw new RedisProtocolError('Redis sent lists nested too deeply')
+    if (this.#open.length > maxDepth) throw new RedisProtocolError('Redis sent lists nested too deeply')
     this.#open.push({ items: [], missing: length })
   }
 
@@ -140,8 +133,8 @@ export class ReplyParser {
 
   #count(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes <= this.#limits.maxBytes) return
-    throw new RedisProtocolError(`Redis sent a reply of more than ${this.#limits.maxBytes} bytes`)
+    if (this.#bytes <= maxBytes) return
+    throw new RedisProtocolError(`Redis sent a reply of more than ${maxBytes} bytes`)
   }
 }
 
@@ -169,43 +162,12 @@ function malformed(what: string, line: Buffer): RedisProtocolError {
   return new RedisProtocolError(`Redis sent ${what}: ${JSON.stringify(line.toString('latin1', 0, 60))}`)
 }
 
-/** Commands that are written together. */
-export class CommandBatch {
-  #pieces: (string | Uint8Array)[] = []
-  #text = ''
-
-  /** Whether there is no command. */
-  get isEmpty(): boolean {
-    return this.#text === '' && this.#pieces.length === 0
+/** Writes a command. */
+export function commandText(command: Command): string {
+  let text = `*${command.length}\r\n`
+  for (const argument of command) {
+    const written = String(argument)
+    text += `$${Buffer.byteLength(written)}\r\n${written}\r\n`
   }
-
-  /** Appends a command. Throws TypeError for a number that is not finite, with nothing appended. */
-  add(command: Command): void {
-    for (const argument of command) {
-      if (typeof argument === 'number' && !Number.isFinite(argument)) {
-        throw new TypeError(`Cannot send ${argument} to Redis`)
-      }
-    }
-    this.#text += `*${command.length}\r\n`
-    for (const argument of command) this.#addArgument(argument)
-  }
-
-  /** Returns the pieces to write, in order, text as UTF-8, and empties the batch. */
-  take(): readonly (string | Uint8Array)[] {
-    const pieces = this.#pieces
-    if (this.#text !== '') pieces.push(this.#text)
-    this.#pieces = []
-    this.#text = ''
-    return pieces
-  }
-
-  #addArgument(argument: Argument): void {
-    if (argument instanceof Uint8Array) {
-      this.#pieces.push(`${this.#text}$${argument.byteLength}\r\n`, argument)
-      this.#text = '\r\n'
-    } else {
-      const text = String(argument)
-      this.#text += `$${Buffer.byteLength(text)}\r\n${text}\r\n`
-    }
-  }
+  return text
 }

@@ -4,8 +4,8 @@
  * The key `_flash` is not one field: each form id in it is a field of its own, so that concurrent requests do not undo
  * each other's form ids.
  */
+import { jsonText } from '../base/json-text.ts'
 import { isObject } from '../base/object.ts'
-import { reasonOf } from '../base/reason.ts'
 import type { Fields } from './store.ts'
 
 /** The key that holds the flash messages: a hash of form id to bag. */
@@ -39,20 +39,12 @@ export function formIdOf(field: string): string | undefined {
 }
 
 /**
- * The text of a value: its JSON, in which a Date is a string and NaN is null.
+ * The text of a value.
  * @param what names the value in the message
- * @throws TypeError for a value that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * @throws TypeError for a value that JSON cannot hold
  */
 export function textOfValue(what: string, value: unknown): string {
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value)
-  } catch (error) {
-    const reason = reasonOf(error)
-    throw new TypeError(`Cannot set ${what} in the session: JSON cannot hold the value: ${reason}`, { cause: error })
-  }
-  if (text !== undefined) return text
-  throw new TypeError(`Cannot set ${what} in the session: JSON cannot hold the value: it is ${typeof value}`)
+  return jsonText(value, `Cannot set ${what} in the session: JSON cannot hold the value`)
 }
 
 /**

@@ -14,11 +14,10 @@ import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settin
 import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
 import { label } from '../http/label.ts'
-import { problemOfFields } from './fields.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
-import { OpenReplies } from './open-replies.ts'
+import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
-import type { Fields, SessionStore, StoreCounts, StorePlace, StoreReports } from './store.ts'
+import { addCounts, noCounts, type SessionStore, type StoreCounts, type StorePlace } from './store.ts'
 
 export interface SessionGroupOptions {
   /** The absolute folder that `path` is relative to: that of `svc.json`. */
@@ -27,25 +26,17 @@ export interface SessionGroupOptions {
   readonly isPublic: (path: string) => boolean
   readonly log: OpenLog
   /** Opens a store of this machine. */
-  readonly openStoreHere: (place: StorePlace, reports: StoreReports) => SessionStore
+  readonly openStoreHere: (place: StorePlace, onProblem: (message: string) => void) => SessionStore
   /** Opens the store that all processes share, where there is one. */
-  readonly openSharedStore?: ((options: SharedStoreOptions) => SessionStore) | undefined
-  /** The streams, polls and WebSockets that sessions have open; of its own unless given. */
-  readonly openReplies?: OpenReplies
-}
-
-/** The arguments of a shared store. */
-export interface SharedStoreOptions {
-  /** Returns the problem of fields that it has read; undefined without one. */
-  readonly problemOf: (fields: Fields) => string | undefined
-  /** Called with what the operator should know. */
-  readonly onProblem: (message: string) => void
+  readonly openSharedStore?: ((onProblem: (message: string) => void) => SessionStore) | undefined
+  /** The streams, polls and WebSockets that sessions have open. */
+  readonly openReplies: OpenReplies
 }
 
 /** The sessions of one server. */
 export interface SessionGroup extends BuiltInGroup {
   readonly feature: Feature
-  /** The counts of the store in use. */
+  /** The counts of all its stores since the start. */
   readonly counts: StoreCounts
   /** Closes the store. Call it when no request runs any more. */
   close(): Promise<void>
@@ -100,6 +91,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   const refusals = new RateLimited(warn, 1000)
   const defaults = readSettings(name, table, undefined).settings
   let inUse: InUse = { settings: defaults, store: openStore(defaults) }
+  let ofClosed = noCounts
   let saves = 0
 
   const services: SessionServices = {
@@ -119,7 +111,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     lost: (ctx) => {
       if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
-    openReplies: options.openReplies ?? new OpenReplies(),
+    openReplies: options.openReplies,
   }
 
   /** Runs background work. Resolves when it is done; a failure is logged. */
@@ -142,7 +134,9 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
       unready: undefined,
       commit: () => {
         inUse = { settings, store }
-        if (!keeps) void attempt('close the session store', () => before.store.close())
+        if (keeps) return
+        ofClosed = addCounts(ofClosed, before.store.counts)
+        void attempt('close the session store', () => before.store.close())
       },
       abandon: () => {
         if (!keeps) void attempt('close the session store', () => store.close())
@@ -153,13 +147,9 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   function openStore(settings: Settings): SessionStore {
     const { openSharedStore } = options
     if (settings.store === 'auto' && openSharedStore !== undefined) {
-      return openSharedStore({ problemOf: problemOfFields, onProblem: (message) => refusals.say(message) })
+      return openSharedStore((message) => refusals.say(message))
     }
-    const onFull = (): void => {
-      const what = `${settings.max} sessions are there, as many as setup.session.max allows`
-      warn(`${what}: from now on the longest unused one goes`)
-    }
-    return openStoreHere(storePlace(settings), { onFull, onProblem: warn })
+    return openStoreHere(storePlace(settings), warn)
   }
 
   function storePlace({ store, max, path }: Settings): StorePlace {
@@ -185,7 +175,7 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     prepare,
     feature: sessionFeature(services),
     get counts() {
-      return inUse.store.counts
+      return addCounts(ofClosed, inUse.store.counts)
     },
     close: () => attempt('close the session store', () => inUse.store.close()),
   }

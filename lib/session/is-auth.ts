@@ -67,7 +67,7 @@ export function isNobody(user: unknown): boolean {
 function checkUserKey(text: string): string | undefined {
   if (text === '') return 'must be a key of the session, not empty'
   const isTaken = text === flashKey || text === csrfTokenKey
-  return isTaken ? 'must be a key of its own: sessions have another use for that one' : undefined
+  return isTaken ? 'must be another key: sessions use that one for something else' : undefined
 }
 
 function sessionMissing(ctx: CoreContext): HttpError {

@@ -55,6 +55,12 @@ export interface StoreCounts {
   readonly damaged: number
 }
 
+export const noCounts: StoreCounts = { evicted: 0, damaged: 0 }
+
+export function addCounts(a: StoreCounts, b: StoreCounts): StoreCounts {
+  return { evicted: a.evicted + b.evicted, damaged: a.damaged + b.damaged }
+}
+
 /** A store. Times to live are in milliseconds, above 0. */
 export interface SessionStore {
   /** The session with this id; undefined when there is none. */
@@ -81,11 +87,3 @@ export interface SessionStore {
 export type StorePlace =
   | { readonly store: 'memory'; readonly max: number }
   | { readonly store: 'file'; readonly folder: string }
-
-/** Callbacks of a store. */
-export interface StoreReports {
-  /** A store in memory has dropped a session to keep its bound, for the first time. */
-  readonly onFull: () => void
-  /** Called with what the operator should know of a store in files. */
-  readonly onProblem: (message: string) => void
-}

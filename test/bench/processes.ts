@@ -119,7 +119,7 @@ function sessionsHere(): Promise<Figures> {
 
 async function sessionsInPrimary(): Promise<Figures> {
   const { child, peer } = startChild('json')
-  const figures = await useSessions(createClusterSessionStore(peer, { store: 'memory', max: 100_000 }, () => {}), peer)
+  const figures = await useSessions(createClusterSessionStore(peer, { store: 'memory', max: 100_000 }), peer)
   child.kill()
   return figures
 }

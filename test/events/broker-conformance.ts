@@ -149,6 +149,23 @@ export function describeBroker(name: string, make: (clocks: BrokerClocks) => Bro
       assert.deepEqual(heard, ['1', '2'])
       assert.deepEqual(heardByOther, ids)
     })
+
+    it('tell listeners that come and go at once what follows, and nothing once they have gone', async () => {
+      const { broker, publish } = await begin()
+      const visit = async (turn: number): Promise<void> => {
+        const heard: number[] = []
+        const unsubscribe = await broker.subscribe('c', (event) => heard.push(event.id))
+        const id = await publish(String(turn))
+        await until(() => heard.includes(id))
+        assert.equal(new Set(heard).size, heard.length, 'once')
+        assert.deepEqual(heard, heard.toSorted((one, other) => one - other), 'in order')
+        unsubscribe()
+        const { length } = heard
+        await publish('more')
+        assert.equal(heard.length, length)
+      }
+      for (let turn = 0; turn < 10; turn++) await Promise.all([visit(turn), visit(turn), visit(turn)])
+    })
   })
 
   describe(`${name}: queues`, () => {

@@ -47,20 +47,18 @@ describe('commands', () => {
     assert.deepEqual(replies, Array.from({ length: 10_000 }, (_, at) => at + 1))
   })
 
-  it('take and give any bytes and any text', async (t) => {
+  it('take and give any text', async (t) => {
     const redis = openRedis(t, (await startRedis(t)).url)
     const seeded = new Seeded(3)
     for (const length of [0, 1, 100, 70_000, 3_000_000]) {
-      const bytes = seeded.bytes(Math.min(length, 1000))
-      const large = Buffer.alloc(length, bytes.length === 0 ? Buffer.of(0) : bytes)
-      const key = Buffer.concat([Buffer.from([0xff, 0, 13, 10]), Buffer.from(`${length}`)])
+      const large = seeded.bytes(Math.min(length, 1000)).toString('latin1').repeat(Math.ceil(length / 1000))
+      const key = `\u00ff\0\r\n${length}`
       await redis.command('SET', key, large)
-      assert.ok(large.equals((await redis.command('GET', key)) as Buffer), `${length} bytes`)
+      assert.ok(textIn(await redis.command('GET', key)) === large, `${length} characters`)
     }
     await redis.command('SET', 'é', '😀\r\n')
     assert.equal(textIn(await redis.command('GET', 'é')), '😀\r\n')
     assert.equal(await redis.command('GET', 'nothing'), null)
-    await assert.rejects(redis.command('SET', 'a', NaN), TypeError)
     await assert.rejects(redis.command('HGET', 'é', 'a'), (error) => error instanceof RedisReplyError && error.code === 'WRONGTYPE')
   })
 

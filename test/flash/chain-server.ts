@@ -15,6 +15,7 @@ import type { ModuleLogger } from '../../lib/log/logger.ts'
 import type { PreparedSettings } from '../../lib/chain/settings.ts'
 import { compose } from '../../lib/chain/compose.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
 import { request, type Answer, type Question } from '../support/request.ts'
@@ -59,7 +60,9 @@ export async function startChain(
     const write = (level: string) => (message: string) => void lines.push(`${level} ${module} ${message}`)
     return Object.assign(() => {}, silentLogger, { debug: write('DEBUG'), warn: write('WARN'), debugEnabled: true })
   }
-  const sessions = createSessionGroup({ openStoreHere: openLocalStore, folder, isPublic: () => false, log })
+  const sessions = createSessionGroup({
+    openStoreHere: openLocalStore, openReplies: new OpenReplies(), folder, isPublic: () => false, log,
+  })
   const groups = [sessions, createAuthGroup({ log }), createJwtGroup({ folder, now, log })]
   for (const group of groups) await group.load?.()
   const prepare = (name: string, given: unknown): PreparedSettings => {

@@ -3,11 +3,11 @@ import type { BrokerHost } from '../../lib/group/events.ts'
 import type { Broker } from '../../lib/events/broker.ts'
 import { inTurn } from './in-turn.ts'
 
-/** The brokers of several workers as one. The host sweeps, and has its part of what was dropped. */
+/** The brokers of several workers as one. The host sweeps, and counts what was dropped. */
 export function asOne(brokers: readonly Broker[], host: BrokerHost): Broker {
   return inTurn(brokers, {
     get dropped() {
-      return brokers.reduce((sum, broker) => sum + broker.dropped, host.dropped)
+      return host.dropped
     },
     sweep: () => host.sweep(),
   })

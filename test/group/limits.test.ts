@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createClusterAddressLimit, hostLimits } from '../../lib/group/limits.ts'
+import { createClusterAddressLimit, createClusterBuckets, hostLimits } from '../../lib/group/limits.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
+import { Buckets } from '../../lib/kit/buckets.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two limits that count together, and what takes the second away. */
@@ -66,5 +67,25 @@ describe('the limit of connections over processes', () => {
     limits[0]?.enter('a', () => (refused += 1))
     await settled()
     assert.equal(refused, 0)
+  })
+})
+
+describe('the buckets of several processes', () => {
+  it('go with a rule that a reload has changed, once they are full', async () => {
+    const clock = { ms: 0 }
+    const opened: number[] = []
+    const host = hostLimits(1, (size) => {
+      opened.push(size.burst)
+      return new Buckets(size, 10, () => clock.ms)
+    })
+    const [here, there] = memoryPorts()
+    host.attach(createPeer(here))
+    const open = createClusterBuckets(createPeer(there))
+    const take = async (burst: number): Promise<number> =>
+      (await open('rule', { burst, intervalMs: 1000 }).take('a', 9)).granted
+    assert.deepEqual([await take(1), await take(2), await take(1)], [1, 2, 0], 'a bucket that is not full stays')
+    clock.ms = 1500
+    await take(3)
+    assert.deepEqual([await take(2), await take(1), opened], [1, 1, [1, 2, 3, 1]])
   })
 })

@@ -70,7 +70,7 @@ describe('peers of two processes', () => {
     cluster.setupPrimary({ exec: childFile })
     const worker = cluster.fork()
     t.after(() => worker.process.kill('SIGKILL'))
-    const peer = createPeer(portOf(worker))
+    const peer = createPeer(portOf(worker.process))
     const port = await peer.call('listen')
     assert.equal((await request(`http://127.0.0.1:${String(port)}/`)).text, 'there')
     assert.equal(await peer.call('same', 1), 1)

@@ -17,7 +17,7 @@ testSessionStore('two workers\' memory (by processes)', (t) => {
   t.after(() => host.close())
   const workers = processes.map((process) => process.begin())
   for (const { peer } of workers) host.attach(peer)
-  return { store: asOne(workers.map((worker) => worker.openStore(1000))), advance: (ms) => void (nowMs += ms) }
+  return { store: asOne(workers.map((worker) => worker.openStore(1000)), host), advance: (ms) => void (nowMs += ms) }
 })
 
 describe('the sessions of workers', () => {

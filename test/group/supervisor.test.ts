@@ -242,7 +242,7 @@ describe('the supervisor', () => {
     assert.deepEqual([seen.givenUp, started.length], [1, 3])
     await started[2]?.end({ status: 0 })
     assert.equal(await supervisor.done, 1)
-    const why = 'no process is left that has the socket of the service manager, which has to start all anew'
+    const why = 'no process is left that has the socket of the service manager, which has to restart the server'
     assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
   })
 

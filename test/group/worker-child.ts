@@ -13,7 +13,7 @@ const open = splitPort(workerPort(), (name, port) => {
 
 function serve(control: Peer, cluster: Peer): void {
   const broker = createClusterBroker(cluster)
-  const stores = new Map<number, { store: SessionStore; full: number }>()
+  const stores = new Map<number, SessionStore>()
   const subscriptions = new Map<number, Unsubscribe>()
 
   control.on('broker', async (taken) => {
@@ -29,14 +29,8 @@ function serve(control: Peer, cluster: Peer): void {
   control.on('unsubscribe', (taken) => subscriptions.get(taken as number)?.())
   control.on('store', async (taken) => {
     const [max, name, ...given] = unpack(taken as string) as [number, keyof SessionStore, ...unknown[]]
-    const opened = stores.get(max) ?? openStore(max)
-    const value: unknown = await Reflect.apply(opened.store[name] as () => unknown, opened.store, given)
-    return pack({ value, counts: opened.store.counts, full: opened.full })
+    const store = stores.get(max) ?? createClusterSessionStore(cluster, { store: 'memory', max })
+    stores.set(max, store)
+    return pack({ value: await Reflect.apply(store[name] as () => unknown, store, given) })
   })
-
-  function openStore(max: number): { store: SessionStore; full: number } {
-    const opened = { store: createClusterSessionStore(cluster, { store: 'memory', max }, () => (opened.full += 1)), full: 0 }
-    stores.set(max, opened)
-    return opened
-  }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { createPeer, portOf, type Peer } from '../../lib/group/peer.ts'
 import type { Broker, ChannelEvent, Unsubscribe } from '../../lib/events/broker.ts'
-import type { SessionStore, StoreCounts } from '../../lib/session/store.ts'
+import { noCounts, type SessionStore } from '../../lib/session/store.ts'
 import { pack, unpack } from './packed.ts'
 import { splitPort } from './split-port.ts'
 
@@ -19,8 +19,8 @@ export interface WorkerProcess {
 export interface RemoteWorker {
   readonly peer: Peer
   readonly broker: Broker
-  /** Its store of a number of sessions; how often that was said to be full. */
-  openStore(max: number): SessionStore & { readonly full: number }
+  /** Its store of a number of sessions. */
+  openStore(max: number): SessionStore
 }
 
 /** Starts the process. */
@@ -89,16 +89,11 @@ function remoteWorker(peer: Peer, control: Peer): RemoteWorker {
   return { peer, broker, openStore: (max) => remoteStore(control, max) }
 }
 
-function remoteStore(control: Peer, max: number): SessionStore & { readonly full: number } {
-  let counts: StoreCounts = { evicted: 0, damaged: 0 }
-  let full = 0
+function remoteStore(control: Peer, max: number): SessionStore {
   function ask(name: string) {
     return async (...given: unknown[]): Promise<never> => {
       const answer = unpack((await control.call('store', pack([max, name, ...given]))) as string)
-      const told = answer as { value?: never; counts: StoreCounts; full: number }
-      counts = told.counts
-      full = told.full
-      return told.value as never // As above.
+      return (answer as { value?: never }).value as never // As above.
     }
   }
   return {
@@ -109,11 +104,6 @@ function remoteStore(control: Peer, max: number): SessionStore & { readonly full
     destroy: ask('destroy'),
     sweep: ask('sweep'),
     close: ask('close'),
-    get counts() {
-      return counts
-    },
-    get full() {
-      return full
-    },
+    counts: noCounts,
   }
 }

@@ -51,6 +51,7 @@ describe('a field of a form', () => {
     ['at the most length', text({ max: 3 }), 'a=abc', 'abc'],
     ['too long', text({ max: 3 }), 'a=abcd', ['a too_long']],
     ['line breaks count one, as in a browser', text({ max: 5 }), 'a=1%0D%0A2%0D%0A3', '1\r\n2\r\n3'],
+    ['line breaks count one, and it is too short', text({ min: 4 }), 'a=1%0D%0A2', ['a too_short']],
     ['line breaks count one, and it is too long', text({ max: 4 }), 'a=1%0D%0A2%0D%0A3', ['a too_long']],
     ['a pattern', text({ pattern: /^[a-z]+$/ }), 'a=abc', 'abc'],
     ['not by its pattern', text({ pattern: /^[a-z]+$/ }), 'a=abC', ['a pattern']],

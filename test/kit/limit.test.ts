@@ -144,7 +144,7 @@ describe('the settings of SVC_MwLimit', () => {
     [{ limit: { few: { by: 'cookie' } } }, 'setup.limit.few.by must be "address", "user" or "header:"'],
     [{ limit: { few: { by: 'header:' } } }, 'setup.limit.few.by must be "address", "user" or "header:"'],
     [{ limit: { 'a b': {} } }, 'setup.limit must have names of 1 to 64 letters'],
-    [{ limit: [] }, 'setup.limit must be an object with a rule a member'],
+    [{ limit: [] }, 'setup.limit must be an object: each member is a rule'],
     [{ limit: { few: 5 } }, 'setup.limit.few must be an object with by, count, per_s, burst'],
   ] as const) {
     it(`refuse ${JSON.stringify(setup)}`, async (t) => {

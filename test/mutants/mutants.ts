@@ -299,8 +299,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'group/readings-host.ts',
-    find: 'queueMicrotask(() => worker.beginWindow(changes as Reading))',
-    replace: 'worker.beginWindow(changes as Reading)',
+    find: 'queueMicrotask(() => worker.takeLast(reading))',
+    replace: 'worker.takeLast(reading)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {
@@ -363,8 +363,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'redis/resp.ts',
-    find: 'if (this.#open.length > this.#limits.maxDepth)',
-    replace: 'if (this.#open.length >= this.#limits.maxDepth)',
+    find: 'if (this.#open.length > maxDepth)',
+    replace: 'if (this.#open.length >= maxDepth)',
     breaks: 'a reply of Redis may be nested as deep as the limit',
   },
   {

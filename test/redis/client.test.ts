@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createRedis, type Redis } from '../../lib/redis/client.ts'
+import type { Redis } from '../../lib/redis/client.ts'
 import { RedisAwayError, RedisProtocolError, RedisReplyError, RedisUnknownOutcomeError } from '../../lib/redis/errors.ts'
-import { parseRedisUrl } from '../../lib/redis/url.ts'
 import { until } from '../support/until.ts'
 import { openFake } from './fake-server.ts'
 
@@ -103,11 +102,6 @@ describe('a client of Redis', () => {
     }, { random: () => (randoms.push(0), 0) })
     await redis.ready
     assert.equal(randoms.length, 3)
-  })
-
-  it('has a name that the server can list', () => {
-    const target = parseRedisUrl('redis://127.0.0.1')
-    for (const name of ['', 'a b', 'é', 'a\n']) assert.throws(() => createRedis({ target, name }), TypeError)
   })
 })
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { RedisProtocolError, RedisReplyError } from '../../lib/redis/errors.ts'
-import type { Argument, Command, Reply } from '../../lib/redis/reply.ts'
-import { CommandBatch, ReplyParser } from '../../lib/redis/resp.ts'
+import type { Command, Reply } from '../../lib/redis/reply.ts'
+import { commandText, ReplyParser } from '../../lib/redis/resp.ts'
 import { Seeded } from '../support/seeded.ts'
 
 /** What the parser makes of bytes that come in pieces of these lengths, the last of which takes the rest. */
-function parse(bytes: Buffer, lengths: readonly number[] = [], limits?: { maxBytes: number; maxDepth: number }): Reply[] {
+function parse(bytes: Buffer, lengths: readonly number[] = []): Reply[] {
   const replies: Reply[] = []
-  const parser = new ReplyParser((reply) => replies.push(reply), limits)
+  const parser = new ReplyParser((reply) => replies.push(reply))
   let from = 0
   for (const length of [...lengths, bytes.length]) {
     parser.read(bytes.subarray(from, from + length))
@@ -81,12 +81,15 @@ describe('the parser of replies', () => {
   })
 
   it('has limits for the bytes of a reply, for nested lists, and for a line without an end', () => {
-    const limits = { maxBytes: 20, maxDepth: 1 }
-    assert.deepEqual(parse(Buffer.from('$13\r\n1234567890123\r\n$1\r\na\r\n'), [], limits), [text('1234567890123'), text('a')])
-    assert.throws(() => parse(Buffer.from('$14\r\n'), [], limits), /a reply of more than 20 bytes/)
-    assert.throws(() => parse(Buffer.from('*9\r\n:1\r\n:2\r\n:3\r\n:4\r\n:5\r\n'), [], limits), /more than 20 bytes/)
-    assert.deepEqual(parse(Buffer.from('*1\r\n*1\r\n:1\r\n'), [], limits), [[[1]]])
-    assert.throws(() => parse(Buffer.from('*1\r\n*1\r\n*1\r\n'), [], limits), /nested too deeply/)
+    const most = 64 * 2 ** 20
+    const nested = (depth: number): Buffer => Buffer.from(`${'*1\r\n'.repeat(depth)}:1\r\n`)
+    const largest = Buffer.concat([Buffer.from(`$${most - 13}\r\n`), Buffer.alloc(most - 13), Buffer.from('\r\n')])
+    assert.equal(largest.length, most)
+    assert.equal(parse(Buffer.concat([largest, Buffer.from('$1\r\na\r\n')])).length, 2)
+    assert.throws(() => parse(Buffer.from(`$${most - 12}\r\n`)), /a reply of more than 67108864 bytes/)
+    assert.throws(() => parse(Buffer.concat([Buffer.from('*2\r\n'), largest])), /more than 67108864 bytes/)
+    assert.equal(JSON.stringify(parse(nested(17))), `${'['.repeat(18)}1${']'.repeat(18)}`)
+    assert.throws(() => parse(nested(18)), /nested too deeply/)
     assert.throws(() => parse(Buffer.from(`+${'x'.repeat(70_000)}`)), /a line without an end/)
     assert.deepEqual(parse(Buffer.from(`+${'x'.repeat(70_000)}\r\n`)), ['x'.repeat(70_000)])
   })
@@ -124,13 +127,6 @@ function write(reply: Reply): Buffer {
   return Buffer.concat([Buffer.from(`*${reply.length}\r\n`), ...reply.map(write)])
 }
 
-/** The bytes of commands. */
-function bytesOf(...commands: readonly Command[]): Buffer {
-  const batch = new CommandBatch()
-  for (const command of commands) batch.add(command)
-  return Buffer.concat(batch.take().map((piece) => Buffer.from(piece)))
-}
-
 describe('the writer of commands', () => {
   const commands: readonly (readonly [command: Command, bytes: string])[] = [
     [['PING'], '*1\r\n$4\r\nPING\r\n'],
@@ -139,33 +135,17 @@ describe('the writer of commands', () => {
     [['SET', 'a', -0.5], '*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4\r\n-0.5\r\n'],
     [['ECHO', 'a\r\nb\0'], '*2\r\n$4\r\nECHO\r\n$5\r\na\r\nb\0\r\n'],
     [['ECHO', '\ud800'], '*2\r\n$4\r\nECHO\r\n$3\r\n\ufffd\r\n'],
-    [['SET', 'a', Buffer.from('b'), 'c'], '*4\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n'],
   ]
   for (const [command, bytes] of commands) {
-    it(`writes ${JSON.stringify(command)}`, () => assert.equal(bytesOf(command).toString(), bytes))
+    it(`writes ${JSON.stringify(command)}`, () => assert.equal(Buffer.from(commandText(command)).toString(), bytes))
   }
 
-  it('puts what it is given one after the other, and begins anew once that is taken', () => {
-    const batch = new CommandBatch()
-    batch.add(['A'])
-    batch.add(['B', Buffer.of(0, 255)])
-    assert.equal(Buffer.concat(batch.take().map((piece) => Buffer.from(piece))).toString('latin1'),
-      '*1\r\n$1\r\nA\r\n*2\r\n$1\r\nB\r\n$2\r\n\0\u00ff\r\n')
-    assert.deepEqual(batch.take(), [])
-  })
-
-  it('takes no number that is none, and keeps nothing of its command', () => {
-    const batch = new CommandBatch()
-    for (const value of [NaN, Infinity] as Argument[]) assert.throws(() => batch.add(['SET', 'a', value]), TypeError)
-    assert.deepEqual(batch.take(), [])
-  })
-
-  it('writes any bytes so that a parser reads them back', () => {
+  it('writes any text so that a parser reads it back', () => {
     const seeded = new Seeded(9)
     for (let round = 0; round < 100; round += 1) {
-      const values = Array.from({ length: 1 + seeded.integer(4) }, () => seeded.bytes(seeded.integer(50)))
-      const sent = bytesOf(['X', ...values])
-      assert.deepEqual(parse(sent, [seeded.integer(20)]), [[text('X'), ...values]])
+      const values = Array.from({ length: 1 + seeded.integer(4) }, () => seeded.bytes(seeded.integer(50)).toString('utf8'))
+      const sent = Buffer.from(commandText(['X', ...values]))
+      assert.deepEqual(parse(sent, [seeded.integer(20)]), [[text('X'), ...values.map(text)]])
     }
   })
 })

@@ -9,6 +9,7 @@ import { silentLogger } from '../../lib/log/logger.ts'
 import type { TestAction } from '../support/context.ts'
 import { SettingsError } from '../../lib/chain/settings.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../../lib/session/group.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { isAtOrIn } from '../../lib/storage/paths.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
@@ -157,6 +158,8 @@ describe('the store in use', () => {
     assert.deepEqual(lines, [
       'error warn: 1 sessions are there, as many as setup.session.max allows: from now on the longest unused one goes',
     ])
+    group.prepare({ max: 2 }).commit()
+    assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 }, 'of all stores since the start')
   })
 
   it('tells of damaged files, and of sessions that were gone when they were to be saved', async (t) => {
@@ -213,7 +216,7 @@ describe('sessions with a shared store', () => {
     const opened: SessionStore[] = []
     const problems: ((message: string) => void)[] = []
     const made = make({
-      openSharedStore: ({ onProblem }) => {
+      openSharedStore: (onProblem) => {
         const store = createMemoryStore({ max: 10, onFull: () => {} })
         opened.push(store)
         problems.push(onProblem)
@@ -272,6 +275,8 @@ function make(options: Pick<SessionGroupOptions, 'openSharedStore'> = {}) {
       debugEnabled: true,
     })
   const isPublic = (path: string): boolean => isAtOrIn(join(folder, 'public'), path)
-  const group = createSessionGroup({ openStoreHere: openLocalStore, ...options, folder, isPublic, log })
+  const group = createSessionGroup({
+    openStoreHere: openLocalStore, openReplies: new OpenReplies(), ...options, folder, isPublic, log,
+  })
   return { group, folder, lines }
 }

@@ -118,7 +118,7 @@ describe('setup.auth', () => {
     [{ user_key: '' }, 'setup.auth.user_key must be a key of the session, not empty: it is ""'],
     ...['_flash', '_csrf_token'].map((key) => [
       { user_key: key },
-      `setup.auth.user_key must be a key of its own: sessions have another use for that one: it is "${key}"`,
+      `setup.auth.user_key must be another key: sessions use that one for something else: it is "${key}"`,
     ] as const),
     [{ user_key: 1 }, 'setup.auth.user_key must be a string: it is 1'],
     ...['', 'login', '//example.org', '/\\example.org', 'javascript:alert(1)', 'https://', '/a b', '/a\r\nb'].map(

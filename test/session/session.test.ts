@@ -70,9 +70,9 @@ describe('what a session holds', () => {
   })
 
   const refused: Readonly<Record<string, [unknown, RegExp]>> = {
-    undefined: [undefined, /Cannot set key "k" in the session: JSON cannot hold the value: it is undefined/],
-    'a function': [() => {}, /Cannot set key "k".*it is function/],
-    'a symbol': [Symbol('s'), /Cannot set key "k".*it is symbol/],
+    undefined: [undefined, /Cannot set key "k" in the session: JSON cannot hold the value: it is of type undefined/],
+    'a function': [() => {}, /Cannot set key "k".*it is of type function/],
+    'a symbol': [Symbol('s'), /Cannot set key "k".*it is of type symbol/],
     'a bigint': [1n, /Cannot set key "k".*BigInt/],
     'a circle': [circle(), /Cannot set key "k".*circular/],
     'what fails': [{ toJSON: () => assert.fail('no JSON') }, /Cannot set key "k".*no JSON/],

@@ -13,6 +13,7 @@ import { messageTable } from '../../lib/kit/validate-messages.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { BuiltInGroup } from '../../lib/chain/settings.ts'
 import { createSessionGroup } from '../../lib/session/group.ts'
+import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createAuthGroup } from '../../lib/session/is-auth.ts'
 import type { Row } from '../../lib/base/value.ts'
@@ -175,7 +176,7 @@ const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\
 function builtInGroups(): BuiltInGroup[] {
   const parts = { folder: '/', log: () => silentLogger, now: Date.now }
   return [
-    createSessionGroup({ ...parts, openStoreHere: openLocalStore, isPublic: () => false }),
+    createSessionGroup({ ...parts, openStoreHere: openLocalStore, openReplies: new OpenReplies(), isPublic: () => false }),
     createCsrfGroup({ ...parts, keys: ['none'], trustedOrigins: [] }),
     createAuthGroup(parts),
     createJwtGroup(parts),

@@ -1,0 +1,43 @@
+/**
+ * The sending end of a reply that stays open: a stream of events or a WebSocket. Who has something to say to its client
+ * besides, such as presence, waits for it by the context, before or after the reply began.
+ */
+import type { CoreContext } from './context.ts'
+
+/** What is called when the reply is open. */
+type OnOpen = (end: LiveEnd) => void
+
+const ends = new WeakMap<CoreContext, LiveEnd>()
+const waiting = new WeakMap<CoreContext, OnOpen[]>()
+
+/** The sending end of one open reply. */
+export class LiveEnd {
+  /** Sends JSON on one line: to a stream as an event of this name, to a WebSocket as text. */
+  readonly send: (event: string, json: string) => void
+  readonly #onClose: (() => void)[] = []
+
+  /** Tells those who wait for it. */
+  constructor(ctx: CoreContext, send: LiveEnd['send']) {
+    this.send = send
+    ends.set(ctx, this)
+    for (const onOpen of waiting.get(ctx) ?? []) onOpen(this)
+    waiting.delete(ctx)
+  }
+
+  /** Calls a function when the reply ends. */
+  onClose(listener: () => void): void {
+    this.#onClose.push(listener)
+  }
+
+  /** Call it when the reply has ended. */
+  close(): void {
+    for (const listener of this.#onClose.splice(0)) listener()
+  }
+}
+
+/** Calls a function with the sending end of the reply, at once when it is open; never when it does not stay open. */
+export function whenLive(ctx: CoreContext, onOpen: OnOpen): void {
+  const end = ends.get(ctx)
+  if (end === undefined) waiting.set(ctx, [...(waiting.get(ctx) ?? []), onOpen])
+  else onOpen(end)
+}
