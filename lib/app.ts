@@ -162,6 +162,7 @@ export function createApp(options: AppOptions = {}): App {
   const { registry, views, application, sessions, events, webSockets } = built
   life.atEnd(() => Promise.all([sessions.close(), events.close()]))
   life.atEnd(() => built.keptEvents?.save())
+  life.atEnd(() => built.presence.close())
   life.atEnd(() => application.stop())
 
   const dev = buildDev(loaded, built, options, log('server'))

@@ -206,6 +206,11 @@ declare module 'svc' {
     readonly sse: (channel: Channel, options?: SseOptions) => Reply
     /** Replies to a live page: `sse` when `Accept` names `text/event-stream`, else `longPoll`. */
     readonly live: (channel: Channel) => Reply
+    /**
+     * Makes the client of a stream or WebSocket a member of the channel while it is open, and tells it who is there.
+     * A member has at most 1 KiB as JSON; connections with one id are one member.
+     */
+    readonly presence: (channel: Channel, member: Member) => void
     /** Replies with what the work returns; 204 at the deadline. The signal aborts when nobody waits any more. */
     readonly hold: (work: (signal: AbortSignal) => unknown, options?: HoldOptions) => Reply
 
@@ -529,6 +534,12 @@ declare module 'svc' {
     push(value: unknown): void | Promise<void>
   }
 
+  /** Somebody who is there, as an action tells it to `ctx.presence`. */
+  export interface Member {
+    readonly id: string | number
+    readonly [name: string]: unknown
+  }
+
   /** How much a channel or queue keeps, given at its first use. */
   export interface SourceOptions {
     /** Events, 1 to 1,000,000; 1000 unless given. */
@@ -579,6 +590,11 @@ declare module 'svc' {
     readonly state: Record<string, unknown>
     /** Sends a string as text, bytes as binary. Returns false when the connection is not open, or is cut. */
     send(data: string | NodeJS.ArrayBufferView): boolean
+    /**
+     * Sends the events of a channel as text, `{"id", "data"}`, and `{"gap": true, "last_id"}` where some are missing:
+     * from `since`, the id of the last event that the client has, or from now on.
+     */
+    follow(channel: Channel, options?: { readonly since?: number | string | undefined }): void
     /** Starts the closing handshake; code 1000 unless given. */
     close(code?: number, reason?: string): void
     /** Cuts the connection at once. */

@@ -24,7 +24,7 @@ describe('docs/streaming.md', () => {
     const { port, url } = await startApplication(t, files)
     await request(`${url}/messages`, { method: 'POST', body: 'text=Hello', headers: form })
     const connection = new Connection(t, port)
-    connection.socket.write(requestText('GET /messages/stream?since=0'))
+    connection.socket.write(requestText('GET /messages/live?since=0', ['Accept: text/event-stream']))
     await until(() => connection.received.includes('Hello'))
     const shown = page.blocks.find(({ text }) => text.startsWith('retry: '))?.text ?? ''
     const sent = connection.received.slice(connection.received.indexOf('\r\n\r\n') + 4)
@@ -61,7 +61,7 @@ describe('docs/streaming.md', () => {
     await openWebSocket(t, port, '/')
     await until(() => lines().some((line) => line.includes('members ')))
     const members = lines().join('\n').match(/members (.*)/)?.[1]?.split(',') ?? []
-    const internal = ['constructor', 'start', 'beat']
+    const internal = ['constructor', 'start', 'beat', 'drained']
     const cells = tableBelow(page, '## WebSockets').map(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? cell)
     const documented = cells.slice(cells.indexOf('member of `ws`') + 2) // behind the handlers, the head and its line
     assert.deepEqual(documented.sort(), members.filter((name) => !internal.includes(name)).sort())

@@ -34,6 +34,8 @@ import { createKit, type Kit } from '../kit/kit.ts'
 import { createLimitGroup, type LimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
 import { validateFeature } from '../kit/validate-feature.ts'
 import { createMessageGroup } from '../kit/validate-messages.ts'
+import { liveFeature } from '../live/feature.ts'
+import { Presence } from '../live/presence.ts'
 import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
@@ -90,6 +92,8 @@ export interface ApplicationParts {
   readonly events: Events
   /** What becomes of them over a planned restart, where they are in this process. */
   readonly keptEvents: KeptEvents | undefined
+  /** Who is there. */
+  readonly presence: Presence
   readonly kit: Kit
   /** Derives the keys of passwords, those of the admin too. */
   readonly scrypt: Scrypt
@@ -135,6 +139,8 @@ export function buildApplication(
   const local = seams.broker === undefined ? new LocalBroker() : undefined
   const keptEvents = local && new KeptEvents(local, inFolder(config['paths.cache']), log('server'))
   const events = createEvents({ log, broker: seams.broker ?? local })
+  const others = seams.broker && (() => events.channel('svc.presence', { events: 100, age_s: 60 }))
+  const presence = new Presence(others)
   const builder = createRouteBuilder({
     root,
     modules,
@@ -153,7 +159,8 @@ export function buildApplication(
       accept: (ctx, handlers) => webSockets.accept(ctx, handlers as WebSocketHandlers<CoreContext>),
     },
   })
-  const ofServer = buildMiddleware({ loaded, keys: [appKey, ...config.app_key_previous], log, seams, registry, events })
+  const keys = [appKey, ...config.app_key_previous]
+  const ofServer = buildMiddleware({ loaded, keys, log, seams, registry, events, presence })
   const { builtIn, sessions, limits, features, kit, scrypt, shareEnds } = ofServer
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
@@ -179,7 +186,7 @@ export function buildApplication(
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   return {
-    registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, kit, scrypt,
+    registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, presence, kit, scrypt,
     features, shareEnds,
   }
 }
@@ -192,10 +199,11 @@ interface MiddlewareParts {
   readonly seams: Seams
   readonly registry: Registry<Chain>
   readonly events: Events
+  readonly presence: Presence
 }
 
 /** Builds the server's own middleware, and the members that its groups and the events add to the context. */
-function buildMiddleware({ loaded, keys, log, seams, registry, events }: MiddlewareParts) {
+function buildMiddleware({ loaded, keys, log, seams, registry, events, presence }: MiddlewareParts) {
   const { folder, config } = loaded
   const { 'server.trusted_origins': trustedOrigins } = config
   const now = Date.now
@@ -222,6 +230,7 @@ function buildMiddleware({ loaded, keys, log, seams, registry, events }: Middlew
     csrf.feature,
     resourceIdFeature(createResourceTokens({ keys, now })),
     eventsFeature(events),
+    liveFeature(presence),
     kit.feature,
     validateFeature({ registry, textOf: messages.textOf }),
   ]

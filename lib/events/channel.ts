@@ -4,22 +4,23 @@
  * All waits are served together, once a turn of the event loop, with the events that were published in that turn. The
  * broker's listener brings these events; only a wait that comes late reads them from the broker (`#admit`).
  */
-import { ParkedReply } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
 import { EventEncoder } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** A poll or stream that waits for events of a channel. */
-export abstract class ChannelWaiter extends ParkedReply {
+/** Who waits for events of a channel. */
+export interface Waiter {
+  /** Whether the wait has ended. */
+  readonly isOver: boolean
   /** The id of the last event that the client has. */
-  abstract readonly cursor: number
+  readonly cursor: number
   /** Delivers events, the oldest first. Without a gap, the first of them may be at or before the cursor. */
-  abstract wake(read: ChannelRead): void
-  /** Ends the wait, since the broker failed. */
-  abstract broken(error: unknown): void
-  /** Ends the wait as a time-out does, since the broker is cut off. */
-  abstract cutOff(): void
+  wake(read: ChannelRead): void
+  /** Called when the broker failed. */
+  broken(error: unknown): void
+  /** Called when the broker is cut off. */
+  cutOff(): void
 }
 
 /** An event as a function of the server gets it. */
@@ -39,7 +40,7 @@ interface Listener {
 export class Channel extends Source {
   /** Encodes events for polls and streams. */
   readonly encoder = new EventEncoder()
-  readonly #waiting = new Set<ChannelWaiter>()
+  readonly #waiting = new Set<Waiter>()
   readonly #listeners = new Set<Listener>()
   /** Events that came in this turn of the event loop. */
   #received: ChannelEvent[] = []
@@ -98,19 +99,19 @@ export class Channel extends Source {
   }
 
   /** Adds a wait; `wake` is called with the events after its cursor, also with those that are older than the wait. */
-  join(waiter: ChannelWaiter): void {
+  join(waiter: Waiter): void {
     if (this.services.cutOff !== undefined) waiter.cutOff()
     else if (this.isListening && this.#newestId <= waiter.cursor) this.#waiting.add(waiter)
     else void this.#admit(waiter)
   }
 
   /** Adds a stream at once; `wake` is called with all events from now on. The stream reads older events itself. */
-  joinNow(waiter: ChannelWaiter): void {
+  joinNow(waiter: Waiter): void {
     this.#waiting.add(waiter)
   }
 
   /** Removes a wait. */
-  leave(waiter: ChannelWaiter): void {
+  leave(waiter: Waiter): void {
     this.#waiting.delete(waiter)
   }
 
@@ -148,7 +149,7 @@ export class Channel extends Source {
   }
 
   /** Adds a wait that came before the subscription was active, or that missed an event since it read. */
-  async #admit(waiter: ChannelWaiter): Promise<void> {
+  async #admit(waiter: Waiter): Promise<void> {
     this.#arriving += 1
     try {
       await this.listen()

@@ -15,6 +15,7 @@ const maxTextBytes = 4096
 /** The encoder of one channel. */
 export class EventEncoder {
   #poll: { firstId: number; lastId: number; gap: boolean; reply: StreamReply } | undefined = undefined
+  #message: { id: number; text: string } | undefined = undefined
   #frames: { firstId: number; lastId: number; bytes: Buffer } | undefined = undefined
 
   /** Returns the answer to a poll: `{events: [{id, data}], last_id}`, and with a gap `gap: true`. */
@@ -39,8 +40,17 @@ export class EventEncoder {
     return bytes
   }
 
+  /** Returns the text of an event for a WebSocket. */
+  message(event: ChannelEvent): string {
+    if (this.#message?.id !== event.id) {
+      this.#message = { id: event.id, text: `{"id":${event.id},"data":${event.text}}` }
+    }
+    return this.#message.text
+  }
+
   /** Frees the kept results. */
   clear(): void {
+    this.#message = undefined
     this.#poll = undefined
     this.#frames = undefined
   }

@@ -9,7 +9,7 @@ import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelRead, QueueEvent } from './broker.ts'
-import { Channel, ChannelWaiter } from './channel.ts'
+import { Channel, type Waiter } from './channel.ts'
 import { readSince } from './cursor.ts'
 import { eventsAfter, jsonReply } from './event-encoder.ts'
 import { Queue, QueueWaiter } from './queue.ts'
@@ -60,7 +60,7 @@ function checkForm<F extends string>(forms: readonly F[], form: string | undefin
   throw new TypeError(`Cannot open a long poll: ${problem}: it is ${String(form)}`)
 }
 
-class ChannelPoll extends ChannelWaiter {
+class ChannelPoll extends ParkedReply implements Waiter {
   readonly #channel: Channel
   /** From the query; without one, the newest id when the channel was read. Undefined before that. */
   #cursor: number | undefined

@@ -13,9 +13,10 @@ import { ParkedReply, type EndReason } from '../http/parked.ts'
 import type { Beating } from '../base/heartbeat.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
-import { Channel, ChannelWaiter } from './channel.ts'
+import { Channel, type Waiter } from './channel.ts'
 import { readStreamStart } from './cursor.ts'
 import { eventsAfter } from './event-encoder.ts'
+import { LiveEnd } from './live-end.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
 export interface SseOptions {
@@ -59,7 +60,7 @@ function gapFrame(cursor: number, lastId: number): string {
   return `id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`
 }
 
-class SseStream extends ChannelWaiter implements Beating {
+class SseStream extends ParkedReply implements Waiter, Beating {
   readonly #channel: Channel
   readonly #retryMs: number
   /** The id of the last event that was written; undefined before `ready`. */
@@ -67,6 +68,7 @@ class SseStream extends ChannelWaiter implements Beating {
   /** Whether the first frame is a gap, since the client's cursor is not known. */
   readonly #isLost: boolean
   #started = false
+  #end: LiveEnd | undefined = undefined
   /** Set while older events are read; these include the events that are published in the meantime. */
   #isCatchingUp = true
   /** Bytes of the events that were published while catching up. */
@@ -150,10 +152,17 @@ class SseStream extends ChannelWaiter implements Beating {
     if (this.#isLost) this.#write(gapFrame(this.cursor, this.cursor))
     this.#channel.joinNow(this)
     this.#channel.services.heartbeat.add(this)
+    this.#end = new LiveEnd(this.ctx, (event, json) => this.#say(event, json))
     void this.#catchUp()
   }
 
+  /** Sends an event that is none of the channel. */
+  #say(event: string, json: string): void {
+    if (!this.isOver && this.#keepsUp()) this.#write(Buffer.from(`event: ${event}\ndata: ${json}\n\n`))
+  }
+
   #leave(): void {
+    this.#end?.close()
     this.#channel.leave(this)
     this.#channel.services.heartbeat.remove(this)
   }

@@ -10,6 +10,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Command, MachineCommandType } from '../application/commands.ts'
 import { LocalStateStore } from '../application/state-store.ts'
 import { TraceSwitches } from '../application/trace-switches.ts'
+import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { Logs } from '../log/logs.ts'
@@ -94,7 +95,11 @@ export function startPrimary(options: PrimaryOptions): Primary {
     onDiverged: (member) => supervisor.replace(member.number),
   })
   const limits = hostLimits(config['server.max_connections_per_ip'])
-  const events = hostBroker(new LocalBroker())
+  const broker = new LocalBroker()
+  const cacheFolder = resolve(loaded.folder, config['paths.cache'])
+  const keptEvents = shared === undefined ? new KeptEvents(broker, cacheFolder, log) : undefined
+  keptEvents?.takeUp()
+  const events = hostBroker(broker)
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
   const own = createPrimaryProcess(
@@ -147,7 +152,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
       return joined
     })
     peer.on('process.serves', (at) => {
-      if (address === undefined) node?.listens((at as Address).port)
+      if (address === undefined) {
+        node?.listens((at as Address).port)
+        keptEvents?.served()
+      }
       address ??= at as Address // Sent by the worker's listener.
       supervisor.serves(number)
       someServes()
@@ -215,6 +223,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     },
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then(async (status) => {
+      await keptEvents?.save()
       for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
       await node?.leave()
       await shared?.close()

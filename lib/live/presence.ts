@@ -1,18 +1,18 @@
 /**
  * Who is there: the members of channels, over all processes that share events.
  *
- * Each process knows the connections of its own and tells the others, by the channel `svc.presence`, which members come and
- * go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so that a
- * reload of the page is not seen. Changes are gathered for a moment, so that a thousand who come at once are one message.
+ * Each process knows the connections of its own and tells the others, by the channel `svc.presence`, which members come
+ * and go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so
+ * that a reload of the page is not seen. Changes are gathered for a moment: a thousand who come are one message.
  *
- * A process says every 3 s that it is there, with the number of its last change. Who has not heard all changes asks for the
- * whole list; a process that was silent for 12 s is gone, and its members with it.
+ * A process says every 3 s that it is there, with the number of its last change. Who has not heard all changes asks for
+ * the whole list; a process that was silent for 12 s is gone, and its members with it.
  */
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Channel } from '../events/channel.ts'
+import { whenLive, type LiveEnd } from '../events/live-end.ts'
 import type { CoreContext } from '../http/context.ts'
-import { whenLive, type LiveEnd } from '../http/live-end.ts'
 
 /** A member, as the application gives it. */
 export interface Member {
@@ -64,7 +64,7 @@ class Room {
   readonly joined = new Map<Member['id'], Member>()
   readonly left = new Map<Member['id'], Member>()
 
-  /** Notes that a member has come or has changed, for those who are told. One that was gone for a moment is not told. */
+  /** Notes that a member has come or has changed, unless it was gone for a moment only. */
   join(member: Member): void {
     const gone = this.left.get(member.id)
     this.left.delete(member.id)
@@ -250,7 +250,8 @@ export class Presence {
 
   #drop(room: Room, id: Member['id'], from: string): void {
     const present = room.members.get(id)
-    if (present?.others.delete(from) === true && present.others.size === 0 && !isHere(present)) room.leave(present.member)
+    if (present?.others.delete(from) !== true || present.others.size > 0 || isHere(present)) return
+    room.leave(present.member)
   }
 
   #dropMembersOf(from: string): void {

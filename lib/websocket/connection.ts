@@ -9,6 +9,7 @@
  * sent, or the one that the server failed the connection with (1002, 1007, 1009), else 1006.
  */
 import type { Socket } from 'node:net'
+import { follow } from '../events/follow.ts'
 import { Heartbeat, type Beating } from '../base/heartbeat.ts'
 import { closeCodes, closePayload, ProtocolError, readClosePayload } from './close-code.ts'
 import { opcodes } from './frame.ts'
@@ -77,6 +78,10 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** The payload of the last ping, while the pong cannot be sent. */
   #pendingPong: Buffer | undefined = undefined
   #values: Record<string, unknown> | undefined = undefined
+  /** What ends the following of channels. */
+  readonly #followed: (() => void)[] = []
+  /** Who waits until everything is sent. */
+  #whenDrained: (() => void)[] = []
 
   /**
    * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
@@ -154,6 +159,22 @@ export class WebSocketConnection<C = unknown> implements Beating {
     if (this.#phase === 'open') this.#sendClose(payload)
   }
 
+  /**
+   * Sends the events of a channel while the connection is open: as text, `{"id", "data"}`, and
+   * `{"gap": true, "last_id"}` where some are missing.
+   * @param options `since`: the id of the last event that the client has; only new events unless given
+   * @throws TypeError when the source is not a channel
+   */
+  follow(channel: unknown, { since }: { readonly since?: number | string | undefined } = {}): void {
+    if (this.#phase === 'open') this.#followed.push(follow(channel, since, this))
+  }
+
+  /** Resolves when nothing waits to be sent any more, or the connection has ended. */
+  drained(): Promise<void> {
+    if (!this.#outbox.blocked) return Promise.resolve()
+    return new Promise((resolve) => this.#whenDrained.push(resolve))
+  }
+
   /** Cuts the connection at once. The `close` handler gets 1006, unless the peer sent a code before. */
   terminate(): void {
     this.#stopReading()
@@ -223,6 +244,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   #written(): void {
+    if (!this.#outbox.blocked) this.#tellDrained()
     if (this.#isPaused && this.#outbox.bytes <= this.#pauseAtBytes) {
       this.#isPaused = false
       this.#socket.resume()
@@ -279,7 +301,13 @@ export class WebSocketConnection<C = unknown> implements Beating {
     this.#reader.clear()
   }
 
+  #tellDrained(): void {
+    for (const resolve of this.#whenDrained.splice(0)) resolve()
+  }
+
   #ended(): void {
+    for (const end of this.#followed.splice(0)) end()
+    this.#tellDrained()
     this.#stopReading()
     this.#phase = 'closed'
     this.#services.heartbeat.remove(this)

@@ -4,6 +4,7 @@
  * A handshake is handled like any other request until its chain has unwound: middleware has run, the session is saved.
  * Then the 101 answer is sent with the header fields of the context, and the handlers get the connection.
  */
+import { LiveEnd } from '../events/live-end.ts'
 import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
@@ -61,6 +62,7 @@ export function createWebSockets(options: {
   const refusals = new RateLimited(log('pool').warn, 1000)
   const heartbeat = new Heartbeat(beatMs)
   const open = new Set<WebSocketConnection<Context>>()
+  const ends = new WeakMap<WebSocketConnection<Context>, LiveEnd>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
   let slow = 0
@@ -79,6 +81,7 @@ export function createWebSockets(options: {
     onClosed: (ws, code, ctx) => {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`)
       ctx.abort()
+      ends.get(ws)?.close()
       if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
       open.delete(ws)
       pool.leave()
@@ -114,6 +117,7 @@ export function createWebSockets(options: {
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     releaseSocket(ctx.response, upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx)
+    ends.set(ws, new LiveEnd(ctx, (_, json) => void ws.send(json)))
     open.add(ws)
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: open`)
     ws.start(upgrading.head)

@@ -2,7 +2,7 @@
  * The sending end of a reply that stays open: a stream of events or a WebSocket. Who has something to say to its client
  * besides, such as presence, waits for it by the context, before or after the reply began.
  */
-import type { CoreContext } from './context.ts'
+import type { CoreContext } from '../http/context.ts'
 
 /** What is called when the reply is open. */
 type OnOpen = (end: LiveEnd) => void
