@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { TestApplication } from './support/application.ts'
@@ -11,7 +10,6 @@ import { launch } from './support/launch.ts'
 import { request, type Answer } from './support/request.ts'
 import { until } from './support/until.ts'
 import { saidBy, signedUp, Visitor } from './support/visitor.ts'
-import { takeFrame } from './websocket/frames.ts'
 
 interface Told {
   readonly kind: string
@@ -30,7 +28,7 @@ async function cursorOf(url: string): Promise<string> {
 }
 
 async function poll(url: string, since: string): Promise<Polled> {
-  const answer = await request(`${url}/board/poll?since=${since}`)
+  const answer = await request(`${url}/board/live?since=${since}`)
   assert.equal(answer.status, 200, answer.text)
   return answer.json() as Polled
 }
@@ -42,7 +40,7 @@ function held({ lines }: TestApplication, count: number): Promise<void> {
 
 const png = Buffer.from('89504e470d0a1a0a00', 'hex')
 
-describe('GET /board/poll', () => {
+describe('GET /board/live', () => {
   it('tells what changed since the page was made, as the list has it', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
@@ -85,7 +83,7 @@ describe('GET /board/poll', () => {
     for (const since of [0, cursor - 1, cursor + 1]) {
       assert.deepEqual(await poll(url, String(since)), { events: [], last_id: cursor, gap: true })
     }
-    for (const path of ['/board/poll?since=-1', '/board/poll?since=', '/board/events?since=x']) {
+    for (const path of ['/board/live?since=-1', '/board/live?since=', '/board/live?since=x']) {
       const answer = await request(url + path, { headers: { accept: 'application/json' } })
       assert.deepEqual([answer.status, (answer.json() as { error: string }).error], [400, 'bad_cursor'], path)
     }
@@ -103,13 +101,13 @@ describe('GET /board/poll', () => {
   })
 })
 
-describe('GET /board/events', () => {
+describe('GET /board/live as a stream', () => {
   it('streams the same changes, from the cursor on and as they come', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
     const cursor = await cursorOf(url)
     await ann.add('One')
-    const stream = await openStream(t, `${url}/board/events?since=${cursor}`)
+    const stream = await openStream(t, `${url}/board/live?since=${cursor}`)
     await until(() => told(stream).length === 1)
     await ann.submit('/notices/1/edit', '/notices/delete')
     await until(() => told(stream).length === 2)
@@ -119,43 +117,19 @@ describe('GET /board/events', () => {
   })
 })
 
-describe('WebSocket /board/presence', () => {
-  it('tells every window who is there, each time that somebody comes or goes', async (t) => {
-    const { url } = await startBoard(t)
-    const [ann, bob] = [await signedUp(url, 'Ann'), await signedUp(url, 'Bob')]
-    const first = await Window.open(t, ann)
-    await first.sees({ people: 1, names: ['Ann'], guests: 0 })
-    const second = await Window.open(t, bob)
-    const guest = await Window.open(t, new Visitor(url))
-    const again = await Window.open(t, ann)
-    for (const window of [first, second, guest, again]) {
-      await window.sees({ people: 2, names: ['Ann', 'Bob'], guests: 1 })
-    }
-    first.leave()
-    guest.leave()
-    await second.sees({ people: 2, names: ['Bob', 'Ann'], guests: 0 })
-    again.leave()
-    await second.sees({ people: 1, names: ['Bob'], guests: 0 })
-  })
-
-  it('tells twenty names at most, and how many people there are', async (t) => {
-    const { url } = await startBoard(t)
-    const names = Array.from({ length: 21 }, (_, index) => `Person ${index}`)
-    const windows: Window[] = []
-    for (const name of names) windows.push(await Window.open(t, await signedUp(url, name)))
-    for (const window of windows) await window.sees({ people: 21, names: names.slice(0, 20), guests: 0 })
-  })
-
-  it('is refused to another site, and answers a plain request that it is none', async (t) => {
+describe('who is there', () => {
+  it('is told to every stream, by name to those who are signed in', async (t) => {
     const { url } = await startBoard(t)
     const ann = await signedUp(url, 'Ann')
-    await assert.rejects(Window.open(t, ann, 'http://evil.example'), /answered with 403/)
-    assert.equal((await request(`${url}/board/presence`)).status, 426)
+    const stream = await openStream(t, `${url}/board/live`, ann)
+    await until(() => /event: presence\ndata: {"type":"list","members":\[{"id":.*,"name":"Ann"}\]}/.test(stream.text))
+    await openStream(t, `${url}/board/live`)
+    await until(() => /event: presence\ndata: {"type":"join","members":\[.*{"id":"[\w-]{36}"}\]}/.test(stream.text))
   })
 })
 
 describe('a restart of the board', () => {
-  it('keeps notices, pictures, users and who is signed in, and tells clients that there is a gap', async (t) => {
+  it('keeps notices, pictures, users and who is signed in, and what clients have not heard yet', async (t) => {
     const board = await launchBoard(t)
     const { url } = board
     const ann = await signedUp(url, 'Ann')
@@ -172,9 +146,8 @@ describe('a restart of the board', () => {
 
     assert.deepEqual((await request(`${url}/api/notices`)).json(), before)
     assert.ok((await request(`${url}/pictures/1`)).bytes.equals(png))
-    const { last_id: lastId, gap } = await poll(url, cursor)
-    assert.equal(gap, true)
-    assert.ok(lastId > Number(cursor) + 1)
+    const { events, gap } = await poll(url, cursor)
+    assert.deepEqual([events.map(({ data }) => data.notice['text']), gap], [['Two'], undefined])
 
     await ann.submit('/notices/2/edit', '/notices/delete')
     await ann.add('Three')
@@ -270,8 +243,9 @@ interface Stream {
 }
 
 /** Opens a stream, which is left when the test ends. */
-async function openStream(t: TestContext, url: string): Promise<Stream> {
-  const asked = get(url, { agent: false })
+async function openStream(t: TestContext, url: string, { cookies }: Pick<Visitor, 'cookies'> = { cookies: new Map() }): Promise<Stream> {
+  const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const asked = get(url, { agent: false, headers: { accept: 'text/event-stream', cookie } })
   t.after(() => asked.destroy())
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   const stream = { answer, text: '' }
@@ -284,53 +258,4 @@ async function openStream(t: TestContext, url: string): Promise<Stream> {
 function told({ text }: Stream): { id: number; data: unknown }[] {
   const found = text.matchAll(/^id: (\d+)\ndata: (.*)\n\n/gm)
   return [...found].map(([, id, data = '']) => ({ id: Number(id), data: JSON.parse(data) as unknown }))
-}
-
-/** A window with the board: its WebSocket. */
-class Window {
-  readonly #socket: Socket
-  #bytes: Buffer
-  #seen = ''
-
-  private constructor(socket: Socket, head: Buffer) {
-    this.#socket = socket
-    this.#bytes = head
-    this.#read()
-    socket.on('error', () => {}) // It is left, or the server is stopped.
-    socket.on('data', (chunk: Buffer) => {
-      this.#bytes = Buffer.concat([this.#bytes, chunk])
-      this.#read()
-    })
-  }
-
-  /** Opens a window of a visitor, which is closed when the test ends. */
-  static async open(t: TestContext, { url, cookies }: Visitor, origin: string = url): Promise<Window> {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
-    const headers = { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', origin, cookie }
-    const asked = get(`${url}/board/presence`, { headers, agent: false })
-    t.after(() => asked.destroy())
-    asked.on('response', ({ statusCode }) => asked.destroy(new Error(`It was answered with ${statusCode}`)))
-    const [, socket, head] = (await once(asked, 'upgrade')) as [IncomingMessage, Socket, Buffer]
-    t.after(() => socket.destroy())
-    return new Window(socket, head)
-  }
-
-  /** Resolves when this is what it was told last. */
-  async sees(expected: object): Promise<void> {
-    await until(() => this.#seen === JSON.stringify(expected)).catch(() => {
-      assert.equal(this.#seen, JSON.stringify(expected))
-    })
-  }
-
-  leave(): void {
-    this.#socket.destroy()
-  }
-
-  #read(): void {
-    for (let taken = takeFrame(this.#bytes); taken !== undefined; taken = takeFrame(this.#bytes)) {
-      this.#bytes = taken.rest
-      if (taken.frame.opcode === 1) this.#seen = taken.frame.payload.toString()
-    }
-  }
 }

@@ -72,7 +72,7 @@ export class KeptEvents {
     if (dropped > 0) this.#log.warn(`${dropped} events are not kept over the restart: ${mostBytes / 2 ** 20} MiB are`)
     const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('')
     try {
-      await mkdir(dirname(this.#file), { recursive: true, mode: 0o750 })
+      await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       const options = { flag: 'wx', mode: 0o600, signal: AbortSignal.timeout(mostMs) }
       await replaceFile(this.#file, (temporary) => writeFile(temporary, `${format} ${sumOf(text)}\n${text}`, options))
       this.#log.info(`kept for the next start: ${countOf(sources)}`)

@@ -11,7 +11,7 @@ export default async ({ state, flash, channel, view }) => {
   return view('routes/board/home.html', { ...form, ...shown })
 }
 
-/** The notice of which `live.js` makes the others: it has everything that a card can have. */
+/** The notice of which `board.js` makes the others: it has everything that a card can have. */
 function blankFor(user) {
   return { id: 0, author: '', owner: user?.id, text: '', picture: true, writtenAt: new Date() }
 }
