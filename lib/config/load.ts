@@ -197,7 +197,7 @@ function parseText(path: string, text: string): unknown {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     const advice = text.trim() === '' ? '; write {} for the defaults' : ''
-    throw new ConfigError(path, [error.message + advice + excerpt(text, error.offset)], { cause: error })
+    throw new ConfigError(path, [error.message + advice], { cause: error })
   }
 }
 
@@ -210,18 +210,6 @@ function exposedSecrets({ file: path, value }: ConfigDocument): string[] {
   })
   if (secrets.length === 0 || !mayOthersRead(path)) return []
   return [`${path}: everybody on this machine can read ${secrets.join(' and ')}: remove that permission (chmod o-r)`]
-}
-
-/** The line at an offset with a mark under the place; empty for a line that may contain a secret. */
-function excerpt(text: string, offset: number): string {
-  const start = text.lastIndexOf('\n', offset - 1) + 1
-  const [line = ''] = text.slice(start).split('\n', 1)
-  const secretKeys = fileKeys().flatMap(([, key]) => ('secret' in configTable[key] ? [key] : []))
-  const secrets = secretKeys.map((key) => key.slice(key.indexOf('.') + 1))
-  if (line.trim() === '' || secrets.some((name) => line.includes(name))) return ''
-  const from = Math.max(0, offset - start - 60)
-  const shown = line.slice(from, from + 100).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ').trimEnd()
-  return `\n    ${shown}\n    ${' '.repeat(offset - start - from)}^`
 }
 
 function checked(
