@@ -90,9 +90,10 @@ function unknownGroup(group: string, groups: readonly string[]): string {
 
 function readIfThere(file: string): string | undefined {
   try {
-    return readFileSync(file, 'utf8')
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (error instanceof TypeError) throw wrong(file, 'it is not UTF-8')
     throw new MiddlewareError(file, `Cannot read ${file}: ${reasonOf(error)}`, { cause: error })
   }
 }
