@@ -1,7 +1,7 @@
 /**
  * Applies a desired state to this process: its routes, its trace switches, its admin credentials.
  *
- * A state is applied as a whole or not at all: routes are built aside, and the steps that can fail come first.
+ * A state is applied as a whole or not at all: routes are built aside, and what follows them cannot fail.
  */
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
