@@ -34,7 +34,7 @@ describe('the middleware configuration', () => {
   })
 
   const wrong: readonly [content: unknown, problem: RegExp][] = [
-    ['', /config\.json: /],
+    ['', /config\.json: it is empty: write \{\} for no middleware$/],
     ['{"load": [}', /config\.json: .*line 1/],
     ['{"load": [], "load": []}', /config\.json: .*load/],
     [[], /it must be an object with the members load and setup/],
@@ -65,6 +65,6 @@ describe('the middleware configuration', () => {
   it('names a file that cannot be read', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'config.json'))
-    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot read .*config\.json: /)
+    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot load .*config\.json: it is no regular file$/)
   })
 })
