@@ -17,10 +17,10 @@ import { initialState, type DesiredState } from './application/desired-state.ts'
 import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
 import { createErrorPages } from './application/error-pages.ts'
-import { openNamedFiles } from './application/named-files.ts'
 import { Reconciler } from './application/reconciler.ts'
 import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
+import { openStaticFiles } from './application/static-files.ts'
 import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
@@ -29,7 +29,7 @@ import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
-import { embeddedWarnings, warningsTogether } from './config/together.ts'
+import { embeddedWarnings, refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -151,7 +151,9 @@ export function createApp(options: AppOptions = {}): App {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
-  const files = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
+  refuseTogether(loaded)
+  const certificates = readCertificates(loaded)
+  const staticFiles = openStaticFiles(loaded, (message, error) => log('response').error(message, error))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
@@ -166,7 +168,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
+  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({

@@ -46,7 +46,6 @@ export class ConfigError extends Error {
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
-  readonly #source: string
   /** The configuration with the default for each wrong value, for further checks; undefined when nothing was read. */
   readonly rest: LoadedConfig | undefined
 
@@ -61,21 +60,9 @@ export class ConfigError extends Error {
   ) {
     const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
     super(`Cannot load ${source}: ${list}`, options)
-    this.#source = source
     this.problems = problems
     this.warnings = options.warnings ?? []
     this.rest = options.rest
-  }
-
-  /** The same error with more problems; itself where there are none. */
-  also(problems: readonly string[]): ConfigError {
-    if (problems.length === 0) return this
-    const { warnings, rest, cause } = this
-    return new ConfigError(this.#source, [...this.problems, ...problems], {
-      warnings,
-      cause,
-      ...(rest !== undefined && { rest }),
-    })
   }
 }
 
