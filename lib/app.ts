@@ -168,7 +168,8 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
+  const { createDevErrorPage } = options
+  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, createDevErrorPage, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
