@@ -14,7 +14,6 @@ import {
   type MachineHandlers,
 } from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
-import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
 import { createErrorPages } from './application/error-pages.ts'
 import { Reconciler } from './application/reconciler.ts'
@@ -63,8 +62,6 @@ export interface AppOptions {
   readonly appKey?: string
   /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
   readonly openShared?: OpenShared
-  /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
-  readonly createDevErrorPage?: typeof createDevErrorPage | undefined
   /** Makes the parts of `dev`. `loadAsked` gives it. */
   readonly Dev?: typeof Dev | undefined
   /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
@@ -127,15 +124,10 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(
-  config: Config,
-): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'Dev'>> {
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'Dev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
-    ...(config['app.env'] === 'dev' && {
-      createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
-      Dev: (await import('./dev/dev.ts')).Dev,
-    }),
+    ...(config['app.env'] === 'dev' && { Dev: (await import('./dev/dev.ts')).Dev }),
   }
 }
 
@@ -168,8 +160,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const { createDevErrorPage } = options
-  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, createDevErrorPage, dev }
+  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
@@ -337,7 +328,6 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
 }
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
-  readonly createDevErrorPage: AppOptions['createDevErrorPage']
   readonly dev: Dev | undefined
   readonly logs: Logs
   /** Whether this process says what is wrong with Node: of several one does. */
@@ -346,7 +336,7 @@ interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' 
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, createDevErrorPage, dev, ...given } = options
+  const { logs, announces, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -363,7 +353,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
   )
   const parts: ServingParts = {
     ...given,
-    ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
+    ...createErrorPages({ loaded, views, log: logs.module('error') }),
     registry,
     ContextClass,
     unrouted: kit.unrouted,

@@ -20,8 +20,6 @@ interface ErrorPagesOptions {
   readonly views: Views
   /** Of module `error`. */
   readonly log: ModuleLogger
-  /** Makes the page of `dev`, from `paths.root`; given in `dev`. */
-  readonly createDevErrorPage: ((root: string) => PageForError) | undefined
 }
 
 type ErrorData = Readonly<Record<string, unknown>>
@@ -34,18 +32,14 @@ interface ErrorPages {
 }
 
 /** Makes the pages for errors. */
-export function createErrorPages({ loaded, views, log, createDevErrorPage }: ErrorPagesOptions): ErrorPages {
+export function createErrorPages({ loaded, views, log }: ErrorPagesOptions): ErrorPages {
   const { config, folder } = loaded
   const root = resolve(folder, config['paths.root'])
-  const ownPage = createOwnPages(resolve(folder, config['paths.errors']), root, views, log)
-  const devPage = createDevErrorPage?.(root)
   const isDev = config['app.env'] === 'dev'
   const restrictsHosts = config['server.allowed_hosts'].length > 0 // Then other hosts have been refused.
-  const reveal = ({ host }: CoreContext): boolean => isDev && (restrictsHosts || isLoopbackHost(host))
   return {
-    reveal,
-    pageForError: (ctx, error, detail) =>
-      ownPage(ctx, error, detail) ?? (reveal(ctx) ? devPage?.(ctx, error, detail) : undefined),
+    reveal: ({ host }) => isDev && (restrictsHosts || isLoopbackHost(host)),
+    pageForError: createOwnPages(resolve(folder, config['paths.errors']), root, views, log),
   }
 }
 

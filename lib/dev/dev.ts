@@ -9,9 +9,11 @@
 import { dirname, join, resolve } from 'node:path'
 import type { ApplicationParts } from '../application/build.ts'
 import { describeAll, ReloadError, type Command, type Control } from '../application/commands.ts'
+import { createDevErrorPage } from '../application/dev-error-page.ts'
 import type { ServingParts } from '../application/serving.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
+import type { PageForError } from '../http/error-reply.ts'
 import { createProcessConsole } from '../log/console.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { isAtOrIn } from '../storage/paths.ts'
@@ -51,7 +53,8 @@ export class Dev {
     const printed = this.#options.loaded.config['log.console']
     const colours = process.stdout.isTTY && process.stdout.hasColors()
     const accessLog = printed ? createRequestLines(parts.accessLog, createProcessConsole(), colours) : parts.accessLog
-    return { ...parts, accessLog, ...this.#pages?.wrap(parts) }
+    const withPage = { ...parts, accessLog, pageForError: this.#pageForError(parts) }
+    return { ...withPage, ...this.#pages?.wrap(withPage) }
   }
 
   /** Begins to watch, where that is asked for. Resolves when every folder is watched. */
@@ -88,6 +91,13 @@ export class Dev {
   stop(): void {
     this.#watch?.close()
     this.#pages?.stop()
+  }
+
+  /** The page of a 500 shows its place to those who may see it, where the application has no page of its own. */
+  #pageForError({ pageForError, reveal }: ServingParts): PageForError {
+    const { folder, config } = this.#options.loaded
+    const devPage = createDevErrorPage(resolve(folder, config['paths.root']))
+    return (...error) => pageForError?.(...error) ?? (reveal(error[0]) ? devPage(...error) : undefined)
   }
 
   /** Whether the route files, the settings of the middleware or a module in use are this file, or in this folder. */
