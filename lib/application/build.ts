@@ -14,7 +14,7 @@ import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
 import { MiddlewareHost } from './middleware-host.ts'
 import { Application } from './application.ts'
-import { createModules, type Modules } from './modules.ts'
+import { Modules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
 import { createRouteBuilder } from './route-builder.ts'
 import { version } from '../base/version.ts'
@@ -110,7 +110,7 @@ export function buildApplication(
   const root = inFolder(config['paths.root'])
   const middlewareFolder = inFolder(config['paths.middleware'])
   const registry = new Registry<Chain>()
-  const modules = createModules({ root })
+  const modules = new Modules(root)
   const views = createViews({
     root,
     cacheFolder: inFolder(config['paths.cache']),

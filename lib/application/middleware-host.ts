@@ -154,7 +154,7 @@ export class MiddlewareHost<App> {
         await this.#tearDown(replaced)
       },
       abandon: async () => {
-        for (const { prepared } of settings) prepared.abandon()
+        for (const { prepared } of settings) prepared.abandon?.()
         await this.#tearDown(fresh)
       },
     }
@@ -189,7 +189,7 @@ export class MiddlewareHost<App> {
       all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
     }
     if (all.length === 0) return settings
-    for (const { prepared } of settings) prepared.abandon()
+    for (const { prepared } of settings) prepared.abandon?.()
     throw joinErrors(all)
   }
 

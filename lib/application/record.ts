@@ -8,7 +8,7 @@ import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 import { configTable } from '../config/table.ts'
 import { METHODS } from '../http/node-http.ts'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { actionPath, parseAction } from '../routing/action.ts'
 import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
 import type { ErrorFormat, RouteRecord } from '../routing/route.ts'
@@ -174,14 +174,11 @@ function readMiddleware(fields: Readonly<Record<string, unknown>>, rules: Record
 }
 
 function unknownMiddleware(name: string, rules: RecordRules): string {
-  const known = nearest(name, rules.middlewareNames?.() ?? [])
-  return `middleware ${quote(name)} is not known${known === undefined ? '' : `: did you mean ${quote(known)}?`}`
+  return `middleware ${quote(name)} is not known${didYouMean(name, rules.middlewareNames?.() ?? [], quote)}`
 }
 
 function unknownField(field: string): string {
-  const known = nearest(field, knownFields)
-  const hint = known === undefined ? '' : `: did you mean ${quote(known)}?`
-  return `field ${quote(field)} is not known and is ignored${hint}`
+  return `field ${quote(field)} is not known and is ignored${didYouMean(field, knownFields, quote)}`
 }
 
 function readRequired(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string {
