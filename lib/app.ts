@@ -216,7 +216,8 @@ export function createApp(options: AppOptions = {}): App {
     try {
       return await loadAndListen()
     } catch (error) {
-      if (stop.begun) await stop.done // Who waits for both hears of the stop that was asked for, not of this failure.
+      // Whoever waits for both learns of the stop first: it was asked for, and the start failed by it.
+      if (stop.begun) await stop.done
       throw error
     }
   }

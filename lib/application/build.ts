@@ -56,8 +56,8 @@ export interface SetupApp {
   /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
   readonly config: GroupedConfig
   /**
-   * Which of the processes of this server it is, from 1, and how many there are: what is to be done once is for the
-   * first.
+   * The number of this process of the server, from 1, and how many there are. Work that must be done once is done by
+   * the first.
    */
   readonly process: ProcessPlace
   /** The log of a module; a name of the application's own always passes the trace filter. */

@@ -1,6 +1,6 @@
 /**
  * The pages for errors: an application's own are views in `paths.errors`, by status. A page that fails is logged, and
- * the built-in page is sent until its file has changed: a mistake there must not make two errors of each.
+ * the built-in page is sent until its file has changed, so that a mistake in it is logged once.
  */
 import { join, relative, resolve } from 'node:path'
 import type { LoadedConfig } from '../config/load.ts'

@@ -50,7 +50,7 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
   const problems = problemsOfLoad(load)
-  if (!isObject(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (!isObject(setup)) problems.push('setup must be an object whose members are groups of settings')
   if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),

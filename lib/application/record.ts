@@ -31,7 +31,7 @@ export interface GoodRecord {
 }
 
 /** A record that may not be registered. */
-export interface BadRecord {
+interface BadRecord {
   /** The record's name, `''` when it has none. */
   readonly name: string
   /** True when the name begins with `svc.`: the admin API then answers 400, for other problems 409. */
@@ -152,7 +152,7 @@ function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[
       break
     }
     if (method !== '*' && !METHODS.includes(method)) {
-      warnings.push(`method ${quote(method)} is none that this server can receive`)
+      warnings.push(`method ${quote(method)} is not one that this server can receive`)
     }
   }
   return methods.has('*') ? '*' : [...methods].join(',')

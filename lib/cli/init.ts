@@ -170,7 +170,7 @@ function makeFiles(root: string, first: string | undefined, files: readonly Appl
  * The files in the order in which they are made, with a new random `app_key`.
  * @param folder of the application, a real path
  */
-export function applicationFiles(folder: string): ApplicationFile[] {
+function applicationFiles(folder: string): ApplicationFile[] {
   return filesWith(folder, 'routes/home.mjs', action)
 }
 

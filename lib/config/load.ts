@@ -72,7 +72,7 @@ export interface ValueProblem {
   readonly text: string
 }
 
-/** The phrase for a configuration that came from no file. */
+/** How messages name a configuration that was given as a value. */
 const givenAsValue = 'the configuration'
 
 /** Makes the error for problems of values, at least one, each with its line in the file. */

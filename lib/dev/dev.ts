@@ -110,7 +110,7 @@ export class Dev {
     return isRouteFile || isAtOrIn(file, routesFolder) || isAtOrIn(file, settings) || built.modules.uses(file)
   }
 
-  /** Whether something is missing: a module that is not in use may be what has come. */
+  /** Whether a reload was refused or something is missing: a new file may be the module that was not there. */
   get #isTroubled(): boolean {
     return this.#refused.length > 0 || this.#options.built.application.warnings.length > 0
   }
