@@ -31,16 +31,7 @@ export class TraceSwitches {
 
   /** Sets every switch as a state says. */
   apply(entries: StateContent['trace']): void {
-    const { trace, nowMs } = this.#options
-    const now = nowMs()
-    for (const [module, configured] of Object.entries(this.#configured)) {
-      const entry = entries[module]
-      trace.set(module, (entry && switchAt(entry, now)) ?? configured)
-    }
-    const next = Math.min(...Object.values(entries).flatMap(({ until = 0 }) => (until > now ? [until] : [])))
-    clearTimeout(this.#timer)
-    if (next === Infinity) return
-    this.#timer = setTimeout(() => this.#return(entries), Math.min(next - now, longestMs)).unref()
+    this.#apply(entries, this.#options.nowMs())
   }
 
   /** Stops the timer. */
@@ -48,10 +39,23 @@ export class TraceSwitches {
     clearTimeout(this.#timer)
   }
 
-  #return(entries: StateContent['trace']): void {
-    const { trace, onReturn } = this.#options
+  #apply(entries: StateContent['trace'], now: number): void {
+    for (const [module, configured] of Object.entries(this.#configured)) {
+      const entry = entries[module]
+      this.#options.trace.set(module, (entry && switchAt(entry, now)) ?? configured)
+    }
+    const next = Math.min(...Object.values(entries).flatMap(({ until = 0 }) => (until > now ? [until] : [])))
+    clearTimeout(this.#timer)
+    if (next === Infinity) return
+    const waitMs = Math.min(next - now, longestMs)
+    this.#timer = setTimeout(() => this.#return(entries, now + waitMs), waitMs).unref()
+  }
+
+  /** @param due when the timer was to fire, which may be a moment before that */
+  #return(entries: StateContent['trace'], due: number): void {
+    const { trace, nowMs, onReturn } = this.#options
     const before = trace.state()
-    this.apply(entries)
+    this.#apply(entries, Math.max(due, nowMs()))
     for (const [module, on] of Object.entries(trace.state())) if (on !== before[module]) onReturn(module, on)
   }
 }
