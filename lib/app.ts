@@ -160,8 +160,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, dev }
-  const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
+  const http = buildHttp(loaded, built, { certificates, staticFiles, dev, logs, part, announces })
   const { requests, listener } = http
   const stop = createStop({
     ...stopLimits(config),
@@ -328,16 +327,17 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
   return { drainDelayMs: drainS * 1000, timeoutMs: timeoutS * 1000 }
 }
 
-interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
+interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates'> {
   readonly dev: Dev | undefined
   readonly logs: Logs
+  readonly part: ProcessPart | undefined
   /** Whether this process says what is wrong with Node: of several one does. */
   readonly announces: boolean
 }
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, dev, ...given } = options
+  const { logs, part, announces, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -362,6 +362,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     accessLog: logs.access,
     metrics,
     log: (module) => logs.module(module),
+    addressLimit: part?.addressLimit,
     isTrusted: clientAddress.trusts,
     warnsOfNode: announces,
   }
