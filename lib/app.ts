@@ -14,13 +14,12 @@ import {
   type MachineHandlers,
 } from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
-import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
 import { createErrorPages } from './application/error-pages.ts'
-import { openNamedFiles } from './application/named-files.ts'
 import { Reconciler } from './application/reconciler.ts'
 import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
+import { openStaticFiles } from './application/static-files.ts'
 import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
@@ -29,7 +28,7 @@ import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
-import { embeddedWarnings, warningsTogether } from './config/together.ts'
+import { embeddedWarnings, refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -37,7 +36,7 @@ import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
-import { explainJson } from './json/explain.ts'
+import { explainJson } from './json/json-map.ts'
 import { liveScriptRoute } from './live/script.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
@@ -62,8 +61,6 @@ export interface AppOptions {
   readonly appKey?: string
   /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
   readonly openShared?: OpenShared
-  /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
-  readonly createDevErrorPage?: typeof createDevErrorPage | undefined
   /** Makes the parts of `dev`. `loadAsked` gives it. */
   readonly Dev?: typeof Dev | undefined
   /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
@@ -126,15 +123,10 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(
-  config: Config,
-): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'Dev'>> {
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'Dev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
-    ...(config['app.env'] === 'dev' && {
-      createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
-      Dev: (await import('./dev/dev.ts')).Dev,
-    }),
+    ...(config['app.env'] === 'dev' && { Dev: (await import('./dev/dev.ts')).Dev }),
   }
 }
 
@@ -150,7 +142,9 @@ export function createApp(options: AppOptions = {}): App {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
-  const files = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
+  refuseTogether(loaded)
+  const certificates = readCertificates(loaded)
+  const staticFiles = openStaticFiles(loaded, (message, error) => log('response').error(message, error))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
@@ -167,8 +161,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
-  const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
+  const http = buildHttp(loaded, built, { certificates, staticFiles, dev, logs, part, announces })
   const { requests, listener } = http
   const stop = createStop({
     ...stopLimits(config),
@@ -214,15 +207,17 @@ export function createApp(options: AppOptions = {}): App {
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 
+  let started = false
   let loading: Promise<void> | undefined
   async function start(): Promise<Address> {
-    if (life.phase === 'started') throw new Error('Cannot start: the server has been started before')
     if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
-    life.phase = 'started'
+    if (started) throw new Error('Cannot start: the server has been started before')
+    started = true
     try {
       return await loadAndListen()
     } catch (error) {
-      if (stop.begun) await stop.done // Who waits for both hears of the stop that was asked for, not of this failure.
+      // Whoever waits for both learns of the stop first: it was asked for, and the start failed by it.
+      if (stop.begun) await stop.done
       throw error
     }
   }
@@ -262,6 +257,7 @@ export function createApp(options: AppOptions = {}): App {
     await node?.join()
     if (part === undefined) await dev?.watch(control)
     await part?.beforeListening()
+    life.loaded()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
   }
 
@@ -335,17 +331,17 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
   return { drainDelayMs: drainS * 1000, timeoutMs: timeoutS * 1000 }
 }
 
-interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
-  readonly createDevErrorPage: AppOptions['createDevErrorPage']
+interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates'> {
   readonly dev: Dev | undefined
   readonly logs: Logs
+  readonly part: ProcessPart | undefined
   /** Whether this process says what is wrong with Node: of several one does. */
   readonly announces: boolean
 }
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, createDevErrorPage, dev, ...given } = options
+  const { logs, part, announces, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -362,7 +358,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
   )
   const parts: ServingParts = {
     ...given,
-    ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
+    ...createErrorPages({ loaded, views, log: logs.module('error') }),
     registry,
     ContextClass,
     unrouted: kit.unrouted,
@@ -370,6 +366,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
     accessLog: logs.access,
     metrics,
     log: (module) => logs.module(module),
+    addressLimit: part?.addressLimit,
     isTrusted: clientAddress.trusts,
     warnsOfNode: announces,
   }

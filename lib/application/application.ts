@@ -24,7 +24,7 @@ import type { Modules } from './modules.ts'
 import { isPersisted, persistedFile } from './persisted-routes.ts'
 import { readRouteFiles } from './route-files.ts'
 import type { BuildRoute, RouteBuilder } from './route-builder.ts'
-import { buildEntries, joinRoutes, replaceRoutes, type BuiltEntry, type RouteSources } from './route-table.ts'
+import { buildEntries, joinRoutes, resultsOf, type BuiltEntry, type RouteSources } from './route-table.ts'
 
 /** The parts that an application is made of. */
 interface ApplicationOptions<SetupApp> {
@@ -68,9 +68,7 @@ export class Application<SetupApp> {
   /** Starts and reloads. */
   readonly #changes = new SerialQueue()
   #stopped = false
-  /**
-   * Whether the folder of route files was there: then its absence at a reload is a mistake, not a wish for no routes.
-   */
+  /** Whether the folder of route files has been there: a reload is refused when it is missing then. */
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
   #warnings: readonly string[] = []
@@ -138,9 +136,9 @@ export class Application<SetupApp> {
       const { files, built: known } = this.#sources
       const build = this.#buildRecord(middleware.current, builder.batch(middleware.current))
       const sources = { files, built: await buildEntries(entries, known, build) }
-      const results = replaceRoutes(registry, joinRoutes(sources, entries), sources)
+      registry.replaceApplication(joinRoutes(sources, entries))
       this.#sources = sources
-      return results
+      return resultsOf(sources.built, known, registry)
     })
   }
 

@@ -2,12 +2,11 @@
  * The middleware configuration, `config.json` in `paths.middleware`:
  * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means neither.
  */
-import { readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { isObject } from '../base/object.ts'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { reasonOf } from '../base/reason.ts'
-import { parseJson } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 
 /** The content of the file. */
 export interface MiddlewareConfig {
@@ -47,19 +46,17 @@ const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
  */
 export function readMiddlewareConfig(folder: string, groups: readonly string[]): MiddlewareConfig {
   const file = join(folder, 'config.json')
-  const text = readIfThere(file)
-  if (text === undefined) return { file, load: [], setup: {}, warnings: [] }
-  const value = parse(text, file)
+  const value = read(file)
   if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
   const problems = problemsOfLoad(load)
-  if (!isObject(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (!isObject(setup)) problems.push('setup must be an object whose members are groups of settings')
   if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
       .filter((group) => !groups.includes(group))
-      .map((group) => unknownGroup(group, groups)),
+      .map((group) => `nothing reads setup.${group}${didYouMean(group, groups, (name) => `setup.${name}`)}`),
   ]
   return { file, load, setup, warnings }
 }
@@ -83,23 +80,10 @@ function problemsOfLoad(load: unknown): string[] {
   ]
 }
 
-function unknownGroup(group: string, groups: readonly string[]): string {
-  const meant = nearest(group, groups)
-  return `nothing reads setup.${group}${meant === undefined ? '' : `: did you mean setup.${meant}?`}`
-}
-
-function readIfThere(file: string): string | undefined {
+function read(file: string): unknown {
   try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MiddlewareError(file, `Cannot read ${file}: ${reasonOf(error)}`, { cause: error })
-  }
-}
-
-function parse(text: string, file: string): unknown {
-  try {
-    return parseJson(text)
+    const found = readJsonFile(file, '{} for no middleware')
+    return found === undefined ? {} : found.value
   } catch (error) {
     throw wrong(file, reasonOf(error))
   }

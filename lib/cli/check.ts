@@ -5,16 +5,17 @@
  * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its
  * file and place. A missing action, which is only a warning when the server starts, is a problem here.
  */
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, type Dirent } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { buildApplication } from '../application/build.ts'
 import { reasonOf } from '../base/reason.ts'
 import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
-import { warningsTogether } from '../config/together.ts'
+import { refuseTogether, warningsTogether } from '../config/together.ts'
 import { describe, describeAll } from '../application/commands.ts'
-import { openNamedFiles } from '../application/named-files.ts'
+import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
+import { readCertificates } from '../tls/certificates.ts'
 import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
@@ -81,11 +82,18 @@ async function loadOrDefaults(
 ): Promise<{ loaded: LoadedConfig | undefined; problems: readonly string[] }> {
   try {
     const loaded = await load()
-    return { loaded, problems: problemsOf(() => openNamedFiles(loaded, () => {}), ConfigError) }
+    return { loaded, problems: problemsOfFiles(loaded) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { loaded: error.rest, problems: [error.message] }
+    const { rest, message } = error
+    return { loaded: rest, problems: [message, ...(rest === undefined ? [] : problemsOfFiles(rest))] }
   }
+}
+
+/** The problems of values that do not go together, of the certificate and of the folder of static files. */
+function problemsOfFiles(loaded: LoadedConfig): string[] {
+  const opened = [refuseTogether, readCertificates, (values: LoadedConfig) => openStaticFiles(values, () => {})]
+  return opened.flatMap((open) => problemsOf(() => open(loaded), ConfigError))
 }
 
 async function inspect(
@@ -97,21 +105,32 @@ async function inspect(
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
+  const notes = [...describeAll(found.notes), ...unwritable(loaded)]
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
-  for (const file of viewsBelow(root, others)) {
+  if (!existsSync(root)) problems.push(`paths.root: ${root} is not there`)
+  for (const file of existsSync(root) ? viewsBelow(root, others, notes) : []) {
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
   }
-  return { problems, notes: [...describeAll(found.notes), ...unwritable(loaded)], routeCount: found.routes.length }
+  return { problems, notes, routeCount: found.routes.length }
 }
 
-/** Every file that an action or a view can name as a view; not those of packages, in dot folders and in `others`. */
-function viewsBelow(folder: string, others: ReadonlySet<string>): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+/**
+ * Every file that an action or a view can name as a view; not those of packages, in dot folders and in `others`.
+ * @param notes gets a line for a folder that this user cannot read
+ */
+function viewsBelow(folder: string, others: ReadonlySet<string>, notes: string[]): string[] {
+  let entries: Dirent[] = []
+  try {
+    entries = readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    notes.push(`views: this user cannot read ${folder}: ${reasonOf(error)}`)
+  }
+  return entries.flatMap((entry) => {
     const path = join(folder, entry.name)
     if (entry.isFile()) return entry.name.endsWith('.html') ? [path] : []
     const isSearched =
       entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
-    return isSearched ? viewsBelow(path, others) : []
+    return isSearched ? viewsBelow(path, others, notes) : []
   })
 }
 

@@ -5,13 +5,14 @@
  * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file
  * are reported at once, in one ConfigError.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
-import type { JsonNode } from '../json/json-map.ts'
+import { reasonOf } from '../base/reason.ts'
+import { mapJson, nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 import { mayOthersRead } from '../storage/paths.ts'
 import { assembleConfig, findEntries, type Finding } from './assemble.ts'
-import { configTable, fileKeys } from './table.ts'
+import { configKeys, configTable } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** A configuration file: its absolute path, its text, its value and the positions in it. */
@@ -45,7 +46,6 @@ export class ConfigError extends Error {
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
-  readonly #source: string
   /** The configuration with the default for each wrong value, for further checks; undefined when nothing was read. */
   readonly rest: LoadedConfig | undefined
 
@@ -60,21 +60,9 @@ export class ConfigError extends Error {
   ) {
     const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
     super(`Cannot load ${source}: ${list}`, options)
-    this.#source = source
     this.problems = problems
     this.warnings = options.warnings ?? []
     this.rest = options.rest
-  }
-
-  /** The same error with more problems; itself where there are none. */
-  also(problems: readonly string[]): ConfigError {
-    if (problems.length === 0) return this
-    const { warnings, rest, cause } = this
-    return new ConfigError(this.#source, [...this.problems, ...problems], {
-      warnings,
-      cause,
-      ...(rest !== undefined && { rest }),
-    })
   }
 }
 
@@ -84,7 +72,7 @@ export interface ValueProblem {
   readonly text: string
 }
 
-/** The phrase for a configuration that came from no file. */
+/** How messages name a configuration that was given as a value. */
 const givenAsValue = 'the configuration'
 
 /** Makes the error for problems of values, at least one, each with its line in the file. */
@@ -162,66 +150,29 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
  * @param folder relative paths are relative to it
  * @throws ConfigError
  */
-export function parseConfig(value: unknown, folder: string, overrides: Partial<Config> = {}): LoadedConfig {
-  return checked([value], overrides, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
+export function parseConfig(value: unknown, folder: string): LoadedConfig {
+  return checked([value], {}, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
 }
 
 /** @returns undefined when there is no such file */
 function readDocument(file: string): ConfigDocument | undefined {
-  const text = readText(file)
-  return text === undefined ? undefined : { file, text, value: parseText(file, text), root: mapJson(text) }
-}
-
-function readText(path: string): string | undefined {
-  let bytes: Buffer
   try {
-    if (!statSync(path).isFile()) throw new ConfigError(path, ['it is no regular file'])
-    bytes = readFileSync(path)
+    const read = readJsonFile(file, '{} for the defaults')
+    return read && { file, ...read, root: mapJson(read.text) }
   } catch (error) {
-    if (error instanceof ConfigError) throw error
-    const { code, message } = error as NodeJS.ErrnoException // what node:fs throws
-    if (code === 'ENOENT') return undefined
-    const advice = code === 'EACCES' ? '; let the user that the server runs as read it' : ''
-    throw new ConfigError(path, [`it cannot be read: ${message}${advice}`], { cause: error })
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (error) {
-    throw new ConfigError(path, ['it is not UTF-8'], { cause: error })
-  }
-}
-
-function parseText(path: string, text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error
-    const advice = text.trim() === '' ? '; write {} for the defaults' : ''
-    throw new ConfigError(path, [error.message + advice + excerpt(text, error.offset)], { cause: error })
+    throw new ConfigError(file, [reasonOf(error)], { cause: error })
   }
 }
 
 /** A warning when everybody on this machine can read secrets in the file. */
 function exposedSecrets({ file: path, value }: ConfigDocument): string[] {
   const { found } = findEntries(value)
-  const secrets = fileKeys().flatMap(([name, key]) => {
-    const given = (found.get(name)?.value ?? '') as string | readonly string[] // It has been checked.
-    return 'secret' in configTable[key] && given.length > 0 ? [name] : []
+  const secrets = configKeys.filter((key) => {
+    const given = (found.get(key)?.value ?? '') as string | readonly string[] // It has been checked.
+    return 'secret' in configTable[key] && given.length > 0
   })
   if (secrets.length === 0 || !mayOthersRead(path)) return []
   return [`${path}: everybody on this machine can read ${secrets.join(' and ')}: remove that permission (chmod o-r)`]
-}
-
-/** The line at an offset with a mark under the place; empty for a line that may contain a secret. */
-function excerpt(text: string, offset: number): string {
-  const start = text.lastIndexOf('\n', offset - 1) + 1
-  const [line = ''] = text.slice(start).split('\n', 1)
-  const secretKeys = fileKeys().flatMap(([, key]) => ('secret' in configTable[key] ? [key] : []))
-  const secrets = secretKeys.map((key) => key.slice(key.indexOf('.') + 1))
-  if (line.trim() === '' || secrets.some((name) => line.includes(name))) return ''
-  const from = Math.max(0, offset - start - 60)
-  const shown = line.slice(from, from + 100).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ').trimEnd()
-  return `\n    ${shown}\n    ${' '.repeat(offset - start - from)}^`
 }
 
 function checked(

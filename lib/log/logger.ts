@@ -14,7 +14,7 @@ import { createJsonClock, createTextClock, escapeControls, jsonString } from './
 import { RotatingFile } from './log-file.ts'
 import type { LogParts, LogReports } from './log-file.ts'
 import { stackLines } from './stack.ts'
-import { Trace } from './trace.ts'
+import { Trace, traceModules } from './trace.ts'
 
 /** The levels, the lowest first. */
 export const levels = ['debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -65,11 +65,9 @@ export class Logger extends Appender {
   /**
    * Opens the log. A folder or file that cannot be written is no error: see `problem`.
    * @param folder `paths.log`, absolute
-   * @throws RangeError when `trace` names an unknown module
    */
   constructor(config: Config, folder: string, parts: LoggerParts = {}) {
     const { target, onLine, now = Date.now, consolePort = createProcessConsole(), fileSystem } = parts
-    const trace = new Trace(config.trace) // First, since it may throw: then nothing has been opened.
     const reports: LogReports = {
       report: (level, message) => this.module('logger')[level](message),
       alert: (message) => consolePort.error(`${escapeControls(message)}\n`),
@@ -78,7 +76,7 @@ export class Logger extends Appender {
     const path = resolve(folder, config['log.file'])
     const maxBytes = Math.ceil(config['log.max_size_mb'] * megabyte)
     super(target ?? new RotatingFile(path, maxBytes, config['log.max_files'], reports, fileSystem), reports)
-    this.trace = trace
+    this.trace = new Trace(Object.fromEntries(traceModules.map((module) => [module, config[`trace.${module}`]])))
     this.#threshold = levels.indexOf(config['log.level'])
     this.#now = now
     this.#onLine = onLine

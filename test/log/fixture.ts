@@ -29,12 +29,13 @@ export class HeldClock {
 }
 
 /** What differs from the settings of `logConfig`. */
-export type LogChanges = Partial<Omit<Config, 'trace'>> & { readonly trace?: Partial<Config['trace']> }
+export type LogChanges = Partial<Config> & { readonly trace?: Readonly<Record<string, boolean>> }
 
 /** A configuration whose log has every line and no console, but for the changes, which nobody checks. */
 export function logConfig(changes: LogChanges = {}): Config {
-  const { config } = parseConfig({ log: { level: 'debug', console: false, max_files: 0 } }, '/')
-  return { ...config, ...changes, trace: { ...config.trace, ...changes.trace } }
+  const { trace = {}, ...others } = changes
+  const { config } = parseConfig({ log: { level: 'debug', console: false, max_files: 0 }, trace }, '/')
+  return { ...config, ...others }
 }
 
 /** A log that is closed when the test ends, with all that it is made of. */

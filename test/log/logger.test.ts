@@ -199,13 +199,6 @@ test('counts as lost what is logged after it was closed', (t) => {
   assert.deepEqual([logger.written, logger.lost], [1, 1])
 })
 
-test('refuses a trace switch of an unknown module, and makes nothing', () => {
-  const folder = join(temporaryFolder(), 'logs')
-  const refused = { name: 'RangeError', message: /it is nowhere$/ }
-  assert.throws(() => new Logger(logConfig({ trace: { nowhere: true } as never }), folder), refused)
-  assert.equal(existsSync(folder), false)
-})
-
 function revokedProxy(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()

@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App, type AppOptions } from '../../lib/app.ts'
-import { createDevErrorPage } from '../../lib/application/dev-error-page.ts'
 import { Dev } from '../../lib/dev/dev.ts'
 import { openShared } from '../../lib/group/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -30,7 +29,8 @@ export function writeFiles(folder: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     const mode = path.endsWith('svc.json') ? 0o600 : 0o666 // It may hold secrets.
-    writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content), { mode })
+    const isRaw = typeof content === 'string' || Buffer.isBuffer(content)
+    writeFileSync(join(folder, path), isRaw ? content : JSON.stringify(content), { mode })
   }
 }
 
@@ -49,7 +49,6 @@ export async function startApplication(
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     openShared,
-    createDevErrorPage,
     Dev,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },
