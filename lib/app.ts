@@ -154,9 +154,7 @@ export function createApp(options: AppOptions = {}): App {
   const seams = { ...part?.seams, ...shared?.openSeams(log('error')) }
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
   const { registry, views, application, sessions, events, webSockets } = built
-  life.atEnd(() => Promise.all([sessions.close(), events.close()]))
-  life.atEnd(() => built.keptEvents?.save())
-  life.atEnd(() => built.presence.close())
+  life.atEnd(() => Promise.all([sessions.close(), built.endEvents()]))
   life.atEnd(() => application.stop())
 
   const dev = buildDev(loaded, built, options, log('server'))

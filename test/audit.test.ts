@@ -277,7 +277,9 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   const folder = join(temporaryFolder(), 'app')
   initApplication(folder)
   writeFiles(folder, writingApplication)
-  const modeOfUpload = await writeEverything(t, folder)
+  const { modeOfUpload, stop } = await writeEverything(t, folder)
+  await until(() => readdirSync(join(folder, '.cached/temp')).length === 0)
+  await stop()
   const files: Readonly<Record<string, readonly string[]>> = {
     'svc.local.json': ['svc.local.json'],
     'routes/admin.json': ['routes/admin.json'],
@@ -285,6 +287,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
     '.logs/svc.log': ['.logs/svc.log'],
     '.logs/svc_*.log': entries('.logs', /^svc_.*\.log$/),
     '.logs/access.log': ['.logs/access.log'],
+    '.cached/events': ['.cached/events'],
     '.cached/views': ['.cached', '.cached/views'],
     '.cached/views/*.hrb': entries('.cached/views', /\.hrb$/),
     'setup.session.path': ['sessions'],
@@ -296,7 +299,6 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   })
   const documented = tableBelow(page, '## What is written').map(([, where = '', mode = '']) => [/`([^`]+)`/.exec(where)?.[1], mode])
   assert.deepEqual(documented, [...modes, ['.cached/temp/svc-upload-*', modeOfUpload[0]], ['.cached/temp/svc-upload-*/*', modeOfUpload[1]]])
-  await until(() => readdirSync(join(folder, '.cached/temp')).length === 0)
 
   function entries(below: string, pattern: RegExp): string[] {
     return readdirSync(join(folder, below), { recursive: true, encoding: 'utf8' })
@@ -305,8 +307,8 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   }
 })
 
-/** Has a server write each kind of file. Returns the modes of an upload's folder and file. */
-async function writeEverything(t: TestContext, folder: string): Promise<string[]> {
+/** Has a server write each kind of file. Returns the modes of an upload's folder and file, and what stops the server. */
+async function writeEverything(t: TestContext, folder: string): Promise<{ modeOfUpload: string[]; stop: () => Promise<unknown> }> {
   const file = join(folder, 'svc.json')
   const given = JSON.parse(readFileSync(file, 'utf8')) as object
   writeFileSync(file, JSON.stringify({ ...given, log: { max_size_mb: 1 } }))
@@ -332,7 +334,8 @@ async function writeEverything(t: TestContext, folder: string): Promise<string[]
   const body = `--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n${'x'.repeat(100_000)}\r\n--b--\r\n`
   const upload = await ask('/upload', 200, { headers: { 'content-type': 'multipart/form-data; boundary=b' }, body })
   app.flushLogs()
-  return upload.json() as string[]
+  void app.channel('news').publish('kept over a restart')
+  return { modeOfUpload: upload.json() as string[], stop: () => app.stop() }
 }
 
 function modeOf(path: string): string {

@@ -92,8 +92,8 @@ export interface ApplicationParts {
   readonly events: Events
   /** What becomes of them over a planned restart, where they are in this process. */
   readonly keptEvents: KeptEvents | undefined
-  /** Who is there. */
-  readonly presence: Presence
+  /** Keeps them, where they are in this process, and frees everything. Call when no request waits any more. */
+  readonly endEvents: () => Promise<void>
   readonly kit: Kit
   /** Derives the keys of passwords, those of the admin too. */
   readonly scrypt: Scrypt
@@ -141,6 +141,11 @@ export function buildApplication(
   const events = createEvents({ log, broker: seams.broker ?? local })
   const others = seams.broker && (() => events.channel('svc.presence', { events: 100, age_s: 60 }))
   const presence = new Presence(others)
+  const endEvents = async (): Promise<void> => {
+    presence.close()
+    await keptEvents?.save()
+    await events.close()
+  }
   const builder = createRouteBuilder({
     root,
     modules,
@@ -186,7 +191,7 @@ export function buildApplication(
     readMiddlewareConfig: () => readMiddlewareConfig(middlewareFolder, builtIn.map((group) => group.name)),
   })
   return {
-    registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, presence, kit, scrypt,
+    registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, endEvents, kit, scrypt,
     features, shareEnds,
   }
 }

@@ -13,6 +13,7 @@ import { TraceSwitches } from '../application/trace-switches.ts'
 import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
+import type { ModuleLogger } from '../log/logger.ts'
 import type { Logs } from '../log/logs.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
@@ -96,24 +97,12 @@ export function startPrimary(options: PrimaryOptions): Primary {
   })
   const limits = hostLimits(config['server.max_connections_per_ip'])
   const broker = new LocalBroker()
-  const cacheFolder = resolve(loaded.folder, config['paths.cache'])
-  const keptEvents = shared === undefined ? new KeptEvents(broker, cacheFolder, log) : undefined
-  keptEvents?.takeUp()
+  const keptEvents = shared === undefined ? keepEvents(broker, loaded, log) : undefined
   const events = hostBroker(broker)
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
-  const own = createPrimaryProcess(
-    {
-      eventLoop,
-      events: () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped }),
-      sessions: () => sessions.counts,
-      limits: () => ({}),
-      log: logs.general,
-      accessLog: logs.access ?? { written: 0, lost: 0 },
-      warnings: logs.problems,
-    },
-    () => logs.recent.list(),
-  )
+  const counts = { dropped: () => events.dropped, sessions: () => sessions.counts }
+  const own = createPrimaryProcess(partsOf(eventLoop, counts, logs), () => logs.recent.list())
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
@@ -152,10 +141,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       return joined
     })
     peer.on('process.serves', (at) => {
-      if (address === undefined) {
-        node?.listens((at as Address).port)
-        keptEvents?.served()
-      }
+      if (address === undefined) node?.listens((at as Address).port)
       address ??= at as Address // Sent by the worker's listener.
       supervisor.serves(number)
       someServes()
@@ -202,7 +188,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
     log,
     endsWithLast: listenFd !== undefined,
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
-    onReady: () => options.onReady(address as Address), // The first worker that serves has sent it.
+    onReady: () => {
+      keptEvents?.served()
+      options.onReady(address as Address) // The first worker that serves has sent it.
+    },
     onGivenUp: () => {
       stopping = true
       options.onStop()
@@ -241,6 +230,29 @@ export type PrimaryParts = Pick<
   MetricSources,
   'eventLoop' | 'events' | 'sessions' | 'limits' | 'log' | 'accessLog' | 'warnings'
 >
+
+function partsOf(
+  eventLoop: PrimaryParts['eventLoop'],
+  counts: { readonly dropped: () => number; readonly sessions: PrimaryParts['sessions'] },
+  logs: Logs,
+): PrimaryParts {
+  return {
+    eventLoop,
+    events: () => ({ published: 0, delivered: 0, slow: 0, dropped: counts.dropped() }),
+    sessions: counts.sessions,
+    limits: () => ({}),
+    log: logs.general,
+    accessLog: logs.access ?? { written: 0, lost: 0 },
+    warnings: logs.problems,
+  }
+}
+
+/** Takes up the events of the last run. */
+function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: ModuleLogger): KeptEvents {
+  const kept = new KeptEvents(broker, resolve(folder, config['paths.cache']), log)
+  kept.takeUp()
+  return kept
+}
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { levels, Logger } from '../../lib/log/logger.ts'
+import { levels } from '../../lib/log/logger.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { allLines, logConfig, openLog, textOf } from './fixture.ts'
+import { allLines, openLog, textOf } from './fixture.ts'
 
 test('writes the line of the specification', (t) => {
   const { logger, folder } = openLog(t, {}, { now: () => new Date(2026, 10, 20, 11, 27, 0, 123).getTime() })
