@@ -110,7 +110,7 @@ class Pass {
         const error = new Error(`Middleware ${layer.name} called next() after the request had been answered`)
         return this.#reports.late(this.#ctx, error)
       }
-      const below = this.enter(index + 1)
+      const below = this.#enterBelow(index + 1)
       if (!isThenable(below)) return
       open = this.#watch(Promise.resolve(below), () => (open = undefined))
       return open
@@ -118,6 +118,16 @@ class Pass {
     if (!called) return this.#endsHere(layer, outcome)
     if (open === undefined || outcome === open) return outcome
     return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))
+  }
+
+  /** A synchronous error counts like a rejection, in case the middleware catches it without setting a reply. */
+  #enterBelow(index: number): void | Promise<void> {
+    try {
+      return this.enter(index)
+    } catch (error) {
+      this.#noteFailure(error)
+      throw error
+    }
   }
 
   /** A layer that does not call `next()` ends the chain, so it must have replied. */
@@ -179,15 +189,18 @@ class Pass {
       },
       (error: unknown) => {
         settled()
-        // The same error passes through the layers; it counts once.
-        if (this.#failure?.error !== error) {
-          this.#failure = { error, reply: this.#ctx.reply }
-          if (this.#finished) this.#reports.late(this.#ctx, error)
-        }
+        this.#noteFailure(error)
         this.#close()
       },
     )
     return outcome
+  }
+
+  /** The same error passes through the layers; it counts once. */
+  #noteFailure(error: unknown): void {
+    if (this.#failure?.error === error) return
+    this.#failure = { error, reply: this.#ctx.reply }
+    if (this.#finished) this.#reports.late(this.#ctx, error)
   }
 
   #close(): void {

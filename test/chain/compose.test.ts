@@ -130,6 +130,23 @@ describe('a failing chain', () => {
     assert.equal(await textOf(chainOf([outer, rescue, outer], reject('boom'))(makeContext())), 'saved from boom')
   })
 
+  it('does not lose a failure that a middleware caught without setting a reply', async () => {
+    const swallowing: Middleware = async (_ctx, next) => {
+      try {
+        await next()
+      } catch {}
+    }
+    const pass: Middleware = (_ctx, next) => next()
+    const throwing = (): never => {
+      throw new Error('swallowed?')
+    }
+    for (const action of [throwing, reject('swallowed?')]) {
+      for (const layers of [[swallowing], [pass, swallowing, pass]]) {
+        await assert.rejects(async () => chainOf(layers, action)(makeContext()), { message: 'swallowed?' })
+      }
+    }
+  })
+
   it('does not lose a failure that nobody waited for and that came before the end', async () => {
     const careless: Middleware = async (_ctx, next) => {
       void next()
