@@ -46,9 +46,12 @@ export class RateLimitedByCause {
 
   /** Writes the message, or counts it with the others of its cause. */
   say(cause: string, message: string): void {
-    if (this.#byCause.size >= mostCauses) this.#byCause.clear()
-    const lines = this.#byCause.get(cause) ?? this.#make()
-    this.#byCause.set(cause, lines)
+    let lines = this.#byCause.get(cause)
+    if (lines === undefined) {
+      if (this.#byCause.size >= mostCauses) this.#byCause.clear()
+      lines = this.#make()
+      this.#byCause.set(cause, lines)
+    }
     lines.say(message)
   }
 }
