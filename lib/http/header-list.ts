@@ -114,6 +114,12 @@ export class HeaderList {
   }
 }
 
+/** Checks a field that is set later. Throws as `HeaderList.set` does. */
+export function checkField(name: string, value: string): void {
+  nameOf(name)
+  textOf(name, value)
+}
+
 /** Throws TypeError for a name that is no token or that only the server sets. */
 function nameOf(name: string): FieldName {
   const known = names.get(name)
