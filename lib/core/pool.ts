@@ -10,6 +10,10 @@
  * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded.
  */
 import { performance } from 'node:perf_hooks'
+import { unserved } from '../http/errors.ts'
+
+/** What is answered for all that is refused: taking the stack of an error takes longer than the rest of a refusal. */
+export const overloaded = unserved('Every worker is busy and the queue is full')
 
 /** The result of `enter`. */
 export type Entry = 'started' | 'queued' | 'refused'

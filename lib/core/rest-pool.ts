@@ -5,12 +5,15 @@
  * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
  * ends a wait for every reason, so there is one place where a worker is freed.
  */
-import type { LogPort } from '../base/ports.ts'
+import type { LogPort, OpenLog } from '../base/ports.ts'
+import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
-import type { EndReason, ParkedKind, ParkedReply, Parking } from '../http/parked.ts'
+import { unserved, type HttpError } from '../http/errors.ts'
+import { label, withRequestId } from '../http/label.ts'
+import type { EndReason, ParkedKind, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
 import { Deadlines, systemClock, type Clock } from './deadlines.ts'
-import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+import { overloaded, Pool, QueuePlaces, type PoolCounts } from './pool.ts'
 
 /** The limits of the pool, and its clock, which tests replace. */
 export interface RestPoolOptions {
@@ -35,16 +38,8 @@ interface ParkingHost {
   begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
   fail(ctx: CoreContext, error: unknown): void
-  /** Answers that every worker is busy and the queue is full. */
-  refuse(ctx: CoreContext, kind: ParkedKind): void
-  /** Answers that another request of its connection waits before it. */
-  refuseBehind(ctx: CoreContext): void
-  /** Called with an error of a wait that is over. */
-  late(ctx: CoreContext, error: unknown): void
-  /** Names a request in log lines. */
-  label(ctx: CoreContext): string
-  /** The log of module `worker_otros`. */
-  readonly log: LogPort
+  /** Answers with the error; `state` is for a log line. */
+  refuse(ctx: CoreContext, error: HttpError, state: string): void
 }
 
 /** How a wait ended. */
@@ -67,8 +62,10 @@ const leastAskMs = 10_000
 const lastBytesMs = 500
 
 /** Holds parked replies. */
-export class RestPool implements Parking {
+export class RestPool {
   readonly #host: ParkingHost
+  readonly #log: LogPort
+  readonly #errorLog: LogPort
   readonly #clock: Clock
   readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
   readonly #places: QueuePlaces
@@ -79,9 +76,11 @@ export class RestPool implements Parking {
   #stopping = false
 
   /** @throws RangeError when a number of workers or the queue's size is out of range */
-  constructor(host: ParkingHost, options: RestPoolOptions) {
+  constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
     const { clock = systemClock, onWaited, streamTimeoutMs } = options
     this.#host = host
+    this.#log = log('worker_otros')
+    this.#errorLog = log('error')
     this.#clock = clock
     this.#places = new QueuePlaces(options.queueSize)
     const makePool = (workers: number): Pool<ParkedReply> =>
@@ -142,12 +141,14 @@ export class RestPool implements Parking {
     }
   }
 
+  /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
   answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean {
     if (parked.isOver) return false
     this.#end(parked, 'answered', reply)
     return true
   }
 
+  /** Writes the beginning of a stream, whose wait goes on. */
   begin(parked: ParkedReply, stream: StreamReply): void {
     try {
       if (!parked.isOver) this.#host.begin(parked.ctx, stream)
@@ -156,11 +157,15 @@ export class RestPool implements Parking {
     }
   }
 
+  /** Ends a wait with an error. When it is over, the error is only logged. */
   fail(parked: ParkedReply, error: unknown): void {
-    if (parked.state === 'over') this.#host.late(parked.ctx, error)
-    else this.#end(parked, 'failed', error)
+    const { ctx } = parked
+    if (parked.state !== 'over') return this.#end(parked, 'failed', error)
+    if (isAbortError(error)) return
+    this.#errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
   }
 
+  /** Ends a wait whose session has ended. */
   revoke(parked: ParkedReply): void {
     if (!parked.isOver) this.#end(parked, 'session')
   }
@@ -184,7 +189,9 @@ export class RestPool implements Parking {
     const { ctx, kind } = parked
     if (!this.#mayWait(parked)) {
       this.#forget(parked)
-      return this.#host.refuseBehind(ctx)
+      ctx.lastOnConnection = true // Or more of them would pile up.
+      const error = unserved('Other requests of this connection wait before it')
+      return this.#host.refuse(ctx, error, 'others of its connection wait before it')
     }
     this.#deadlines.remove(parked)
     this.#hold(parked, parked.timeoutMs)
@@ -192,7 +199,8 @@ export class RestPool implements Parking {
     if (entry === 'queued') this.#wait(parked, 'queued')
     if (entry === 'refused') {
       this.#forget(parked)
-      this.#host.refuse(ctx, kind)
+      const held = `${this.#pools[kind].busy} ${kind === 'sse' ? 'streams' : 'long polls'} held`
+      this.#host.refuse(ctx, overloaded, `${held}, ${this.queue} of the REST pool waiting`)
     }
   }
 
@@ -223,7 +231,7 @@ export class RestPool implements Parking {
 
   #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
     parked.state = state
-    if (this.#host.log.debugEnabled) this.#log(parked, `parked (${parked.kind}, ${state})`)
+    if (this.#log.debugEnabled) this.#tell(parked, `parked (${parked.kind}, ${state})`)
     try {
       parked.waiting()
     } catch (error) {
@@ -254,7 +262,7 @@ export class RestPool implements Parking {
     if (how === 'failed') this.#host.fail(ctx, outcome)
     else if (how === 'answered') this.#settle(ctx, outcome as Parameters<RestPool['answer']>[1])
     else this.#endUnanswered(parked, how)
-    if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
+    if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this.#pools[kind].leave()
     else if (state === 'queued') this.#pools[kind].forget(parked)
   }
@@ -281,7 +289,7 @@ export class RestPool implements Parking {
     if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())
   }
 
-  #log(parked: ParkedReply, what: string): void {
-    this.#host.log.debug(`${this.#host.label(parked.ctx)}: ${what}`)
+  #tell(parked: ParkedReply, what: string): void {
+    this.#log.debug(`${label(parked.ctx)}: ${what}`)
   }
 }

@@ -135,6 +135,11 @@ export function isHttpError(thrown: unknown): thrown is HttpError {
   }
 }
 
+/** The error 503 of a request that is not served now and may be tried again in a second. */
+export function unserved(message: string): HttpError {
+  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}
+
 /**
  * The server's own refusal of a request, below 500. It is answered like an HttpError with the same members, but it is
  * never thrown and no Error: making and throwing one takes a microsecond, a tenth of a plain request.

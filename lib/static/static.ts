@@ -15,21 +15,16 @@ import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { acceptsGzip } from '../http/compress.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
-import { answerWith, type HeaderSource } from './conditional.ts'
+import { answerWith } from './conditional.ts'
 import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
 import type { Representation, StaticFile } from './static-file.ts'
 import { realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */
-interface StaticRequest extends HeaderSource {
-  readonly method: string
-  /** As sent, without query; begins with '/'. */
-  readonly path: string
-  /** The query as sent, with its `?`; '' for none. A redirect to a folder keeps it. */
-  readonly rawQuery: string
-}
+type StaticRequest = Pick<CoreContext, 'header' | 'method' | 'path' | 'rawQuery'>
 
 /** The folder, and limits with their defaults. */
 export interface StaticOptions {

@@ -5,7 +5,7 @@
  * Then the 101 answer is sent with the header fields of the context, and the handlers get the connection.
  */
 import type { CoreContext as Context } from '../http/context.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, unserved } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
@@ -111,9 +111,7 @@ export function createWebSockets(options: {
       refusals.say(
         withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
       )
-      throw new HttpError(503, 'overloaded', 'All WebSocket connections are in use', {
-        headers: { 'Retry-After': '1' },
-      })
+      throw unserved('All WebSocket connections are in use')
     }
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
@@ -140,8 +138,7 @@ export function createWebSockets(options: {
   return {
     accept(ctx, handlers) {
       const accept = checkHandshake(ctx)
-      const scheme = ctx.secure ? 'https' : 'http'
-      const from = isFrom({ header: (name) => ctx.header(name), scheme, host: ctx.host })
+      const from = isFrom(ctx)
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
         throw new HttpError(403, 'forbidden', 'A page of another site asks for this WebSocket')
       }
