@@ -4,7 +4,11 @@
  *
  * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
  * ends a wait for every reason, so there is one place where a worker is freed.
+ *
+ * A time-out is looked for twenty times a second: one interval looks through all that is held, and there is no timer a
+ * wait.
  */
+import { performance } from 'node:perf_hooks'
 import type { LogPort, OpenLog } from '../base/ports.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -12,10 +16,9 @@ import { unserved, type HttpError } from '../http/errors.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { EndReason, ParkedKind, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import { Deadlines, systemClock, type Clock } from './deadlines.ts'
 import { overloaded, Pool, QueuePlaces, type PoolCounts } from './pool.ts'
 
-/** The limits of the pool, and its clock, which tests replace. */
+/** The limits of the pool. */
 export interface RestPoolOptions {
   /** The most streams that have a worker at once; with 0 every stream is refused. */
   readonly workersSse: number
@@ -27,7 +30,6 @@ export interface RestPoolOptions {
   readonly streamTimeoutMs: number
   /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
-  readonly clock?: Clock
 }
 
 /** The functions of the server that the pool calls. Only `begin` may throw. */
@@ -60,28 +62,33 @@ const wordsOf: Readonly<Record<Ending, string>> = {
 const leastAskMs = 10_000
 /** How long a client may take to read the rest of a stream that the pool has ended, in milliseconds. */
 const lastBytesMs = 500
+/** How often the pool looks for waits that are due, in milliseconds: none ends much later than that. */
+const sweepEveryMs = 50
+/** The most waits that the pool ends in one turn of the event loop, so that other work gets its turn. */
+const mostPerTurn = 256
 
 /** Holds parked replies. */
 export class RestPool {
   readonly #host: ParkingHost
   readonly #log: LogPort
   readonly #errorLog: LogPort
-  readonly #clock: Clock
   readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
-  readonly #deadlines: Deadlines<ParkedReply>
+  /** Every reply that may time out, in the order in which they came. */
+  readonly #held = new Set<ParkedReply>()
+  /** Runs while any reply is held. */
+  #sweeps: NodeJS.Timeout | undefined = undefined
   /** By socket: the last reply that began to wait while the answer to an earlier request was owed. */
   readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
   /** @throws RangeError when a number of workers or the queue's size is out of range */
   constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
-    const { clock = systemClock, onWaited, streamTimeoutMs } = options
+    const { onWaited, streamTimeoutMs } = options
     this.#host = host
     this.#log = log('worker_otros')
     this.#errorLog = log('error')
-    this.#clock = clock
     this.#places = new QueuePlaces(options.queueSize)
     const makePool = (workers: number): Pool<ParkedReply> =>
       new Pool({
@@ -92,7 +99,6 @@ export class RestPool {
       })
     this.#pools = { longpoll: makePool(options.workersLongPoll), sse: makePool(options.workersSse) }
     this.#streamTimeoutMs = streamTimeoutMs === 0 ? Infinity : streamTimeoutMs
-    this.#deadlines = new Deadlines((parked) => this.#end(parked, this.#stopping ? 'stop' : 'deadline'), clock)
   }
 
   /** The pool of the long polls. */
@@ -178,7 +184,7 @@ export class RestPool {
   /** Ends every wait within a few turns of the event loop, and from now on each new one. */
   stop(): void {
     this.#stopping = true
-    this.#deadlines.runOutAll()
+    setImmediate(() => this.#sweep())
   }
 
   #answerOrEnter(parked: ParkedReply, reply: ReadyReply | undefined): void {
@@ -193,7 +199,6 @@ export class RestPool {
       const error = unserved('Other requests of this connection wait before it')
       return this.#host.refuse(ctx, error, 'others of its connection wait before it')
     }
-    this.#deadlines.remove(parked)
     this.#hold(parked, parked.timeoutMs)
     const entry = this.#pools[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
@@ -217,16 +222,33 @@ export class RestPool {
     return true
   }
 
-  /** Adds it to the deadlines: from now on its time-out ends it, and so does the stop. */
+  /** From now on its time-out ends it, and so does the stop. */
   #hold(parked: ParkedReply, timeoutMs: number): void {
-    parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
-    this.#deadlines.add(parked)
+    parked.deadlineAt = performance.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
     parked.ctx.parked = parked
+    this.#held.add(parked)
+    if (this.#stopping) setImmediate(() => this.#sweep())
+    this.#sweeps ??= setInterval(() => this.#sweep(), sweepEveryMs)
   }
 
   #forget(parked: ParkedReply): void {
     parked.state = 'over'
-    this.#deadlines.remove(parked)
+    this.#held.delete(parked)
+    if (this.#held.size > 0) return
+    clearInterval(this.#sweeps)
+    this.#sweeps = undefined
+  }
+
+  /** Ends the waits that are due; at a stop all are. */
+  #sweep(): void {
+    const nowMs = performance.now()
+    let ended = 0
+    for (const parked of this.#held) {
+      if (!this.#stopping && parked.deadlineAt > nowMs) continue
+      if (ended === mostPerTurn) return void setImmediate(() => this.#sweep())
+      this.#end(parked, this.#stopping ? 'stop' : 'deadline')
+      ended += 1
+    }
   }
 
   #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
@@ -286,7 +308,7 @@ export class RestPool {
   #settle(ctx: CoreContext, reply: ReadyReply | ParkedReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
-    if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())
+    if (!ctx.closed && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)
   }
 
   #tell(parked: ParkedReply, what: string): void {

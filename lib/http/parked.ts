@@ -2,8 +2,8 @@
  * A parked reply: an action returns it when the answer is not available yet. The chain unwinds, the session is saved,
  * the HTTP worker is freed; then the REST pool holds the reply.
  *
- * One object is the whole wait: it is the entry in the deadlines, in the queue of the pool and, by `previous` and
- * `next`, in the list of its source. There is no promise, timer or closure for each wait.
+ * One object is the whole wait: it is the entry in the set of what the pool holds, in the queue of the pool and, by
+ * `previous` and `next`, in the list of its source. There is no promise, timer or closure for each wait.
  *
  * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
  * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.
@@ -38,10 +38,8 @@ export abstract class ParkedReply {
   parking: RestPool | undefined = undefined
   /** Whether the session that opened it has ended. */
   isRevoked = false
-  /** Set by the pool: milliseconds by the clock of the deadlines; Infinity: never. */
+  /** Set by the pool: milliseconds by `performance.now()`; Infinity: never. */
   deadlineAt = Infinity
-  /** Set by `Deadlines`: its index there; -1: none. */
-  heapIndex = -1
   /** Set by the source: its neighbours in the list of waits for the same event. */
   previous: ParkedReply | undefined = undefined
   next: ParkedReply | undefined = undefined

@@ -191,10 +191,10 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a client that leaves the queue frees its place',
   },
   {
-    file: 'core/deadlines.ts',
-    find: 'right.deadlineAt < child.deadlineAt',
-    replace: 'right.deadlineAt > child.deadlineAt',
-    breaks: 'deadlines run out in their order',
+    file: 'core/rest-pool.ts',
+    find: 'parked.deadlineAt > nowMs',
+    replace: 'parked.deadlineAt < nowMs',
+    breaks: 'a wait ends at its time-out, and not before',
   },
   // Events
   {
