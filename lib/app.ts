@@ -37,7 +37,7 @@ import { createContextClass } from './http/features.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
-import { explainJson } from './json/explain.ts'
+import { explainJson } from './json/json-map.ts'
 import { logFeature } from './log/feature.ts'
 import type { ModuleLogger } from './log/logger.ts'
 import { openLogs, type Logs } from './log/logs.ts'
@@ -213,11 +213,12 @@ export function createApp(options: AppOptions = {}): App {
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 
+  let started = false
   let loading: Promise<void> | undefined
   async function start(): Promise<Address> {
-    if (life.phase === 'started') throw new Error('Cannot start: the server has been started before')
     if (stop.begun) throw new Error('Cannot start: the server has been stopped before')
-    life.phase = 'started'
+    if (started) throw new Error('Cannot start: the server has been started before')
+    started = true
     try {
       return await loadAndListen()
     } catch (error) {
@@ -258,6 +259,7 @@ export function createApp(options: AppOptions = {}): App {
     await node?.join()
     if (part === undefined) await dev?.watch(control)
     await part?.beforeListening()
+    life.loaded()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
   }
 

@@ -111,12 +111,14 @@ export class CredentialStore {
     })
   }
 
-  /** Takes over the credentials that the processes share, where this machine goes by them. */
+  /**
+   * Takes over the credentials that the processes share, where this machine goes by them. It does not fail: while the
+   * file cannot be read, the key counts as not saved.
+   */
   share(shared: AdminCredentials | undefined): void {
-    const { writer, appKey } = this.#options
     if (shared === undefined || judge(this.#own, shared) !== 'take') return
     this.#current = shared
-    this.#keySaved ||= writer?.read()?.app_key === appKey
+    this.#keySaved ||= this.#fileHasKey()
   }
 
   /**
@@ -128,6 +130,15 @@ export class CredentialStore {
     this.#save({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
     this.#own = credentials
     this.#current = credentials
+  }
+
+  #fileHasKey(): boolean {
+    const { writer, appKey } = this.#options
+    try {
+      return writer?.read()?.app_key === appKey
+    } catch {
+      return false
+    }
   }
 
   #takeFromFile(): void {

@@ -24,7 +24,7 @@ import type { Modules } from './modules.ts'
 import { isPersisted, persistedFile } from './persisted-routes.ts'
 import { readRouteFiles } from './route-files.ts'
 import type { BuildRoute, RouteBuilder } from './route-builder.ts'
-import { buildEntries, joinRoutes, replaceRoutes, type BuiltEntry, type RouteSources } from './route-table.ts'
+import { buildEntries, joinRoutes, resultsOf, type BuiltEntry, type RouteSources } from './route-table.ts'
 
 /** The parts that an application is made of. */
 interface ApplicationOptions<SetupApp> {
@@ -138,9 +138,9 @@ export class Application<SetupApp> {
       const { files, built: known } = this.#sources
       const build = this.#buildRecord(middleware.current, builder.batch(middleware.current))
       const sources = { files, built: await buildEntries(entries, known, build) }
-      const results = replaceRoutes(registry, joinRoutes(sources, entries), sources)
+      registry.replaceApplication(joinRoutes(sources, entries))
       this.#sources = sources
-      return results
+      return resultsOf(sources.built, known, registry)
     })
   }
 

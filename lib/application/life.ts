@@ -3,12 +3,10 @@
  * and the end of the server.
  */
 
-/** The phase of a server. */
-export type Phase = 'new' | 'started' | 'stopping'
-
 /** Collects the warnings, conditions and steps of the parts. */
 export class Life {
-  phase: Phase = 'new'
+  #isLoaded = false
+  #isStopping = false
   readonly #warnings: (() => readonly string[])[] = []
   readonly #needs: (() => boolean)[] = []
   readonly #atStop: (() => void)[] = []
@@ -39,15 +37,20 @@ export class Life {
     return this.#warnings.flatMap((source) => source())
   }
 
-  /** `stopping` from the moment a stop begins; `not ready` before the start and while a part cannot serve. */
+  /** `stopping` from the moment a stop begins; `not ready` until all is loaded and while a part cannot serve. */
   readiness(): 'ready' | 'not ready' | 'stopping' {
-    if (this.phase === 'stopping') return 'stopping'
-    return this.phase !== 'new' && this.#needs.every((isMet) => isMet()) ? 'ready' : 'not ready'
+    if (this.#isStopping) return 'stopping'
+    return this.#isLoaded && this.#needs.every((isMet) => isMet()) ? 'ready' : 'not ready'
+  }
+
+  /** Call it when all is loaded. */
+  loaded(): void {
+    this.#isLoaded = true
   }
 
   /** Call it when a stop begins. */
   stop(): void {
-    this.phase = 'stopping'
+    this.#isStopping = true
     for (const step of this.#atStop) step()
   }
 

@@ -2,12 +2,11 @@
  * The middleware configuration, `config.json` in `paths.middleware`:
  * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means neither.
  */
-import { readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { isObject } from '../base/object.ts'
 import { nearest } from '../base/nearest.ts'
 import { reasonOf } from '../base/reason.ts'
-import { parseJson } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 
 /** The content of the file. */
 export interface MiddlewareConfig {
@@ -47,9 +46,7 @@ const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
  */
 export function readMiddlewareConfig(folder: string, groups: readonly string[]): MiddlewareConfig {
   const file = join(folder, 'config.json')
-  const text = readIfThere(file)
-  if (text === undefined) return { file, load: [], setup: {}, warnings: [] }
-  const value = parse(text, file)
+  const value = read(file)
   if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
   const problems = problemsOfLoad(load)
@@ -88,18 +85,10 @@ function unknownGroup(group: string, groups: readonly string[]): string {
   return `nothing reads setup.${group}${meant === undefined ? '' : `: did you mean setup.${meant}?`}`
 }
 
-function readIfThere(file: string): string | undefined {
+function read(file: string): unknown {
   try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new MiddlewareError(file, `Cannot read ${file}: ${reasonOf(error)}`, { cause: error })
-  }
-}
-
-function parse(text: string, file: string): unknown {
-  try {
-    return parseJson(text)
+    const found = readJsonFile(file, '{} for no middleware')
+    return found === undefined ? {} : found.value
   } catch (error) {
     throw wrong(file, reasonOf(error))
   }

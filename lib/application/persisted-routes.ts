@@ -2,10 +2,10 @@
  * The routes that were added with `persist`: `admin.json` in the folder of the route files, an ordinary route file that
  * the server itself writes.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RoutesUnsavedError } from './commands.ts'
 import { parseJson } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 import { editFile } from '../storage/edit-file.ts'
 import type { RouteRecord } from '../routing/route.ts'
 
@@ -34,7 +34,8 @@ export function changeRouteFile(folder: string, change: RouteFileChange): () => 
   /** Replaces the records of the name by others, at the end of the file. */
   function replace(records: readonly unknown[]): void {
     editFile(path, (text) => {
-      const all = [...recordsOf(text).filter((record) => nameOf(record) !== name), ...records]
+      const present = text === undefined ? [] : listOf(parseJson(text))
+      const all = [...present.filter((record) => nameOf(record) !== name), ...records]
       return `[\n${all.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
     })
   }
@@ -58,28 +59,18 @@ function orUnsaved<Result>(work: () => Result): Result {
 
 function readRecords(path: string): readonly unknown[] {
   try {
-    return recordsOf(readIfThere(path))
+    const found = readJsonFile(path, '[] for no routes')
+    return found === undefined ? [] : listOf(found.value)
   } catch (error) {
-    throw new Error(`Cannot read ${path}: ${(error as Error).message}`, { cause: error })
+    throw new Error(`Cannot load ${path}: ${(error as Error).message}`, { cause: error })
   }
 }
 
-function recordsOf(text: string | undefined): readonly unknown[] {
-  if (text === undefined) return []
-  const value = parseJson(text)
+function listOf(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new Error('it is no array of route records: mend it or move it away')
   return value
 }
 
 function nameOf(record: unknown): unknown {
   return typeof record === 'object' && record !== null && 'name' in record ? record.name : undefined
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

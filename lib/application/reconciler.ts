@@ -1,7 +1,7 @@
 /**
  * Applies a desired state to this process: its routes, its trace switches, its admin credentials.
  *
- * A state is applied as a whole or not at all: routes are built aside, and the steps that can fail come first.
+ * A state is applied as a whole or not at all: routes are built aside, and what follows them cannot fail.
  */
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
@@ -80,10 +80,9 @@ export class Reconciler {
     const { application, trace, credentials } = this.#options
     const before = this.#applied
     if (state.stamp === before.stamp && state.reload === before.reload) return { added: new Map() }
-    const isReload = state.reload !== before.reload
-    const outcome: Outcome = isReload
-      ? { reload: await application.reload(state.routes), added: new Map() }
-      : { added: await application.apply(state.routes) }
+    let outcome: Outcome = { added: new Map() }
+    if (state.reload !== before.reload) outcome = { ...outcome, reload: await application.reload(state.routes) }
+    else if (state.routes !== before.routes) outcome = { added: await application.apply(state.routes) }
     trace.apply(state.trace)
     credentials.share(state.credentials)
     this.#applied = state

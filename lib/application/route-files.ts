@@ -6,13 +6,14 @@
  * wrong record, and a reload accepts none. The problem of a file as a whole has `index: null`. Names are compared by
  * UTF-16 code units, so that the order is the same on every machine: `10.json` comes before `2.json`.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { nearest } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
-import { mapJson, parseJson, placeOf, type JsonNode } from '../json/json-map.ts'
+import { mapJson, placeOf, type JsonNode } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 import { parsePattern, quote } from '../routing/pattern.ts'
 import type { PrefixFormat } from '../routing/registry.ts'
 import type { ErrorFormat } from '../routing/route.ts'
@@ -134,23 +135,11 @@ function readRouteFile(folder: string, file: string, rules: RecordRules, found: 
 }
 
 function readJson(folder: string, file: string, found: Findings): unknown {
-  let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(join(folder, file)))
-  } catch (error) {
-    const wrongEncoding = error instanceof TypeError
-    const problem = wrongEncoding ? 'is not UTF-8 text: save it as UTF-8' : `cannot be read: ${reasonOf(error)}`
-    found.refuseFile(file, `the file ${problem}`)
-    return undefined
-  }
-  if (text.trim() === '') {
-    found.refuseFile(file, 'the file is empty: write [] for no routes')
-    return undefined
-  }
-  try {
-    const value = parseJson(text)
-    found.texts.set(file, text)
-    return value
+    const read = readJsonFile(join(folder, file), '[] for no routes')
+    if (read === undefined) throw new Error('there is no such file')
+    found.texts.set(file, read.text)
+    return read.value
   } catch (error) {
     found.refuseFile(file, reasonOf(error))
     return undefined

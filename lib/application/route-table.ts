@@ -55,39 +55,25 @@ export function joinRoutes({ files, built }: RouteSources, entries: readonly Rou
   return [...ofFiles, ...added]
 }
 
-/**
- * Replaces the routes of a registry. When routes are only removed, or added at the end, the others stay untouched.
- * @returns the result of each route that was registered now, by name
- */
-export function replaceRoutes(
+/** The results of the entries that were not built before, by name; their routes are in the registry. */
+export function resultsOf(
+  built: RouteSources['built'],
+  known: RouteSources['built'],
   registry: Registry<Chain>,
-  routes: readonly Route<Chain>[],
-  { built }: RouteSources,
 ): ReadonlyMap<string, AddResult> {
-  const present = registry.list().filter(({ system }) => !system)
-  const wanted = new Set(routes)
-  const staying = present.filter((route) => wanted.has(route))
-  const results = new Map<string, AddResult>()
-  if (staying.some((route, at) => route !== routes[at])) {
-    registry.replaceApplication(routes)
-    return results
-  }
-  for (const route of present) if (!wanted.has(route)) registry.remove(route.record.name)
-  const entries = new Map([...built.values()].map((entry) => [entry.route, entry]))
-  for (const route of routes.slice(staying.length)) {
-    const { name } = route.record
-    results.set(name, { name, warnings: warningsOf(route, entries.get(route), registry) })
-    registry.add(route)
-  }
-  return results
+  const fresh = [...built].filter(([key]) => !known.has(key))
+  return new Map(fresh.map(([, entry]) => {
+    const { name } = entry.route.record
+    return [name, { name, warnings: warningsOf(entry, registry) }]
+  }))
 }
 
 /** Reasons why a route cannot serve yet, and the route that answers in its place. */
-function warningsOf(route: Route<Chain>, built: BuiltEntry | undefined, registry: Registry<Chain>): readonly string[] {
+function warningsOf({ route, warnings, problem }: BuiltEntry, registry: Registry<Chain>): readonly string[] {
   const hiding = registry.shadowedBy(route)?.record.name
   return [
-    ...(built?.warnings ?? []),
-    ...(built?.problem === undefined ? [] : [built.problem]),
+    ...warnings,
+    ...(problem === undefined ? [] : [problem]),
     ...(hiding === undefined ? [] : [`route "${hiding}" answers this method and pattern already`]),
   ]
 }

@@ -5,7 +5,7 @@
  * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its
  * file and place. A missing action, which is only a warning when the server starts, is a problem here.
  */
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, type Dirent } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { buildApplication } from '../application/build.ts'
 import { reasonOf } from '../base/reason.ts'
@@ -97,21 +97,32 @@ async function inspect(
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
+  const notes = [...describeAll(found.notes), ...unwritable(loaded)]
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
-  for (const file of viewsBelow(root, others)) {
+  if (!existsSync(root)) problems.push(`paths.root: ${root} is not there`)
+  for (const file of existsSync(root) ? viewsBelow(root, others, notes) : []) {
     problems.push(...problemsOf(() => views.check(relative(root, file)), ViewError))
   }
-  return { problems, notes: [...describeAll(found.notes), ...unwritable(loaded)], routeCount: found.routes.length }
+  return { problems, notes, routeCount: found.routes.length }
 }
 
-/** Every file that an action or a view can name as a view; not those of packages, in dot folders and in `others`. */
-function viewsBelow(folder: string, others: ReadonlySet<string>): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+/**
+ * Every file that an action or a view can name as a view; not those of packages, in dot folders and in `others`.
+ * @param notes gets a line for a folder that this user cannot read
+ */
+function viewsBelow(folder: string, others: ReadonlySet<string>, notes: string[]): string[] {
+  let entries: Dirent[] = []
+  try {
+    entries = readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    notes.push(`views: this user cannot read ${folder}: ${reasonOf(error)}`)
+  }
+  return entries.flatMap((entry) => {
     const path = join(folder, entry.name)
     if (entry.isFile()) return entry.name.endsWith('.html') ? [path] : []
     const isSearched =
       entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
-    return isSearched ? viewsBelow(path, others) : []
+    return isSearched ? viewsBelow(path, others, notes) : []
   })
 }
 

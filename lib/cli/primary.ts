@@ -13,7 +13,7 @@ import type { FolderWatch } from '../dev/folder-watch.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { openLogs } from '../log/logs.ts'
 import type { Given } from '../systemd/service.ts'
-import { exitStatus, handleSignals } from './process.ts'
+import { handleSignals, handleUncaught } from './process.ts'
 
 /**
  * Runs the primary. Resolves with the exit status when all processes have ended.
@@ -29,11 +29,7 @@ export async function runPrimary(
   const { config } = loaded
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
   const log = logs.module('server')
-  process.on('exit', () => logs.close())
-  process.on('uncaughtException', (error: unknown, origin) => {
-    logs.module('error').fatal(`${origin}: ${reasonOf(error)}`, error)
-    process.exit(exitStatus.failed)
-  })
+  handleUncaught({ logger: logs.module, config, closeLogs: () => logs.close() })
   log.info(startLine(loaded, `${count} workers, `))
   for (const { module, level, message } of notes) logs.module(module)[level](message)
   prepareWorkers(process.argv.slice(2))

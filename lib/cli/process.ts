@@ -4,10 +4,10 @@
  * These handlers are set by the command line and not by the app, so that a program that embeds the server keeps control
  * of its own process.
  */
-import type { App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { MiddlewareError } from '../application/middleware-config.ts'
 import { ConfigError } from '../config/load.ts'
+import type { Config } from '../config/table.ts'
 import { ReloadError } from '../application/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Given } from '../systemd/service.ts'
@@ -67,23 +67,35 @@ export function handleSignals(log: ModuleLogger, notifier: Given['notifier'], ac
   }
 }
 
+/** The log of a process: that of an app, or of one that has none. */
+interface ProcessLog {
+  readonly logger: (module: string) => ModuleLogger
+  readonly config: Config
+  readonly closeLogs: () => void
+}
+
 /**
  * Ends the process at an error that nobody caught, with a line in the log: its state is unknown then.
  * @param isHarmless whether to ignore an error
  */
-export function handleUncaught(app: App, isHarmless: (error: unknown) => boolean = () => false): void {
+export function handleUncaught(log: ProcessLog, isHarmless: (error: unknown) => boolean = () => false): void {
   process.on('uncaughtException', (error: unknown, origin) => {
     if (isHarmless(error)) return
-    logFatal(app, 'error', `${origin}: ${reasonOf(error)}`, error)
+    logFatal(log, 'error', `${origin}: ${reasonOf(error)}`, error)
     process.exit(exitStatus.failed)
   })
-  process.on('exit', () => app.closeLogs())
+  process.on('exit', () => log.closeLogs())
 }
 
 /** Logs why the server ends; on standard error too when the log does not go to the console. */
-export function logFatal(app: Pick<App, 'logger' | 'config'>, module: string, message: string, thrown: unknown): void {
-  app.logger(module).fatal(message, thrown)
-  if (!app.config['log.console']) process.stderr.write(`${message}\n`)
+export function logFatal(
+  { logger, config }: Pick<ProcessLog, 'logger' | 'config'>,
+  module: string,
+  message: string,
+  thrown: unknown,
+): void {
+  logger(module).fatal(message, thrown)
+  if (!config['log.console']) process.stderr.write(`${message}\n`)
 }
 
 /** Whether an error says that a configuration, route or middleware file is wrong: exit status 78. */

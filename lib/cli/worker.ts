@@ -6,7 +6,6 @@
  */
 import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
-import { withGroups } from '../config/assemble.ts'
 import { DisconnectedError, type Peer } from '../group/peer.ts'
 import { joinPrimary } from '../group/worker.ts'
 import { exitStatus, handleUncaught, isFileError, logFatal } from './process.ts'
@@ -40,7 +39,7 @@ export async function runWorker(number: number): Promise<void> {
   } catch (error) {
     const isOfFile = isFileError(error)
     status = isOfFile ? exitStatus.config : exitStatus.failed
-    const log = app ?? { logger: logs.module, config: withGroups(options.loaded.config) }
+    const log = app ?? { logger: logs.module, config: options.loaded.config }
     logFatal(log, 'server', reasonOf(error), isOfFile ? undefined : error)
     if (app === undefined) logs.close()
     else await app.stop()

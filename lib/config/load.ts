@@ -5,10 +5,11 @@
  * A missing file is no error: the defaults are used, a warning says so, and nothing is written. All problems of a file
  * are reported at once, in one ConfigError.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { JsonError, mapJson, nodeAt, parseJson, placeOf } from '../json/json-map.ts'
-import type { JsonNode } from '../json/json-map.ts'
+import { reasonOf } from '../base/reason.ts'
+import { mapJson, nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
+import { readJsonFile } from '../json/read-json.ts'
 import { mayOthersRead } from '../storage/paths.ts'
 import { assembleConfig, findEntries, type Finding } from './assemble.ts'
 import { configTable, fileKeys } from './table.ts'
@@ -168,36 +169,11 @@ export function parseConfig(value: unknown, folder: string, overrides: Partial<C
 
 /** @returns undefined when there is no such file */
 function readDocument(file: string): ConfigDocument | undefined {
-  const text = readText(file)
-  return text === undefined ? undefined : { file, text, value: parseText(file, text), root: mapJson(text) }
-}
-
-function readText(path: string): string | undefined {
-  let bytes: Buffer
   try {
-    if (!statSync(path).isFile()) throw new ConfigError(path, ['it is no regular file'])
-    bytes = readFileSync(path)
+    const read = readJsonFile(file, '{} for the defaults')
+    return read && { file, ...read, root: mapJson(read.text) }
   } catch (error) {
-    if (error instanceof ConfigError) throw error
-    const { code, message } = error as NodeJS.ErrnoException // what node:fs throws
-    if (code === 'ENOENT') return undefined
-    const advice = code === 'EACCES' ? '; let the user that the server runs as read it' : ''
-    throw new ConfigError(path, [`it cannot be read: ${message}${advice}`], { cause: error })
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (error) {
-    throw new ConfigError(path, ['it is not UTF-8'], { cause: error })
-  }
-}
-
-function parseText(path: string, text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error
-    const advice = text.trim() === '' ? '; write {} for the defaults' : ''
-    throw new ConfigError(path, [error.message + advice + excerpt(text, error.offset)], { cause: error })
+    throw new ConfigError(file, [reasonOf(error)], { cause: error })
   }
 }
 
@@ -210,18 +186,6 @@ function exposedSecrets({ file: path, value }: ConfigDocument): string[] {
   })
   if (secrets.length === 0 || !mayOthersRead(path)) return []
   return [`${path}: everybody on this machine can read ${secrets.join(' and ')}: remove that permission (chmod o-r)`]
-}
-
-/** The line at an offset with a mark under the place; empty for a line that may contain a secret. */
-function excerpt(text: string, offset: number): string {
-  const start = text.lastIndexOf('\n', offset - 1) + 1
-  const [line = ''] = text.slice(start).split('\n', 1)
-  const secretKeys = fileKeys().flatMap(([, key]) => ('secret' in configTable[key] ? [key] : []))
-  const secrets = secretKeys.map((key) => key.slice(key.indexOf('.') + 1))
-  if (line.trim() === '' || secrets.some((name) => line.includes(name))) return ''
-  const from = Math.max(0, offset - start - 60)
-  const shown = line.slice(from, from + 100).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ').trimEnd()
-  return `\n    ${shown}\n    ${' '.repeat(offset - start - from)}^`
 }
 
 function checked(

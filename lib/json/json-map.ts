@@ -73,6 +73,18 @@ export function parseJson(text: string): unknown {
   return JSON.parse(whole)
 }
 
+/** Explains why `JSON.parse` refuses a text: `line 2, column 5: ...`. */
+export function explainJson(text: string): string {
+  try {
+    mapJson(text)
+    return 'it is not valid JSON'
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    const { line, column } = placeOf(text, error.offset)
+    return `line ${line}, column ${column}: ${error.message}`
+  }
+}
+
 /** The line and column of an offset, both from 1. */
 export function placeOf(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset)

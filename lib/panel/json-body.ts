@@ -7,7 +7,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { HttpError } from '../http/errors.ts'
 import { parseJson } from '../http/json.ts'
 import type { Reply } from '../http/reply.ts'
-import { explainJson } from '../json/explain.ts'
+import { explainJson } from '../json/json-map.ts'
 
 /**
  * Reads a JSON object. It ignores the content type and its charset: JSON is UTF-8 (RFC 8259, section 8.1).

@@ -1,7 +1,7 @@
 /**
  * The routes of one pattern, whatever the names of its parameters, and which of them answers which method.
  *
- * The first route that takes a method answers it, so those after a `*` route are not reached until it is removed. GET
+ * The first route that takes a method answers it, so those after a `*` route are not reached. GET
  * also serves HEAD.
  */
 import type { Match, Route } from './route.ts'
@@ -41,18 +41,6 @@ export class Leaf<T> {
     if (this.#routes.length === 0) this.#routes = [route]
     else this.#routes.push(route)
     this.#index(route)
-  }
-
-  /** Removes a route. Returns true when none is left. */
-  remove(route: Route<T>): boolean {
-    this.#routes = this.#routes.filter((one) => one !== route)
-    this.#methods = []
-    this.#matches = []
-    this.#any = undefined
-    this.#firstMethod = undefined
-    this.#firstMatch = undefined
-    for (const left of this.#routes) this.#index(left)
-    return this.#routes.length === 0
   }
 
   /** Adds the methods that a route here takes. */

@@ -7,7 +7,7 @@
  * a branch reads offset 0, and under `a` another one reads offset 1.
  *
  * A branch reads the first offset at which its members differ. So offsets grow along every way through the tree, a find
- * reads at most as many characters as the longest text has, and adding or removing a member changes one place.
+ * reads at most as many characters as the longest text has, and adding a member changes one place.
  */
 
 /** A text of a set. No two are equal, none is empty, and none has a slash. */
@@ -54,11 +54,6 @@ class Branch<M extends Member> {
     this.table[code - this.low] = tree
   }
 
-  delete(code: number): void {
-    if (code >= asciiCodes) this.others?.delete(code)
-    else this.table[code - this.low] = undefined
-  }
-
   /** The trees; at least one, since a branch is never empty. */
   get trees(): [LiteralTree<M>, ...LiteralTree<M>[]] {
     const trees = [...this.table.filter((tree) => tree !== undefined), ...(this.others?.values() ?? [])]
@@ -100,22 +95,6 @@ export function withMember<M extends Member>(tree: LiteralTree<M> | undefined, m
   branch.set(codeAt(text, offset), member)
   above?.set(codeAt(text, above.offset), branch)
   return above === undefined ? branch : tree
-}
-
-/** Removes a member. Returns the new tree; undefined when no member is left. */
-export function withoutMember<M extends Member>(tree: LiteralTree<M>, { text }: M): LiteralTree<M> | undefined {
-  let above: Branch<M> | undefined
-  let last: Branch<M> | undefined
-  for (let at: LiteralTree<M> | undefined = tree; at?.isBranch; at = at.get(codeAt(text, at.offset))) {
-    above = last
-    last = at
-  }
-  if (last === undefined) return undefined
-  last.delete(codeAt(text, last.offset))
-  const [left, another] = last.trees
-  if (another !== undefined) return tree
-  above?.set(codeAt(text, above.offset), left)
-  return above === undefined ? left : tree
 }
 
 /** A member that agrees with a text at as many offsets as any. */

@@ -34,11 +34,6 @@ export class Registry<T> {
   #table = new Table<T>()
   #formats: readonly PrefixFormat[] = []
 
-  /** The number of routes. */
-  get size(): number {
-    return this.#table.byName.size
-  }
-
   /**
    * Finds the route that answers.
    * @param method in upper case, as HTTP sends it; HEAD also finds what takes GET
@@ -66,11 +61,6 @@ export class Registry<T> {
     this.#table.add(route)
   }
 
-  /** Removes a route by name; a route that it hid answers from now on. Returns false when there is none. */
-  remove(name: string): boolean {
-    return this.#table.remove(name)
-  }
-
   /** The route of a name. */
   get(name: string): Route<T> | undefined {
     return this.#table.byName.get(name)
@@ -94,18 +84,15 @@ export class Registry<T> {
   /**
    * Replaces all routes except the system's in one step.
    * @param formats of errors below prefixes; of two for one prefix the first counts
-   * @returns the number of routes removed
    * @throws NameTakenError when two have one name, or one has that of a system route; TypeError when a system route is
    *   among them. Nothing has changed then.
    */
-  replaceApplication(routes: readonly Route<T>[], formats = this.#formats): number {
+  replaceApplication(routes: readonly Route<T>[], formats = this.#formats): void {
     const kept = this.list().filter((route) => route.system)
-    const removed = this.size - kept.length
     const wrong = routes.find((route) => route.system)
     if (wrong !== undefined) throw new TypeError(`Cannot replace routes: "${wrong.record.name}" is a system route`)
     this.#table = new Table([...kept, ...routes])
     this.#formats = formats.toSorted((a, b) => compare(a.prefix, b.prefix))
-    return removed
   }
 
   /**
@@ -134,13 +121,6 @@ class Table<T> {
   add(route: Route<T>): void {
     this.#claimName(route)
     this.trie.add(route)
-  }
-
-  remove(name: string): boolean {
-    const route = this.byName.get(name)
-    if (route === undefined) return false
-    this.trie.remove(route)
-    return this.byName.delete(name)
   }
 
   #claimName(route: Route<T>): void {

@@ -8,7 +8,7 @@
  */
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
-import { candidate, withMember, withoutMember, type LiteralTree, type Member } from './literal-tree.ts'
+import { candidate, withMember, type LiteralTree, type Member } from './literal-tree.ts'
 import { canonicalLiteral, canonicalPath, decodeText, maxSegments, quote, type Pattern } from './pattern.ts'
 import type { ErrorFormat, Match, Route } from './route.ts'
 
@@ -39,11 +39,6 @@ class Node<T> implements Member {
     this.text = text
     this.codes = text.split('').map((unit) => unit.charCodeAt(0))
     this.parametersBefore = parametersBefore
-  }
-
-  /** True when nothing ends here or further down. */
-  get empty(): boolean {
-    return !this.literals && !this.parameter && !this.leaf && !this.rest
   }
 
   /** The literal child for the segment that begins at `start` in a path. */
@@ -101,11 +96,6 @@ export class Trie<T> {
   /** Adds a route after those with the same pattern. */
   add(route: Route<T>): void {
     leafFor(this.#root, route.pattern).add(route)
-  }
-
-  /** Removes a route that was added, and nodes that then lead nowhere. */
-  remove(route: Route<T>): void {
-    prune(this.#root, route, 0)
   }
 }
 
@@ -217,28 +207,6 @@ function literalFor<T>(node: Node<T>, text: string): Node<T> {
   const made = new Node<T>(text, node.parametersBefore)
   node.literals = withMember(node.literals, made)
   return made
-}
-
-/** Removes below a node. Returns true when the last route of the pattern is gone. */
-function prune<T>(node: Node<T>, route: Route<T>, depth: number): boolean {
-  const segment = route.pattern.segments[depth]
-  if (segment === undefined) {
-    if (!node.leaf?.remove(route)) return false
-    node.leaf = undefined
-    return true
-  }
-  if (segment.kind === 'rest') {
-    if (!node.rest?.remove(route)) return false
-    node.rest = undefined
-    return true
-  }
-  const child = segment.kind === 'parameter' ? node.parameter : node.literalOf(segment.text)
-  if (child === undefined || !prune(child, route, depth + 1)) return false
-  if (child.empty) {
-    if (segment.kind === 'parameter') node.parameter = undefined
-    else if (node.literals !== undefined) node.literals = withoutMember(node.literals, child)
-  }
-  return true
 }
 
 /** Whether a path has these codes from `start` to the next slash or its end. */

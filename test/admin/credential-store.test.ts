@@ -108,6 +108,17 @@ test('a secret that cannot be saved is not used', async () => {
   assert.equal(store.current.secret, '')
 })
 
+test('what the processes share is taken, whatever has become of the file', () => {
+  const { store, file } = make()
+  const shared = { user: 'ann', password: md5('p'), secret: 's' }
+  writeFileSync(file, 'no JSON')
+  store.share(shared)
+  assert.deepEqual([store.current, store.keySaved], [shared, false])
+  writeFileSync(file, JSON.stringify({ admin: shared, app_key: 'in use' }))
+  store.share(shared)
+  assert.equal(store.keySaved, true)
+})
+
 test('hardened, what is made is of the hardened forms', async () => {
   const { store } = make({ 'admin.hardened': true })
   await store.setUp('ann', 'password')

@@ -40,6 +40,7 @@ describe('a request without a port', () => {
     const own = await app.request('/json', { headers: { Host: 'example.org' } })
     assert.equal(((await own.json()) as { host: string }).host, 'example.org')
     assert.equal((await app.request('/nowhere')).status, 404)
+    assert.equal((await app.request('/svc-ready')).status, 200)
     assert.equal((await app.request('/svc-status')).status, 302)
   })
 

@@ -34,11 +34,12 @@ describe('the middleware configuration', () => {
   })
 
   const wrong: readonly [content: unknown, problem: RegExp][] = [
-    ['', /config\.json: /],
+    ['', /config\.json: it is empty: write \{\} for no middleware$/],
     ['{"load": [}', /config\.json: .*line 1/],
     ['{"load": [], "load": []}', /config\.json: .*load/],
     [[], /it must be an object with the members load and setup/],
     ['null', /it must be an object/],
+    [Buffer.from('{"setup": {"\xff": {}}}', 'latin1'), /^Cannot load .*config\.json: it is not UTF-8$/],
     [{ load: 'a.js' }, /load must be a list of file names/],
     [{ load: [1] }, /load must be a list of file names/],
     [{ load: ['a.json'] }, /load names "a\.json", which is no module \(\.js /],
@@ -50,7 +51,7 @@ describe('the middleware configuration', () => {
     [{ setup: null }, /setup must be an object/],
   ]
   for (const [content, problem] of wrong) {
-    it(`refuses ${JSON.stringify(content)}`, () => {
+    it(`refuses ${Buffer.isBuffer(content) ? 'Latin-1' : JSON.stringify(content)}`, () => {
       const folder = temporaryFolder()
       writeFiles(folder, { 'config.json': content })
       const file = join(folder, 'config.json')
@@ -64,6 +65,6 @@ describe('the middleware configuration', () => {
   it('names a file that cannot be read', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'config.json'))
-    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot read .*config\.json: /)
+    assert.throws(() => readMiddlewareConfig(folder, []), /^MiddlewareError: Cannot load .*config\.json: it is no regular file$/)
   })
 })

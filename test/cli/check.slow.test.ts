@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runLauncher } from '../support/launch.ts'
@@ -100,6 +101,25 @@ test('compiles every view below the root, and leaves out what is not the applica
   const { status, stderr } = await runLauncher(t, ['check'], { cwd: applicationFolder(files, { 'paths.public': 'public' }) })
   assert.equal(status, 78)
   assert.match(stderr, /^problem: [^\n]*parts\/box\.html:2: [^\n]*\n$/)
+})
+
+test('names a root that is not there', async (t) => {
+  const cwd = applicationFolder({ 'routes/home.json': [] }, { 'paths.root': 'nowhere' })
+  const { status, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.deepEqual([status, stderr], [78, `problem: paths.root: ${join(cwd, 'nowhere')} is not there\n`])
+})
+
+test('checks the other views when a folder cannot be read, and says which', async (t) => {
+  const cwd = applicationFolder({ 'z.html': '\n@if\n' })
+  // The folder inside has a longer path than Linux takes, so that nobody can read it, the superuser neither.
+  const [outer = '', inner = ''] = ['a', 'b'].map((letter) => Array<string>(10).fill(letter.repeat(250)).join('/'))
+  for (const path of [outer, inner]) mkdirSync(join(cwd, path), { recursive: true })
+  renameSync(join(cwd, 'b'.repeat(250)), join(cwd, outer, 'b'))
+  t.after(() => execFileSync('rm', ['-r', join(cwd, 'a'.repeat(250))]))
+  const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.equal(status, 78)
+  assert.match(stderr, /^problem: z\.html:2: [^\n]*\n$/)
+  assert.match(stdout, /^warning: views: this user cannot read \/[^\n]*: ENAMETOOLONG[^\n]*\n$/)
 })
 
 test('names a log folder that cannot be written, and stays 0', async (t) => {

@@ -214,6 +214,19 @@ describe('a server that cannot go on', () => {
     })
   }
 
+  it('says so on standard error too when the log does not go there, alone and as the primary of several', async (t) => {
+    const code = "setInterval(() => { if (process.listenerCount('uncaughtException') > 0) throw Error('gone wrong') }, 20)"
+    const preload = encodeURIComponent(`if (process.env.SVC_PROCESS === undefined) ${code}`)
+    for (const count of [1, 2]) {
+      const cwd = applicationFolder({}, { 'log.console': false, 'server.processes': count })
+      const env = { NODE_OPTIONS: `--import=data:text/javascript,${preload}` }
+      const { status, stdout, stderr } = await runLauncher(t, [], { cwd, env })
+      assert.deepEqual([status, stdout], [1, ''])
+      assert.match(stderr, /^uncaughtException: gone wrong\n/)
+      assert.match(readFileSync(join(cwd, '.logs/svc.log'), 'utf8'), /\[FATAL\] \[error\] uncaughtException: gone wrong\n/)
+    }
+  })
+
   it('tells a thrown value that is no Error', async (t) => {
     const cwd = applicationFolder({
       'routes/middleware/config.json': { load: ['feed.mjs'] },

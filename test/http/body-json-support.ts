@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { HttpError } from '../../lib/http/errors.ts'
 import { parseJson } from '../../lib/http/json.ts'
-import { explainJson } from '../../lib/json/explain.ts'
+import { explainJson } from '../../lib/json/json-map.ts'
 import { Seeded } from '../support/seeded.ts'
 
 /** Refuses what JSON.parse refuses, and takes what it takes. */

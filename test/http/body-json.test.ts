@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson } from '../../lib/http/json.ts'
-import { explainJson } from '../../lib/json/explain.ts'
+import { explainJson } from '../../lib/json/json-map.ts'
 import { checkJsonBodies } from './body-json-support.ts'
 
 test('names the place of a mistake', () => {

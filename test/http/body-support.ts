@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { readdirSync, readlinkSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 
-import { explainJson } from '../../lib/json/explain.ts'
+import { explainJson } from '../../lib/json/json-map.ts'
 import { Body, type BodyOptions } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { listen } from '../support/listen.ts'

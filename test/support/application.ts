@@ -30,7 +30,8 @@ export function writeFiles(folder: string, files: Files): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     const mode = path.endsWith('svc.json') ? 0o600 : 0o666 // It may hold secrets.
-    writeFileSync(join(folder, path), typeof content === 'string' ? content : JSON.stringify(content), { mode })
+    const isRaw = typeof content === 'string' || Buffer.isBuffer(content)
+    writeFileSync(join(folder, path), isRaw ? content : JSON.stringify(content), { mode })
   }
 }
 

@@ -38,8 +38,8 @@ export const router: Target = {
         registry.add(made)
         routes.push(made)
       } else if (line.startsWith('-')) {
-        const [gone] = routes.splice(Number(text), 1)
-        if (gone !== undefined) assert.ok(registry.remove(gone.record.name))
+        routes.splice(Number(text), 1)
+        registry.replaceApplication(routes)
       } else {
         const space = text.indexOf(' ')
         compareWithModel(registry, routes, text.slice(0, space), text.slice(space + 1))
