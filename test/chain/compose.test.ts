@@ -224,7 +224,7 @@ describe('a failing chain', () => {
     const chain = chainOf([catching, throwing], action, undefined, (message) => said.push(message))
     await chain(makeContext())
     assert.deepEqual(steps, ['acted'])
-    assert.deepEqual(said, ['a middleware returned before next() was done: write `await next()` in layer0, layer1'])
+    assert.deepEqual(said, ['middleware layer1 returned before next() was done: write `await next()` in it'])
   })
 
   it('fails with what failed below a middleware that did not wait', async () => {
@@ -269,6 +269,6 @@ describe('a failing chain', () => {
     assert.equal(await textOf(chain(makeContext())), 'at once')
     await soon()
     await soon()
-    assert.deepEqual(later.map(String), ['Error: Middleware layer0 called next() after the request had been answered'])
+    assert.deepEqual(later.map(String), ['Error: Middleware layer0 called next() after it had returned'])
   })
 })

@@ -255,8 +255,8 @@ export const mutants: readonly Mutant[] = [
   // Middleware, JWT
   {
     file: 'chain/compose.ts',
-    find: 'return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))',
-    replace: 'return Promise.resolve(outcome)',
+    find: '    return this.#below\n  }',
+    replace: '    return undefined\n  }',
     breaks: 'a middleware that does not await next() returns before what is below it',
   },
   {
