@@ -107,6 +107,28 @@ test('names the route that answers the method and pattern of another', () => {
   }
 })
 
+const patterns: readonly (readonly [string, string, boolean])[] = [
+  ['/a/:id', '/a/:name/', true],
+  ['/a/*x', '/a/*y', true],
+  ['/café', '/caf%c3%a9', true],
+  ['/a%3Ab', '/a%3ab', true],
+  ['/', '/a', false],
+  ['/:a', '/*a', false],
+  ['/:a', '/%3Aa', false],
+  ['/*a', '/%2Aa', false],
+  ['/:a', '/%3A', false],
+  ['/*a', '/%2A', false],
+  ['/a%2Fb', '/a/b', false],
+  ['/a', '/A', false],
+]
+
+test('takes patterns that match the same paths for one', () => {
+  for (const [one, other, same] of patterns) {
+    const shadowing = registryOf([route(`GET ${one}`, 'one')]).shadowedBy(route(`GET ${other}`, 'other'))
+    assert.equal(shadowing?.record.name, same ? 'one' : undefined, `${one} and ${other}`)
+  }
+})
+
 test('two registries share nothing', () => {
   const one = registryOf([route('GET /a/:x', 'a')])
   const other = registryOf([route('GET /b', 'a')])
