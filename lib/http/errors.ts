@@ -35,7 +35,7 @@ export const errorCodes = {
   bad_handshake: 'The WebSocket handshake is wrong; `detail` says what (RFC 6455, section 4.2.1).',
   upgrade_required: 'The address serves WebSockets only, or the handshake asks for another version than 13.',
   csrf_invalid:
-    'The request would change something and its CSRF token does not count, or it says that it comes from '
+    'The request would change something and its CSRF token is missing or not valid, or it says that it comes from '
     + 'another site; `reason` says which: `missing`, `malformed`, `expired`, `signature`, `mismatch`, `cross_site`.',
   csrf_requires_session: 'The route has `SVC_MwCsrf` and, before it, no `SVC_MwSession`.',
   unauthorized: 'Nobody is signed in (`SVC_MwIsAuth`), or there is no bearer token (`SVC_MwJwt`).',

@@ -7,7 +7,8 @@
  * of it, such as the body of `Response.json()`, the reply has its length and takes no worker.
  *
  * The header section waits for the first piece, so that a stream that fails before it is a 500. One that fails later,
- * or is ended by its time-out, breaks the connection: a regular end would make the client take half a file for all.
+ * or is ended by its time-out, breaks the connection: if it ended regularly, the client would take an incomplete file
+ * for a complete one.
  */
 import { Readable } from 'node:stream'
 import { types } from 'node:util'

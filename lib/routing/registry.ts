@@ -9,8 +9,6 @@ import type { ErrorFormat, Match, Route } from './route.ts'
 import type { Pattern } from './pattern.ts'
 import { Trie } from './trie.ts'
 
-export type { Match, Route } from './route.ts'
-
 /** A route cannot be added, since another route has its name. */
 export class NameTakenError extends Error {
   override readonly name = 'NameTakenError'

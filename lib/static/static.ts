@@ -6,7 +6,7 @@
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
  * a link may lead to another place in the folder, and nowhere else.
  *
- * A reply must be sent, also to a client that has disconnected: sending is what closes the file.
+ * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
  */
 import { statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NameTakenError, Registry } from '../../lib/routing/registry.ts'
-import type { Route } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/route.ts'
 import { route } from './routes.ts'
 
 test('keeps routes by name, in the order of registration', () => {
