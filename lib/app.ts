@@ -14,13 +14,12 @@ import {
   type MachineHandlers,
 } from './application/commands.ts'
 import { initialState, type DesiredState } from './application/desired-state.ts'
-import type { createDevErrorPage } from './application/dev-error-page.ts'
 import { Life } from './application/life.ts'
 import { createErrorPages } from './application/error-pages.ts'
-import { openNamedFiles } from './application/named-files.ts'
 import { Reconciler } from './application/reconciler.ts'
 import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
+import { openStaticFiles } from './application/static-files.ts'
 import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
@@ -29,7 +28,7 @@ import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
-import { embeddedWarnings, warningsTogether } from './config/together.ts'
+import { embeddedWarnings, refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -63,8 +62,6 @@ export interface AppOptions {
   readonly appKey?: string
   /** Opens the shared engine; needed where `shared.url` is set. `loadAsked` gives it. */
   readonly openShared?: OpenShared
-  /** Makes the page of a 500 in `dev`. `loadAsked` gives it. */
-  readonly createDevErrorPage?: typeof createDevErrorPage | undefined
   /** Makes the parts of `dev`. `loadAsked` gives it. */
   readonly Dev?: typeof Dev | undefined
   /** Whether to take up what is saved, in `dev` with `dev.watch`; the command line asks for it. */
@@ -127,15 +124,10 @@ export interface App extends SetupApp {
 }
 
 /** Loads the parts that only some configurations need, so that other servers do not have their code in memory. */
-export async function loadAsked(
-  config: Config,
-): Promise<Pick<AppOptions, 'openShared' | 'createDevErrorPage' | 'Dev'>> {
+export async function loadAsked(config: Config): Promise<Pick<AppOptions, 'openShared' | 'Dev'>> {
   return {
     ...(config['shared.url'] !== '' && { openShared: (await import('./group/shared.ts')).openShared }),
-    ...(config['app.env'] === 'dev' && {
-      createDevErrorPage: (await import('./application/dev-error-page.ts')).createDevErrorPage,
-      Dev: (await import('./dev/dev.ts')).Dev,
-    }),
+    ...(config['app.env'] === 'dev' && { Dev: (await import('./dev/dev.ts')).Dev }),
   }
 }
 
@@ -151,7 +143,9 @@ export function createApp(options: AppOptions = {}): App {
   const { config } = loaded
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
-  const files = openNamedFiles(loaded, (message, error) => log('response').error(message, error))
+  refuseTogether(loaded)
+  const certificates = readCertificates(loaded)
+  const staticFiles = openStaticFiles(loaded, (message, error) => log('response').error(message, error))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
@@ -166,7 +160,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const dev = buildDev(loaded, built, options, log('server'))
   life.atStop(() => dev?.stop())
-  const forHttp = { ...files, addressLimit: part?.addressLimit, createDevErrorPage: options.createDevErrorPage, dev }
+  const forHttp = { certificates, staticFiles, addressLimit: part?.addressLimit, dev }
   const http = buildHttp(loaded, built, { ...forHttp, logs, announces })
   const { requests, listener } = http
   const stop = createStop({
@@ -222,7 +216,8 @@ export function createApp(options: AppOptions = {}): App {
     try {
       return await loadAndListen()
     } catch (error) {
-      if (stop.begun) await stop.done // Who waits for both hears of the stop that was asked for, not of this failure.
+      // Whoever waits for both learns of the stop first: it was asked for, and the start failed by it.
+      if (stop.begun) await stop.done
       throw error
     }
   }
@@ -334,7 +329,6 @@ function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': t
 }
 
 interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' | 'addressLimit'> {
-  readonly createDevErrorPage: AppOptions['createDevErrorPage']
   readonly dev: Dev | undefined
   readonly logs: Logs
   /** Whether this process says what is wrong with Node: of several one does. */
@@ -343,7 +337,7 @@ interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates' 
 
 /** Builds the parts that answer requests. Nothing listens yet. */
 function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, announces, createDevErrorPage, dev, ...given } = options
+  const { logs, announces, dev, ...given } = options
   const { config, folder } = loaded
   const metrics = new Metrics()
   const clientAddress = createClientAddress(config['server.trusted_proxies'])
@@ -360,7 +354,7 @@ function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpO
   )
   const parts: ServingParts = {
     ...given,
-    ...createErrorPages({ loaded, views, log: logs.module('error'), createDevErrorPage }),
+    ...createErrorPages({ loaded, views, log: logs.module('error') }),
     registry,
     ContextClass,
     unrouted: kit.unrouted,

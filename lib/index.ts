@@ -12,7 +12,6 @@
  * last two calls are `await app.stop()` and `app.closeLogs()`.
  */
 import { createApp as create, type App, type AppOptions } from './app.ts'
-import { createDevErrorPage } from './application/dev-error-page.ts'
 import { Dev } from './dev/dev.ts'
 import { openShared } from './group/shared.ts'
 
@@ -22,7 +21,7 @@ import { openShared } from './group/shared.ts'
  * @throws ConfigError
  */
 export function createApp(options: AppOptions = {}): App {
-  return create({ openShared, createDevErrorPage, Dev, ...options })
+  return create({ openShared, Dev, ...options })
 }
 
 /** The configuration cannot be used: `createApp` throws it. */

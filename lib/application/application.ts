@@ -69,9 +69,7 @@ export class Application<SetupApp> {
   /** Starts and reloads. */
   readonly #changes = new SerialQueue()
   #stopped = false
-  /**
-   * Whether the folder of route files was there: then its absence at a reload is a mistake, not a wish for no routes.
-   */
+  /** Whether the folder of route files has been there: a reload is refused when it is missing then. */
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
   #warnings: readonly string[] = []

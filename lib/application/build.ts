@@ -14,7 +14,7 @@ import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
 import { MiddlewareHost } from './middleware-host.ts'
 import { Application } from './application.ts'
-import { createModules, type Modules } from './modules.ts'
+import { Modules } from './modules.ts'
 import { Registry } from '../routing/registry.ts'
 import { createRouteBuilder } from './route-builder.ts'
 import { version } from '../base/version.ts'
@@ -56,8 +56,8 @@ export interface SetupApp {
   /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
   readonly config: GroupedConfig
   /**
-   * Which of the processes of this server it is, from 1, and how many there are: what is to be done once is for the
-   * first.
+   * The number of this process of the server, from 1, and how many there are. Work that must be done once is done by
+   * the first.
    */
   readonly process: ProcessPlace
   /** The log of a module; a name of the application's own always passes the trace filter. */
@@ -110,7 +110,7 @@ export function buildApplication(
   const root = inFolder(config['paths.root'])
   const middlewareFolder = inFolder(config['paths.middleware'])
   const registry = new Registry<Chain>()
-  const modules = createModules({ root })
+  const modules = new Modules(root)
   const views = createViews({
     root,
     cacheFolder: inFolder(config['paths.cache']),

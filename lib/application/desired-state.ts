@@ -16,7 +16,7 @@ export interface RouteEntry {
   readonly at: number
   /** As a client sent it; absent when the route was deleted, though a route file may still have it. */
   readonly record?: unknown
-  /** Whether `admin.json` of one machine has it; on the other machines it survives reloads too. */
+  /** Whether `admin.json` of one machine has it. It survives reloads on every machine. */
   readonly lasts?: true
   /** Whether a route of this name was deleted before, though a route file may still have it. */
   readonly hides?: true

@@ -1,6 +1,6 @@
 /**
  * The pages for errors: an application's own are views in `paths.errors`, by status. A page that fails is logged, and
- * the built-in page is sent until its file has changed: a mistake there must not make two errors of each.
+ * the built-in page is sent until its file has changed, so that a mistake in it is logged once.
  */
 import { join, relative, resolve } from 'node:path'
 import type { LoadedConfig } from '../config/load.ts'
@@ -20,8 +20,6 @@ interface ErrorPagesOptions {
   readonly views: Views
   /** Of module `error`. */
   readonly log: ModuleLogger
-  /** Makes the page of `dev`, from `paths.root`; given in `dev`. */
-  readonly createDevErrorPage: ((root: string) => PageForError) | undefined
 }
 
 type ErrorData = Readonly<Record<string, unknown>>
@@ -34,18 +32,14 @@ interface ErrorPages {
 }
 
 /** Makes the pages for errors. */
-export function createErrorPages({ loaded, views, log, createDevErrorPage }: ErrorPagesOptions): ErrorPages {
+export function createErrorPages({ loaded, views, log }: ErrorPagesOptions): ErrorPages {
   const { config, folder } = loaded
   const root = resolve(folder, config['paths.root'])
-  const ownPage = createOwnPages(resolve(folder, config['paths.errors']), root, views, log)
-  const devPage = createDevErrorPage?.(root)
   const isDev = config['app.env'] === 'dev'
   const restrictsHosts = config['server.allowed_hosts'].length > 0 // Then other hosts have been refused.
-  const reveal = ({ host }: CoreContext): boolean => isDev && (restrictsHosts || isLoopbackHost(host))
   return {
-    reveal,
-    pageForError: (ctx, error, detail) =>
-      ownPage(ctx, error, detail) ?? (reveal(ctx) ? devPage?.(ctx, error, detail) : undefined),
+    reveal: ({ host }) => isDev && (restrictsHosts || isLoopbackHost(host)),
+    pageForError: createOwnPages(resolve(folder, config['paths.errors']), root, views, log),
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { extname, join, normalize } from 'node:path'
 import { isObject } from '../base/object.ts'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { reasonOf } from '../base/reason.ts'
 import { readJsonFile } from '../json/read-json.ts'
 
@@ -50,13 +50,13 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
   const problems = problemsOfLoad(load)
-  if (!isObject(setup)) problems.push('setup must be an object with a group of settings a member')
+  if (!isObject(setup)) problems.push('setup must be an object whose members are groups of settings')
   if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
     ...Object.keys(others).map((key) => `unknown key ${key}: it has load and setup`),
     ...Object.keys(setup)
       .filter((group) => !groups.includes(group))
-      .map((group) => unknownGroup(group, groups)),
+      .map((group) => `nothing reads setup.${group}${didYouMean(group, groups, (name) => `setup.${name}`)}`),
   ]
   return { file, load, setup, warnings }
 }
@@ -78,11 +78,6 @@ function problemsOfLoad(load: unknown): string[] {
       .map((name) => `load names "${name}", which is no module (${loadable.join(' ')})`),
     ...load.filter(isAgain).map((name) => `load names "${name}" twice`),
   ]
-}
-
-function unknownGroup(group: string, groups: readonly string[]): string {
-  const meant = nearest(group, groups)
-  return `nothing reads setup.${group}${meant === undefined ? '' : `: did you mean setup.${meant}?`}`
 }
 
 function read(file: string): unknown {

@@ -2,9 +2,9 @@
  * The middleware of an application: the server's own with their settings, and the application's modules, which are
  * loaded, set up (`setup(app)`), and reloaded.
  *
- * A module's default export is registered under the file's base name, its named functions under their own names. Only
- * `setup` is none: it runs when the module has been loaded, to start timers, feeds and publishers, and may return a
- * teardown for the stop.
+ * A module's default export is registered under the file's base name, its named functions under their own names. Its
+ * `setup` is no middleware: it runs when the module has been loaded, to start timers, feeds and publishers, and may
+ * return a teardown for the stop.
  *
  * A reload has steps. `prepare` loads the modules, `setUp` sets up the new ones, `commit` takes the new set into use
  * and tears down the modules that it replaced, `abandon` tears down the new ones. A module that did not change keeps
@@ -154,7 +154,7 @@ export class MiddlewareHost<App> {
         await this.#tearDown(replaced)
       },
       abandon: async () => {
-        for (const { prepared } of settings) prepared.abandon()
+        for (const { prepared } of settings) prepared.abandon?.()
         await this.#tearDown(fresh)
       },
     }
@@ -189,7 +189,7 @@ export class MiddlewareHost<App> {
       all.push(new MiddlewareError(config.file, `Cannot load ${config.file}: ${problems.join('; ')}`))
     }
     if (all.length === 0) return settings
-    for (const { prepared } of settings) prepared.abandon()
+    for (const { prepared } of settings) prepared.abandon?.()
     throw joinErrors(all)
   }
 

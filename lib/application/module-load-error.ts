@@ -10,14 +10,11 @@ import { importSpecifiers, syntaxErrorLine } from '../javascript/modules.ts'
 /** A module could not be loaded. The message has file, line and reason; Node or the module threw `cause`. */
 export class ModuleLoadError extends Error {
   override readonly name = 'ModuleLoadError'
-  /** Absolute path of the module that was to be loaded. */
-  readonly file: string
-  /** Whether that file is missing. */
+  /** Whether the file of the module is missing. */
   readonly missing: boolean
 
-  constructor(message: string, details: { readonly file: string; readonly missing: boolean; readonly cause: unknown }) {
+  constructor(message: string, details: { readonly missing: boolean; readonly cause: unknown }) {
     super(message, { cause: details.cause })
-    this.file = details.file
     this.missing = details.missing
   }
 }
@@ -41,25 +38,25 @@ export async function moduleLoadError(cause: unknown, attempt: LoadAttempt): Pro
   const shown = (path: string): string => shownPath(root, path)
   if (isMissing(cause, file)) {
     const message = `Cannot load ${shown(file)}: there is no such file`
-    return new ModuleLoadError(message, { file, missing: true, cause })
+    return new ModuleLoadError(message, { missing: true, cause })
   }
   const reason = reasonOf(cause)
   const place = await placeOf(cause, attempt)
   const where = place === undefined ? '' : `${shown(place.file)}${place.line === undefined ? '' : `:${place.line}`}: `
-  return new ModuleLoadError(`Cannot load ${shown(file)}: ${where}${reason}`, { file, missing: false, cause })
+  return new ModuleLoadError(`Cannot load ${shown(file)}: ${where}${reason}`, { missing: false, cause })
 }
 
 /** The error of a module whose path is a link that leads out of the root. */
 export function linkLeadsOut(root: string, file: string): ModuleLoadError {
   const why = `it is a link that leads outside the application's root, ${root}`
   const message = `Cannot load ${shownPath(root, file)}: ${why}`
-  return new ModuleLoadError(message, { file, missing: false, cause: undefined })
+  return new ModuleLoadError(message, { missing: false, cause: undefined })
 }
 
 /** The error of a module that has not loaded within a time, in milliseconds. */
 export function neverLoads(root: string, file: string, ms: number): ModuleLoadError {
   const why = `it has not loaded within ${ms / 1000} s: a top-level await waits, there or in a module that it imports`
-  return new ModuleLoadError(`Cannot load ${shownPath(root, file)}: ${why}`, { file, missing: false, cause: undefined })
+  return new ModuleLoadError(`Cannot load ${shownPath(root, file)}: ${why}`, { missing: false, cause: undefined })
 }
 
 /** Whether `file` itself is missing, and not a file that it imports. */

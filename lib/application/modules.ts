@@ -31,16 +31,6 @@ interface Entry {
 /** How long a module may take to load, in milliseconds: a top-level await may wait for ever, and a reload with it. */
 const loadMs = 10_000
 
-/**
- * @param options `root`: absolute path; `refresh` looks for changes in the files below it that modules import.
- *   `patienceMs`: how long a module may take to load; 10,000 unless given
- * @throws RangeError when the root is no absolute path
- */
-export function createModules({ root, patienceMs = loadMs }: { root: string; patienceMs?: number }): Modules {
-  if (!isAbsolute(root)) throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${root}`)
-  return new Modules(root, patienceMs)
-}
-
 /** The modules of one application. */
 export class Modules {
   readonly #root: string
@@ -56,7 +46,13 @@ export class Modules {
   /** Traces, refreshes and announcements, one after the other. */
   readonly #inTurn = new SerialQueue()
 
-  constructor(root: string, patienceMs: number) {
+  /**
+   * @param root absolute path; `refresh` looks for changes in the files below it that modules import
+   * @param patienceMs how long a module may take to load
+   * @throws RangeError when the root is no absolute path
+   */
+  constructor(root: string, patienceMs = loadMs) {
+    if (!isAbsolute(root)) throw new RangeError(`Cannot load modules: the root must be an absolute path: it is ${root}`)
     this.#root = root
     this.#patienceMs = patienceMs
     this.#graph = new ModuleGraph(root)

@@ -36,11 +36,6 @@ export class Reconciler {
     this.#options = options
   }
 
-  /** The state that was applied last. */
-  get applied(): DesiredState {
-    return this.#applied
-  }
-
   /**
    * Loads the application for the first time, which counts as the last reload of a state. Rejects as
    * `Application.start` does.

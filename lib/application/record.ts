@@ -8,7 +8,7 @@ import { isObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 import { configTable } from '../config/table.ts'
 import { METHODS } from '../http/node-http.ts'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { actionPath, parseAction } from '../routing/action.ts'
 import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
 import type { ErrorFormat, RouteRecord } from '../routing/route.ts'
@@ -31,7 +31,7 @@ export interface GoodRecord {
 }
 
 /** A record that may not be registered. */
-export interface BadRecord {
+interface BadRecord {
   /** The record's name, `''` when it has none. */
   readonly name: string
   /** True when the name begins with `svc.`: the admin API then answers 400, for other problems 409. */
@@ -152,7 +152,7 @@ function readMethod(fields: Readonly<Record<string, unknown>>, problems: string[
       break
     }
     if (method !== '*' && !METHODS.includes(method)) {
-      warnings.push(`method ${quote(method)} is none that this server can receive`)
+      warnings.push(`method ${quote(method)} is not one that this server can receive`)
     }
   }
   return methods.has('*') ? '*' : [...methods].join(',')
@@ -174,14 +174,11 @@ function readMiddleware(fields: Readonly<Record<string, unknown>>, rules: Record
 }
 
 function unknownMiddleware(name: string, rules: RecordRules): string {
-  const known = nearest(name, rules.middlewareNames?.() ?? [])
-  return `middleware ${quote(name)} is not known${known === undefined ? '' : `: did you mean ${quote(known)}?`}`
+  return `middleware ${quote(name)} is not known${didYouMean(name, rules.middlewareNames?.() ?? [], quote)}`
 }
 
 function unknownField(field: string): string {
-  const known = nearest(field, knownFields)
-  const hint = known === undefined ? '' : `: did you mean ${quote(known)}?`
-  return `field ${quote(field)} is not known and is ignored${hint}`
+  return `field ${quote(field)} is not known and is ignored${didYouMean(field, knownFields, quote)}`
 }
 
 function readRequired(fields: Readonly<Record<string, unknown>>, field: string, problems: string[]): string {

@@ -8,7 +8,7 @@
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
@@ -170,8 +170,7 @@ function readDefaults(given: unknown, rules: RecordRules, problems: string[]): D
 }
 
 function unknownMember(where: string, name: string, known: readonly string[]): string {
-  const near = nearest(name, known)
-  return `${where} has an unknown member ${quote(name)}${near === undefined ? '' : `: did you mean ${quote(near)}?`}`
+  return `${where} has an unknown member ${quote(name)}${didYouMean(name, known, quote)}`
 }
 
 function joined(prefix: string, url: string): string {

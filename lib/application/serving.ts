@@ -13,9 +13,9 @@ import { Histogram } from '../metrics/histogram.ts'
 import { createRequestServer, type RequestServer, type ServerParts } from '../core/server.ts'
 
 /**
- * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds: longer makes
- * new connections wait (Node accepts one in a turn), shorter sends what a pause of the collector delayed through the
- * queue.
+ * How long one turn of the event loop may serve requests before others wait in the queue, in milliseconds. When it is
+ * longer, new connections wait, since Node accepts one in a turn. When it is shorter, a pause of the garbage collector
+ * is enough to send requests through the queue.
  */
 const longTurnMs = 100
 

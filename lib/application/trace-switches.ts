@@ -3,32 +3,26 @@
  * process, since the process that set it may have ended by then.
  */
 import type { Trace } from '../log/trace.ts'
-import { switchAt, type StateContent, type TraceEntry } from './desired-state.ts'
+import { switchAt, type StateContent } from './desired-state.ts'
 
 interface TraceSwitchesOptions {
   /** The switches, as the configuration sets them. */
   readonly trace: Trace
   /** Milliseconds since 1970 by the clock of the state. */
   readonly nowMs: () => number
-  /** Called when a switch has gone back by itself. */
-  readonly onReturn?: ((module: string, on: boolean) => void) | undefined
+  /** Called for each switch that changed when it went back by itself. */
+  readonly onReturn: (module: string, on: boolean) => void
 }
 
 /** The longest timer, in milliseconds. */
 const longestMs = 2 ** 31 - 1
 
-/** A switch that goes back by itself. */
-interface Pending {
-  /** The time in the state. */
-  readonly until: number
-  readonly timer: NodeJS.Timeout
-}
-
 /** Sets the switches. */
 export class TraceSwitches {
   readonly #options: TraceSwitchesOptions
   readonly #configured: Readonly<Record<string, boolean>>
-  readonly #pending = new Map<string, Pending>()
+  /** Waits for the next switch that goes back. */
+  #timer: NodeJS.Timeout | undefined
 
   constructor(options: TraceSwitchesOptions) {
     this.#options = options
@@ -37,35 +31,31 @@ export class TraceSwitches {
 
   /** Sets every switch as a state says. */
   apply(entries: StateContent['trace']): void {
-    const now = this.#options.nowMs()
-    for (const module of Object.keys(this.#configured)) {
-      const entry = entries[module]
-      this.#set(module, entry, now)
-      if (entry?.until === this.#pending.get(module)?.until) continue
-      clearTimeout(this.#pending.get(module)?.timer)
-      this.#pending.delete(module)
-      if (entry?.until !== undefined && entry.until > now) this.#return(module, entry, entry.until, now)
-    }
+    this.#apply(entries, this.#options.nowMs())
   }
 
-  /** Stops all timers. */
+  /** Stops the timer. */
   close(): void {
-    for (const { timer } of this.#pending.values()) clearTimeout(timer)
-    this.#pending.clear()
+    clearTimeout(this.#timer)
   }
 
-  #set(module: string, entry: TraceEntry | undefined, now: number): boolean {
-    const on = (entry && switchAt(entry, now)) ?? this.#configured[module] ?? true
-    this.#options.trace.set(module, on)
-    return on
+  #apply(entries: StateContent['trace'], now: number): void {
+    for (const [module, configured] of Object.entries(this.#configured)) {
+      const entry = entries[module]
+      this.#options.trace.set(module, (entry && switchAt(entry, now)) ?? configured)
+    }
+    const next = Math.min(...Object.values(entries).flatMap(({ until = 0 }) => (until > now ? [until] : [])))
+    clearTimeout(this.#timer)
+    if (next === Infinity) return
+    const waitMs = Math.min(next - now, longestMs)
+    this.#timer = setTimeout(() => this.#return(entries, now + waitMs), waitMs).unref()
   }
 
-  #return(module: string, entry: TraceEntry, until: number, now: number): void {
-    const timer = setTimeout(() => {
-      this.#pending.delete(module)
-      this.#options.onReturn?.(module, this.#set(module, entry, until))
-    }, Math.min(until - now, longestMs))
-    timer.unref()
-    this.#pending.set(module, { until, timer })
+  /** @param due when the timer was to fire, which may be a moment before that */
+  #return(entries: StateContent['trace'], due: number): void {
+    const { trace, nowMs, onReturn } = this.#options
+    const before = trace.state()
+    this.#apply(entries, Math.max(due, nowMs()))
+    for (const [module, on] of Object.entries(trace.state())) if (on !== before[module]) onReturn(module, on)
   }
 }

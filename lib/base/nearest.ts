@@ -19,6 +19,15 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/**
+ * The end of a message about an unknown name: `: did you mean log.level?`; empty when no candidate is near.
+ * @param shown how the message writes a name; as it is unless given
+ */
+export function didYouMean(word: string, candidates: Iterable<string>, shown = (name: string): string => name): string {
+  const meant = nearest(word, candidates)
+  return meant === undefined ? '' : `: did you mean ${shown(meant)}?`
+}
+
 /** How many letters must be added, removed, replaced or swapped with a neighbour to turn one text into the other. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []

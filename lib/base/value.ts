@@ -36,7 +36,6 @@ export type Row = Common &
         readonly commas?: true
         readonly check?: Check<string>
       }
-    | { readonly kind: 'switches'; readonly names: readonly string[]; readonly default: boolean }
   )
 
 /** The type of the values of a row. */
@@ -50,14 +49,12 @@ export type ValueOf<R extends Row> = R extends { kind: 'boolean' }
         ? Choice
         : R extends { kind: 'list' }
           ? readonly string[]
-          : R extends { kind: 'switches'; names: readonly (infer Name extends string)[] }
-            ? Readonly<Record<Name, boolean>>
-            : string
+          : string
 
 /** A value, or what is wrong with it: a text to follow the key, `must be 0 to 65535: it is -1`. */
 export type Reading = { readonly value: unknown } | { readonly problem: string }
 
-/** Reads a value by its row; of the kind `switches`, one switch. A list is returned as a frozen copy. */
+/** Reads a value by its row. A list is returned as a frozen copy. */
 export function readValue(row: Row, value: unknown): Reading {
   if (row.kind === 'list') return readList(row, value)
   const wrong = problemOf(row, value)
@@ -68,7 +65,6 @@ export function readValue(row: Row, value: unknown): Reading {
 export function allowedValues(row: Row): string {
   switch (row.kind) {
     case 'boolean':
-    case 'switches':
       return 'true or false'
     case 'integer':
       return `${row.min} to ${row.max}`
@@ -87,7 +83,6 @@ function problemOf(row: Exclude<Row, { kind: 'list' }>, value: unknown): string 
   const must = `must be ${allowedValues(row)}`
   switch (row.kind) {
     case 'boolean':
-    case 'switches':
       return typeof value === 'boolean' ? undefined : must
     case 'integer':
       return integerProblem(row, value, must)

@@ -6,7 +6,7 @@
  * new ones, `commit` takes them into use, `abandon` drops them.
  */
 import { isObject } from '../base/object.ts'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import type { Row, ValueOf } from '../base/value.ts'
 import { readValue } from '../base/value.ts'
 import type { Middleware } from './compose.ts'
@@ -37,11 +37,12 @@ export interface PreparedSettings {
   /** Mistakes that do no harm. */
   readonly warnings: readonly string[]
   /** Why the group's middleware cannot work with these settings, such as a missing key; undefined when it can. */
-  readonly unready: string | undefined
+  readonly unready?: string | undefined
   /** Middleware that these settings name, by its name; none unless given. */
   readonly middleware?: ReadonlyMap<string, Middleware>
   commit(): void
-  abandon(): void
+  /** Drops them; absent where there is nothing to drop. */
+  abandon?(): void
 }
 
 /** A group of the server's own middleware. */
@@ -78,7 +79,7 @@ export function prepareSettings<Table extends SettingsTable>(
   use: (settings: SettingsOf<Table>) => void,
 ): PreparedSettings {
   const { settings, warnings } = readSettings(group, table, given)
-  return { warnings, unready: undefined, commit: () => use(settings), abandon: () => {} }
+  return { warnings, commit: () => use(settings) }
 }
 
 /** Returns the table, with its values inferred as constants. */
@@ -121,10 +122,7 @@ export function readSettings<Table extends SettingsTable>(
   })
   if (problems.length > 0) throw new SettingsError(problems)
   const unknown = [...members.keys()].filter((key) => !Object.hasOwn(table, key))
-  const warnings = unknown.map((key) => {
-    const meant = nearest(key, Object.keys(table))
-    return `unknown key setup.${group}.${key}${meant === undefined ? '' : `: did you mean ${meant}?`}`
-  })
+  const warnings = unknown.map((key) => `unknown key setup.${group}.${key}${didYouMean(key, Object.keys(table))}`)
   // Every key has a value that its row allows.
   return { settings: Object.fromEntries(values) as SettingsOf<Table>, warnings }
 }

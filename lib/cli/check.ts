@@ -11,10 +11,11 @@ import { buildApplication } from '../application/build.ts'
 import { reasonOf } from '../base/reason.ts'
 import { chooseAppKey } from '../config/app-key.ts'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
-import { warningsTogether } from '../config/together.ts'
+import { refuseTogether, warningsTogether } from '../config/together.ts'
 import { describe, describeAll } from '../application/commands.ts'
-import { openNamedFiles } from '../application/named-files.ts'
+import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
+import { readCertificates } from '../tls/certificates.ts'
 import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
@@ -81,11 +82,18 @@ async function loadOrDefaults(
 ): Promise<{ loaded: LoadedConfig | undefined; problems: readonly string[] }> {
   try {
     const loaded = await load()
-    return { loaded, problems: problemsOf(() => openNamedFiles(loaded, () => {}), ConfigError) }
+    return { loaded, problems: problemsOfFiles(loaded) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { loaded: error.rest, problems: [error.message] }
+    const { rest, message } = error
+    return { loaded: rest, problems: [message, ...(rest === undefined ? [] : problemsOfFiles(rest))] }
   }
+}
+
+/** The problems of values that do not go together, of the certificate and of the folder of static files. */
+function problemsOfFiles(loaded: LoadedConfig): string[] {
+  const opened = [refuseTogether, readCertificates, (values: LoadedConfig) => openStaticFiles(values, () => {})]
+  return opened.flatMap((open) => problemsOf(() => open(loaded), ConfigError))
 }
 
 async function inspect(

@@ -1,22 +1,11 @@
 /**
- * The command `init`: makes a new application in a folder, wholly or not at all. When something fails, everything that
- * was made is removed again.
+ * The command `init`: makes a new application in an empty or missing folder, wholly or not at all.
  *
  * Actions are `.mjs` files, so that they are ES modules without a `package.json` beside them. In TypeScript there is
  * one: it lists what checks the types, which running does not need.
  */
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
@@ -148,65 +137,40 @@ export function init(folder: string, typeScript = false): number {
  * Makes an application in a folder, which must be empty or missing.
  * @param filesFor gives the files for the folder, a real path
  * @returns the files that were made, relative to the folder
- * @throws Error with the reason: the folder is not empty, or cannot be written. Nothing is left behind then.
+ * @throws Error with the reason: the folder is not empty, or cannot be written. No file is left behind then.
  */
 export function initApplication(folder: string, filesFor = applicationFiles): string[] {
-  const made: (() => void)[] = []
   const root = resolve(folder)
   try {
-    makeFolder(root, made)
+    const first = mkdirSync(root, { recursive: true }) // The uppermost folder that was missing.
     if (readdirSync(root).length > 0) throw new Error('it is not empty; name a new folder')
     const files = filesFor(realpathSync(root))
-    for (const { name, text, mode } of files) {
-      const path = join(root, name)
-      makeFolder(dirname(path), made)
-      makeFile(path, text, mode, made)
-    }
+    makeFiles(root, first, files)
     return files.map(({ name }) => name)
   } catch (error) {
-    const reason = reasonOf(error)
-    const left = undo(made)
-    const rest = left.length === 0 ? '' : `; what was made could not be removed again: ${left.join('; ')}`
-    throw new Error(`Cannot make an application in ${root}: ${reason}${rest}`, { cause: error })
+    throw new Error(`Cannot make an application in ${root}: ${reasonOf(error)}`, { cause: error })
   }
 }
 
-/** Makes a folder and the missing ones above it, and adds to `made` how to undo each. */
-function makeFolder(path: string, made: (() => void)[]): void {
-  if (existsSync(path)) return
-  makeFolder(dirname(path), made)
-  mkdirSync(path)
-  made.push(() => rmdirSync(path))
-}
-
-function makeFile(path: string, text: string, mode: number, made: (() => void)[]): void {
-  const descriptor = openSync(path, 'wx', mode)
-  made.push(() => rmSync(path))
+function makeFiles(root: string, first: string | undefined, files: readonly ApplicationFile[]): void {
   try {
-    writeFileSync(descriptor, text)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-/** Undoes the last step first. Returns the reasons of the steps that could not be undone. */
-function undo(made: readonly (() => void)[]): string[] {
-  const failures: string[] = []
-  for (const step of [...made].reverse()) {
-    try {
-      step()
-    } catch (error) {
-      failures.push(reasonOf(error))
+    for (const { name, text, mode } of files) {
+      mkdirSync(dirname(join(root, name)), { recursive: true })
+      writeFileSync(join(root, name), text, { mode, flag: 'wx' })
     }
+  } catch (error) {
+    // The folder was empty: what is in it was made here.
+    for (const name of readdirSync(root)) rmSync(join(root, name), { recursive: true })
+    for (let path = root; first !== undefined && path.length >= first.length; path = dirname(path)) rmdirSync(path)
+    throw error
   }
-  return failures
 }
 
 /**
  * The files in the order in which they are made, with a new random `app_key`.
  * @param folder of the application, a real path
  */
-export function applicationFiles(folder: string): ApplicationFile[] {
+function applicationFiles(folder: string): ApplicationFile[] {
   return filesWith(folder, 'routes/home.mjs', action)
 }
 

@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, loadAsked, type App } from '../app.ts'
-import { problemsOfNamedFiles } from '../application/named-files.ts'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
 import { numberVariable, takeProcessNumber } from '../group/process-number.ts'
@@ -89,24 +88,18 @@ async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
 /**
  * Reads the configuration that the options name.
  * @param appKey replaces the one of the file, as `metricsToken` does
- * @throws ConfigError; where values are wrong, with the problems of the files that the other values name
+ * @throws ConfigError
  */
 function load(options: CommandOptions, appKey: string | undefined, metricsToken: string | undefined): LoadedConfig {
-  try {
-    const { file, namedBy } = configFile(options)
-    if (namedBy !== undefined && !existsSync(file)) {
-      throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
-    }
-    return loadConfig(file, {
-      ...options.overrides,
-      ...(appKey !== undefined && { app_key: appKey }),
-      ...(metricsToken !== undefined && { 'admin.metrics_token': metricsToken }),
-    })
-  } catch (error) {
-    throw error instanceof ConfigError && error.rest !== undefined
-      ? error.also(problemsOfNamedFiles(error.rest))
-      : error
+  const { file, namedBy } = configFile(options)
+  if (namedBy !== undefined && !existsSync(file)) {
+    throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
   }
+  return loadConfig(file, {
+    ...options.overrides,
+    ...(appKey !== undefined && { app_key: appKey }),
+    ...(metricsToken !== undefined && { 'admin.metrics_token': metricsToken }),
+  })
 }
 
 function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> {

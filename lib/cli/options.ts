@@ -3,7 +3,7 @@
  * is a result too, with a message that names the wrong part.
  */
 import { parseArgs } from 'node:util'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 import { readValue } from '../base/value.ts'
 import { configTable } from '../config/table.ts'
 import type { Config } from '../config/table.ts'
@@ -110,11 +110,11 @@ function read(args: readonly string[]): Command {
       if (token.name === 'ts') typeScript = true
       else asked ??= token.name
     } else {
-      throw new UsageError(`unknown option ${token.rawName}${guess(token.rawName, optionNames)}`)
+      throw new UsageError(`unknown option ${token.rawName}${didYouMean(token.rawName, optionNames)}`)
     }
   }
   const [word = 'start', ...rest] = positionals
-  if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${guess(word, words)}`)
+  if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${didYouMean(word, words)}`)
   if (asked !== undefined) return { word: asked }
   const serverWord = serverWords.find((known) => known === word)
   if (write.length > 0 && serverWord !== 'permissions') {
@@ -170,11 +170,6 @@ function valueOf(
 
 function isValueOption(name: string): name is ValueOption {
   return Object.hasOwn(valueOptions, name)
-}
-
-function guess(word: string, candidates: readonly string[]): string {
-  const meant = nearest(word, candidates)
-  return meant === undefined ? '' : `: did you mean ${meant}?`
 }
 
 function quoted(text: string): string {

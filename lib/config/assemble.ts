@@ -7,7 +7,7 @@
 import { nearest } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
 import { readValue } from '../base/value.ts'
-import { configTable, fileKeys } from './table.ts'
+import { configKeys, configTable } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** A key that was found, the names that lead to it from the outside in, and its value. */
@@ -22,7 +22,7 @@ export interface Finding {
   readonly text: string
   /** The names that lead to the key in its file; undefined: it is not about a file. */
   readonly path: readonly string[] | undefined
-  /** The index of that file; 0 unless given. */
+  /** The index of that file, or one beyond them for an override; 0 unless given. */
   readonly layer?: number
 }
 
@@ -52,27 +52,24 @@ interface Assembled {
 }
 
 /**
- * Assembles the values of files, nested or dotted, each above those before it, and overrides, dotted. A value above
- * another one does not correct it: the file would fail the next time it is used without. It throws nothing.
+ * Assembles the values of files, nested or dotted, each above those before it, and overrides, dotted, above them all. A
+ * wrong value is a problem, even where a later layer has a right one: the file may be used without that. It throws
+ * nothing.
  */
-export function assembleConfig(layers: readonly unknown[], overrides: Partial<Config>): Assembled {
+export function assembleConfig(files: readonly unknown[], overrides: Partial<Config> = {}): Assembled {
   const values = defaults()
-  const files = layers.map((value) => apply(values, value))
-  const above = apply(values, overrides)
-  const inLayer = (layer: number) => (finding: Finding): Finding => ({ ...finding, layer })
-  const notOfAFile = (finding: Finding): Finding => ({ text: finding.text, path: undefined })
-  const problems = files.flatMap((file, at) => file.problems.map(inLayer(at)))
-  problems.push(...above.problems.map(notOfAFile))
-  const unknown = [...files.flatMap((file, at) => file.unknown.map(inLayer(at))), ...above.unknown.map(notOfAFile)]
+  const layers = [...files, overrides].map((value) => apply(values, value))
+  const problems = layers.flatMap((entries, layer) => entries.problems.map((finding) => ({ ...finding, layer })))
+  const unknown = layers.flatMap((entries, layer) => entries.unknown.map((finding) => ({ ...finding, layer })))
   const config = Object.freeze(values) as Config // every key has its default or a value that its row lets through
   const { 'log.file': log, 'access_log.file': accessLog } = config
   if (log === accessLog) {
     const text = `access_log.file must differ from log.file: both are ${JSON.stringify(log)}`
-    const layer = files.findLastIndex(({ found }) => found.has('access_log.file'))
-    problems.push({ text, path: files[layer]?.found.get('access_log.file')?.path, layer })
+    const layer = layers.findLastIndex(({ found }) => found.has('access_log.file'))
+    problems.push({ text, path: layers[layer]?.found.get('access_log.file')?.path, layer })
   }
-  const keys = fileKeys().map(([key]) => key)
-  const replaced = keys.filter((key) => files.filter(({ found }) => found.has(key)).length > 1)
+  const ofFiles = layers.slice(0, -1)
+  const replaced = configKeys.filter((key) => ofFiles.filter(({ found }) => found.has(key)).length > 1)
   return { config, problems, unknown, replaced }
 }
 
@@ -81,7 +78,7 @@ export function findEntries(value: unknown): Entries {
   const found = new Map<string, Entry>()
   const problems: Finding[] = []
   const unknown: Finding[] = []
-  const known = new Set(fileKeys().map(([key]) => key))
+  const known = new Set<string>(configKeys)
   const groups = new Set([...known].flatMap(groupsOf))
 
   visit(value, '', [])
@@ -138,9 +135,9 @@ export function withGroups(config: Config): GroupedConfig {
 
 function defaults(): Values {
   const values: Values = {}
-  for (const [fileKey, key] of fileKeys()) {
+  for (const key of configKeys) {
     const preset = configTable[key].default
-    put(values, fileKey, key, typeof preset === 'object' ? Object.freeze([...preset]) : preset)
+    values[key] = typeof preset === 'object' ? Object.freeze([...preset]) : preset
   }
   return values
 }
@@ -148,20 +145,14 @@ function defaults(): Values {
 function apply(values: Values, value: unknown): Entries {
   const { found, problems, unknown } = findEntries(value)
   const all = [...problems]
-  for (const [fileKey, key] of fileKeys()) {
-    const entry = found.get(fileKey)
+  for (const key of configKeys) {
+    const entry = found.get(key)
     if (entry === undefined) continue
     const reading = readValue(configTable[key], entry.value)
-    if ('problem' in reading) all.push({ text: `${fileKey} ${reading.problem}`, path: entry.path })
-    else put(values, fileKey, key, reading.value)
+    if ('problem' in reading) all.push({ text: `${key} ${reading.problem}`, path: entry.path })
+    else values[key] = reading.value
   }
   return { found, problems: all, unknown }
-}
-
-/** Sets a key; a switch in a frozen copy of its row's switches. */
-function put(values: Values, fileKey: string, key: ConfigKey, value: unknown): void {
-  const switches = values[key] as Readonly<Record<string, boolean>> | undefined // for a switch it is one of these
-  values[key] = fileKey === key ? value : Object.freeze({ ...switches, [fileKey.slice(key.length + 1)]: value })
 }
 
 function shapeProblem(group: string, value: unknown, known: ReadonlySet<string>): string {

@@ -1,6 +1,6 @@
 /**
  * Checks of strings in the configuration. Each function returns undefined for a valid value, and else the rule that it
- * breaks (`must be ...`). The checks of proxies, hosts and origins are beside the code that reads those texts.
+ * breaks (`must be ...`). The checks of proxies, hosts and origins are in the files that parse them.
  */
 import { isIP } from 'node:net'
 

@@ -12,7 +12,7 @@ import { mapJson, nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
 import { readJsonFile } from '../json/read-json.ts'
 import { mayOthersRead } from '../storage/paths.ts'
 import { assembleConfig, findEntries, type Finding } from './assemble.ts'
-import { configTable, fileKeys } from './table.ts'
+import { configKeys, configTable } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** A configuration file: its absolute path, its text, its value and the positions in it. */
@@ -46,7 +46,6 @@ export class ConfigError extends Error {
   readonly problems: readonly string[]
   /** Unknown keys, as in LoadedConfig. */
   readonly warnings: readonly string[]
-  readonly #source: string
   /** The configuration with the default for each wrong value, for further checks; undefined when nothing was read. */
   readonly rest: LoadedConfig | undefined
 
@@ -61,21 +60,9 @@ export class ConfigError extends Error {
   ) {
     const list = problems.length === 1 ? problems[0] : `${problems.length} problems\n  ${problems.join('\n  ')}`
     super(`Cannot load ${source}: ${list}`, options)
-    this.#source = source
     this.problems = problems
     this.warnings = options.warnings ?? []
     this.rest = options.rest
-  }
-
-  /** The same error with more problems; itself where there are none. */
-  also(problems: readonly string[]): ConfigError {
-    if (problems.length === 0) return this
-    const { warnings, rest, cause } = this
-    return new ConfigError(this.#source, [...this.problems, ...problems], {
-      warnings,
-      cause,
-      ...(rest !== undefined && { rest }),
-    })
   }
 }
 
@@ -85,7 +72,7 @@ export interface ValueProblem {
   readonly text: string
 }
 
-/** The phrase for a configuration that came from no file. */
+/** How messages name a configuration that was given as a value. */
 const givenAsValue = 'the configuration'
 
 /** Makes the error for problems of values, at least one, each with its line in the file. */
@@ -163,8 +150,8 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
  * @param folder relative paths are relative to it
  * @throws ConfigError
  */
-export function parseConfig(value: unknown, folder: string, overrides: Partial<Config> = {}): LoadedConfig {
-  return checked([value], overrides, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
+export function parseConfig(value: unknown, folder: string): LoadedConfig {
+  return checked([value], {}, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
 }
 
 /** @returns undefined when there is no such file */
@@ -180,9 +167,9 @@ function readDocument(file: string): ConfigDocument | undefined {
 /** A warning when everybody on this machine can read secrets in the file. */
 function exposedSecrets({ file: path, value }: ConfigDocument): string[] {
   const { found } = findEntries(value)
-  const secrets = fileKeys().flatMap(([name, key]) => {
-    const given = (found.get(name)?.value ?? '') as string | readonly string[] // It has been checked.
-    return 'secret' in configTable[key] && given.length > 0 ? [name] : []
+  const secrets = configKeys.filter((key) => {
+    const given = (found.get(key)?.value ?? '') as string | readonly string[] // It has been checked.
+    return 'secret' in configTable[key] && given.length > 0
   })
   if (secrets.length === 0 || !mayOthersRead(path)) return []
   return [`${path}: everybody on this machine can read ${secrets.join(' and ')}: remove that permission (chmod o-r)`]

@@ -11,7 +11,7 @@ import type { JsonNode } from '../json/json-map.ts'
 import { editFile, type FileSteps } from '../storage/edit-file.ts'
 import { findEntries } from './assemble.ts'
 import type { Entry } from './assemble.ts'
-import { configTable, fileKeys } from './table.ts'
+import { configTable } from './table.ts'
 import type { Config } from './table.ts'
 
 /**
@@ -44,11 +44,9 @@ export function editConfig(text: string | undefined, changes: Partial<Config>): 
   const { found, problems, unknown } = findEntries(changes)
   const wrong = problems[0] ?? unknown[0]
   if (wrong !== undefined) throw new Error(wrong.text)
-  const rows = new Map(fileKeys())
   let edited = text ?? newText
   for (const { key, value } of found.values()) {
-    const row = configTable[rows.get(key) as keyof Config] // findEntries finds keys of fileKeys alone
-    const reading = readValue(row, value)
+    const reading = readValue(configTable[key as keyof Config], value) // findEntries finds keys of the table alone
     if ('problem' in reading) throw new Error(`${key} ${reading.problem}`)
     edited = setValue(edited, key, value)
   }

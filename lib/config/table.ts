@@ -11,6 +11,16 @@ import { problemOfRedisUrl } from '../redis/url.ts'
 import { checkFileName, checkHostToBind, checkPasswordHash, checkPath } from './checks.ts'
 import type { Row, ValueOf } from '../base/value.ts'
 
+type TraceKey = `trace.${(typeof traceModules)[number]}`
+type TraceRow = { readonly kind: 'boolean'; readonly default: true; readonly meaning: string }
+
+const traceRow: TraceRow = {
+  kind: 'boolean', default: true,
+  meaning: 'Write DEBUG and INFO of this module. The admin panel switches it, too.',
+}
+const tracePairs = traceModules.map((module) => [`trace.${module}`, traceRow])
+const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> // Object.fromEntries forgets the names.
+
 /** Every key of `svc.json`: its kind, range, default and meaning. */
 export const configTable = {
   'app.env': {
@@ -226,10 +236,7 @@ export const configTable = {
     meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
   },
 
-  trace: {
-    kind: 'switches', names: traceModules, default: true,
-    meaning: 'Which modules may log at DEBUG and INFO. The admin panel switches them while the server runs.',
-  },
+  ...traceRows,
 
   'pool_http.workers': {
     kind: 'integer', min: 1, max: 1_000_000, default: 1024,
@@ -301,14 +308,5 @@ export type ConfigKey = keyof typeof configTable
 /** The configuration, flat: `config['server.port']` is a number, `config['app.env']` is `'prod' | 'dev'`. */
 export type Config = { readonly [Key in ConfigKey]: ValueOf<(typeof configTable)[Key]> }
 
-/**
- * The keys that a file may contain, in order: those of the table, with a key for each switch (`trace.app`). A pair is
- * the key in the file and the key in the table.
- */
-export function fileKeys(): [fileKey: string, key: ConfigKey][] {
-  const keys = Object.keys(configTable) as ConfigKey[] // Object.keys forgets the names it returns
-  return keys.flatMap((key): [string, ConfigKey][] => {
-    const row: Row = configTable[key]
-    return row.kind === 'switches' ? row.names.map((name) => [`${key}.${name}`, key]) : [[key, key]]
-  })
-}
+/** Every key, in the order of the table. */
+export const configKeys = Object.keys(configTable) as readonly ConfigKey[] // Object.keys forgets the names it returns.

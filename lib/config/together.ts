@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isBoundToLoopback } from '../http/host.ts'
 import { isAtOrIn, mayOthersRead } from '../storage/paths.ts'
-import { fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
+import { errorOfValues, fileToWrite, type LoadedConfig, type ValueProblem } from './load.ts'
 import type { Config, ConfigKey } from './table.ts'
 
 /** Paths that must not be inside the folder of static files, where everybody can read them. */
@@ -20,6 +20,12 @@ const privateKeys = [
 /** The absolute path of the folder of static files, or undefined. */
 export function publicFolder({ config, folder }: Pick<LoadedConfig, 'config' | 'folder'>): string | undefined {
   return config['paths.public'] === '' ? undefined : resolve(folder, config['paths.public'])
+}
+
+/** @throws ConfigError when values do not go together */
+export function refuseTogether(loaded: LoadedConfig): void {
+  const problems = problemsTogether(loaded)
+  if (problems.length > 0) throw errorOfValues(loaded, problems)
 }
 
 /** Problems that keep a server with these values from starting. */

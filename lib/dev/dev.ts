@@ -9,9 +9,11 @@
 import { dirname, join, resolve } from 'node:path'
 import type { ApplicationParts } from '../application/build.ts'
 import { describeAll, ReloadError, type Command, type Control } from '../application/commands.ts'
+import { createDevErrorPage } from '../application/dev-error-page.ts'
 import type { ServingParts } from '../application/serving.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
+import type { PageForError } from '../http/error-reply.ts'
 import { createProcessConsole } from '../log/console.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { isAtOrIn } from '../storage/paths.ts'
@@ -51,7 +53,8 @@ export class Dev {
     const printed = this.#options.loaded.config['log.console']
     const colours = process.stdout.isTTY && process.stdout.hasColors()
     const accessLog = printed ? createRequestLines(parts.accessLog, createProcessConsole(), colours) : parts.accessLog
-    return { ...parts, accessLog, ...this.#pages?.wrap(parts) }
+    const withPage = { ...parts, accessLog, pageForError: this.#pageForError(parts) }
+    return { ...withPage, ...this.#pages?.wrap(withPage) }
   }
 
   /** Begins to watch, where that is asked for. Resolves when every folder is watched. */
@@ -90,6 +93,13 @@ export class Dev {
     this.#pages?.stop()
   }
 
+  /** The page of a 500 shows its place to those who may see it, where the application has no page of its own. */
+  #pageForError({ pageForError, reveal }: ServingParts): PageForError {
+    const { folder, config } = this.#options.loaded
+    const devPage = createDevErrorPage(resolve(folder, config['paths.root']))
+    return (...error) => pageForError?.(...error) ?? (reveal(error[0]) ? devPage(...error) : undefined)
+  }
+
   /** Whether the route files, the settings of the middleware or a module in use are this file, or in this folder. */
   #isUsed(file: string): boolean {
     const { built, loaded } = this.#options
@@ -100,7 +110,7 @@ export class Dev {
     return isRouteFile || isAtOrIn(file, routesFolder) || isAtOrIn(file, settings) || built.modules.uses(file)
   }
 
-  /** Whether something is missing: a module that is not in use may be what has come. */
+  /** Whether a reload was refused or something is missing: a new file may be the module that was not there. */
   get #isTroubled(): boolean {
     return this.#refused.length > 0 || this.#options.built.application.warnings.length > 0
   }

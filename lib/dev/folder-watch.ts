@@ -3,7 +3,7 @@
  *
  * Each folder is watched by itself, by the names in it, so it does not matter whether an editor writes into a file or
  * puts another in its place. When a folder comes or goes, all are looked for again; what is in a new one counts as
- * saved. For a folder that is missing, the nearest one above it is watched until it is there.
+ * saved. While a folder is missing, the nearest one above it is watched in its place.
  */
 import { readdirSync, statSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -39,7 +39,7 @@ export class FolderWatch {
   readonly #watched = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   readonly #changed = new Set<string>()
   readonly #warned = new Set<string>()
-  /** Whether a folder has come or gone. */
+  /** Whether a folder was made or removed, so that the folders must be looked for again. */
   #mustLook = false
   #timer: NodeJS.Timeout | undefined
   #waitsSinceMs = 0

@@ -1,6 +1,6 @@
 /**
- * Content-Security-Policy (CSP Level 3), changed so far that the script of `dev` runs and its stream connects: a nonce
- * for the script, `'self'` for the stream. What a policy says of anything else stays as it was.
+ * Content-Security-Policy (CSP Level 3), with what the script of `dev` needs to run and to open its stream: a nonce for
+ * the script, `'self'` for the stream. The rest of a policy stays as it was.
  *
  * Surprise: beside a nonce `'unsafe-inline'` has no effect. Where a page's own scripts need that, `'self'` lets this
  * one run.

@@ -75,7 +75,6 @@ export function createJwtGroup(options: JwtGroupOptions): BuiltInGroup {
         commit() {
           current = made?.verifier
         },
-        abandon() {},
       }
     },
   }

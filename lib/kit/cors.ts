@@ -115,11 +115,9 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
       })
       return {
         warnings: [...warnings, ...ofOrigins],
-        unready: undefined,
         commit() {
           rules = rulesOf(settings)
         },
-        abandon() {},
       }
     },
     preflight(ctx, registry) {

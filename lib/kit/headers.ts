@@ -98,12 +98,10 @@ export function createHeadersGroup(): HeadersGroup {
       const { settings, warnings } = readSettings('headers', table, given)
       return {
         warnings: [...warnings, ...warningsOf(settings)],
-        unready: undefined,
         commit() {
           current = fieldsOf(settings)
           isEverywhere = given !== undefined && settings.everywhere
         },
-        abandon() {},
       }
     },
     unrouted(ctx) {

@@ -37,7 +37,7 @@ interface KitOptions {
   readonly userKey: () => string
 }
 
-const notLoaded: PreparedSettings = { warnings: [], unready: undefined, commit: () => {}, abandon: () => {} }
+const notLoaded: PreparedSettings = { warnings: [], commit: () => {} }
 
 /** Makes the kit of one server. */
 export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOptions): Kit {

@@ -76,13 +76,11 @@ export function createLimitGroup(options: LimitGroupOptions): LimitGroup {
     }
     return {
       warnings,
-      unready: undefined,
       middleware: new Map([...made].map(([rule, { run }]): [string, Middleware] => [`SVC_MwLimit:${rule}`, run])),
       commit: () => {
         current = made
         for (const rule of made.keys()) if (!counts.has(rule)) counts.set(rule, 0)
       },
-      abandon: () => {},
     }
   }
 

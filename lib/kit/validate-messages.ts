@@ -74,9 +74,7 @@ export function createMessageGroup(): MessageGroup {
       const unknown = Object.keys(others).map((key) => `unknown key setup.validate.${key}: it has messages`)
       return {
         warnings: [...warnings, ...unknown],
-        unready: undefined,
         commit: () => (current = settings),
-        abandon: () => {},
       }
     },
     textOf: ({ message, rules }) => {

@@ -9,6 +9,7 @@ import { AccessLog } from './access-log.ts'
 import type { LogTarget } from './log-file.ts'
 import { Logger, type ModuleLogger } from './logger.ts'
 import { RecentLines } from './recent-lines.ts'
+import { traceModules } from './trace.ts'
 
 /** The open logs. */
 export interface Logs {
@@ -45,7 +46,7 @@ export function openLogs(
     maxSizeMb: config['log.max_size_mb'],
     maxFiles: config['log.max_files'],
     format: config['log.format'],
-    trace: config.trace,
+    trace: Object.fromEntries(traceModules.map((module) => [module, config[`trace.${module}`]])),
     onLine: (...line) => recent.add(...line),
     target: targets?.general,
   })

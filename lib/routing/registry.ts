@@ -12,11 +12,9 @@ import { Trie } from './trie.ts'
 /** A route cannot be added, since another route has its name. */
 export class NameTakenError extends Error {
   override readonly name = 'NameTakenError'
-  readonly routeName: string
 
   constructor(routeName: string) {
     super(`Cannot add route "${routeName}": the name is taken: delete that route first or choose another name`)
-    this.routeName = routeName
   }
 }
 

@@ -139,7 +139,6 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     const store = keeps ? before.store : openStore(settings)
     return {
       warnings: [...warnings, ...warningsOf(settings)],
-      unready: undefined,
       commit: () => {
         inUse = { settings, store }
         if (!keeps) void attempt('close the session store', () => before.store.close())

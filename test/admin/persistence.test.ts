@@ -227,12 +227,12 @@ test('an unusable admin.json: 500 with the reason, and the route is not register
   const server = await startPanel(t, {}, greeting)
   const file = join(server.folder, 'routes/admin.json')
   mkdirSync(file)
-  isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), /^Cannot read \S+admin\.json: EISDIR/)
+  isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), /^Cannot load \S+admin\.json: it is no regular file$/)
   rmSync(file, { recursive: true })
   for (const [text, reason] of [
     ['{}', /it is no array of route records/],
     ['[', /it is not valid JSON at line 1/],
-    ['', /it is not valid JSON/],
+    ['', /it is empty: write \[\] for no routes$/],
   ] as const) {
     writeFileSync(file, text)
     isUnsaved(await server.post('/svc-routes/add', { ...late, persist: true }), reason)
@@ -254,7 +254,7 @@ test('a route stays when it cannot be removed from admin.json', async (t) => {
   writeFileSync(join(server.folder, 'routes/admin.json'), '[')
   isUnsaved(
     await server.post('/svc-routes/delete', { name: 'late' }),
-    /^Cannot read \S+admin\.json: it is not valid JSON/,
+    /^Cannot load \S+admin\.json: it is not valid JSON/,
   )
   assert.ok(await isRegistered(server))
 })

@@ -123,7 +123,7 @@ const warned: readonly [what: string, record: object, warning: RegExp][] = [
     { ...late, methods: 'GET' },
     /"methods" is not known and is ignored: did you mean "method"/,
   ],
-  ['with a method that nobody can send', { ...late, method: 'FETCH' }, /"FETCH" is none that this server can receive/],
+  ['with a method that nobody can send', { ...late, method: 'FETCH' }, /"FETCH" is not one that this server can receive/],
 ]
 
 for (const [what, record, warning] of warned) {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
 import { resolveAction } from '../../lib/application/action.ts'
 import { actionPath, parseAction } from '../../lib/routing/action.ts'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const references: readonly (readonly [action: string, file: string, kind: string, exportName: string])[] = [
@@ -60,7 +60,7 @@ function application(files: Readonly<Record<string, string>>) {
     for (const [name, content] of Object.entries(changed)) writeFileSync(join(root, name), content)
   }
   write({ 'package.json': '{"type": "module"}', ...files })
-  const modules = createModules({ root })
+  const modules = new Modules(root)
   const sources = { root, modules, view: (file: string) => (context: string) => `${file} for ${context}` }
   return { root, write, modules, resolve: (action: string) => resolveAction(action, sources) }
 }

@@ -37,7 +37,7 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
   const store = options.store?.(local) ?? local
   const trace = new Trace()
   const credentials = new CredentialStore({ config: loaded.config, writer: undefined, appKey: 'a key' })
-  const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs() })
+  const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs(), onReturn: () => {} })
   const reconciler = new Reconciler({ application, trace: switches, credentials })
   const handlers = options.handlers as MachineHandlers // A test gives those of its commands.
   const control = new Changes({ store, reconciler, application, credentials, trace, handlers, machine: options.machine, log })

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { type BuiltInGroup, readSettings, settingsTable } from '../../lib/chain/settings.ts'
 import type { MiddlewareConfig, MiddlewareError } from '../../lib/application/middleware-config.ts'
 import { MiddlewareHost } from '../../lib/application/middleware-host.ts'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import { writeFiles, type Files } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 function makeHost(files: Files, teardownTimeoutMs = 10_000) {
   const folder = temporaryFolder()
   writeFiles(folder, files)
-  const modules = createModules({ root: folder })
+  const modules = new Modules(folder)
   const steps: string[] = []
   const problems: string[] = []
   const own = fakeGroup('own', 'SVC_MwOwn')

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ModuleLoadError, moduleLoadError } from '../../lib/application/module-load-error.ts'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 interface Row {
@@ -75,12 +75,11 @@ for (const { what, files, message } of rows) {
       writeFileSync(join(root, name), content)
     }
     const file = join(root, Object.keys(files)[0] ?? '')
-    const modules = createModules({ root })
+    const modules = new Modules(root)
     for (const _round of ['at first', 'renewed']) {
       const error = await modules.load(file).catch((error: unknown) => error)
       assert.ok(error instanceof ModuleLoadError)
       assert.match(error.message, message)
-      assert.equal(error.file, file)
       assert.equal(error.missing, false)
       assert.notEqual(error.cause, undefined)
       await modules.refresh()

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import type { ModuleNamespace } from '../../lib/application/modules.ts'
 import { Seeded } from '../support/seeded.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /** An application in a folder of its own, with the shorthands that the tests need. */
-export function application(files: Readonly<Record<string, string>>, options: { readonly patienceMs?: number } = {}) {
+export function application(files: Readonly<Record<string, string>>, patienceMs?: number) {
   const root = temporaryFolder()
   const write = (changed: Readonly<Record<string, string>>): void => {
     for (const [name, content] of Object.entries(changed)) {
@@ -17,7 +17,7 @@ export function application(files: Readonly<Record<string, string>>, options: { 
     }
   }
   write({ 'package.json': '{"type": "module"}', ...files })
-  const modules = createModules({ root, ...options })
+  const modules = new Modules(root, patienceMs)
   return {
     root,
     write,

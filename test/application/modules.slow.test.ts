@@ -9,8 +9,8 @@ test('a process that has renewed modules ends by itself', () => {
   app.write({
     'main.ts': `
       import { writeFileSync } from 'node:fs'
-      import { createModules } from ${JSON.stringify(new URL('../../lib/application/modules.ts', import.meta.url).href)}
-      const modules = createModules({ root: import.meta.dirname })
+      import { Modules } from ${JSON.stringify(new URL('../../lib/application/modules.ts', import.meta.url).href)}
+      const modules = new Modules(import.meta.dirname)
       await modules.load(import.meta.dirname + '/a.js')
       writeFileSync(import.meta.dirname + '/a.js', 'export default () => 22')
       await modules.refresh()

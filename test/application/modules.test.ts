@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import { application, checkRenewal, run } from './modules-support.ts'
 
 const importer = `import v from './v.js'\nexport default () => v\n`
@@ -30,11 +30,11 @@ test('refuses a link that leads outside the root, of the file or of a folder on 
   assert.equal(await app.value('inner/a.js'), 'within')
   const linked = join(outer.root, 'current')
   symlinkSync(app.root, linked)
-  assert.equal(run(await createModules({ root: linked }).load(join(linked, 'real/a.js'))), 'within')
+  assert.equal(run(await new Modules(linked).load(join(linked, 'real/a.js'))), 'within')
 })
 
 test('gives up a module whose top-level await never ends, names it, and loads it once it is mended', async () => {
-  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, { patienceMs: 100 })
+  const app = application({ 'a.js': "import './hang.js'", 'hang.js': 'await new Promise(() => {})' }, 100)
   const why = 'it has not loaded within 0.1 s: a top-level await waits, there or in a module that it imports'
   await assert.rejects(app.load('a.js'), { name: 'ModuleLoadError', message: `Cannot load a.js: ${why}` })
   app.write({ 'hang.js': '', 'a.js': "import './hang.js'\nexport default () => 'mended'" })
@@ -285,7 +285,7 @@ test('two applications in one process do not disturb each other', async () => {
 
 test('two applications with one root each have their own generations', async () => {
   const app = application({ 'a.js': importer, 'v.js': 'export default 1\n' })
-  const other = createModules({ root: app.root })
+  const other = new Modules(app.root)
   assert.equal(run(await other.load(join(app.root, 'a.js'))), 1)
   assert.equal(await app.value('a.js'), 1)
   app.write({ 'v.js': 'export default 2\n' })
@@ -330,7 +330,7 @@ test('TypeScript modules and what they import are renewed', async () => {
 })
 
 test('refuses a root that is not absolute', () => {
-  assert.throws(() => createModules({ root: 'app' }), /the root must be an absolute path: it is app/)
+  assert.throws(() => new Modules('app'), /the root must be an absolute path: it is app/)
 })
 
 const commonJs: readonly (readonly [title: string, source: string, exported: Readonly<Record<string, unknown>>])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseRecord } from '../../lib/application/record.ts'
-import type { BadRecord, GoodRecord } from '../../lib/application/record.ts'
+import type { GoodRecord } from '../../lib/application/record.ts'
 import { checkAnyRecords, rules } from './record-support.ts'
 
 const least = { name: 'a.list', url: '/a', action: 'a.js' }
@@ -126,7 +126,7 @@ test('warns of fields and methods that do nothing', () => {
     'field "methods" is not known and is ignored: did you mean "method"?',
     'field "//" is not known and is ignored',
   ])
-  assert.deepEqual(good({ ...least, method: 'GTE' }).warnings, ['method "GTE" is none that this server can receive'])
+  assert.deepEqual(good({ ...least, method: 'GTE' }).warnings, ['method "GTE" is not one that this server can receive'])
 })
 
 test('does not repeat a long value whole', () => {
@@ -152,7 +152,7 @@ function good(value: unknown): GoodRecord {
   return parsed
 }
 
-function bad(value: unknown): BadRecord {
+function bad(value: unknown): Exclude<ReturnType<typeof parseRecord>, GoodRecord> {
   const parsed = parseRecord(value, rules)
   assert.ok(!('record' in parsed), JSON.stringify(parsed))
   return parsed

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import type { FullContext } from '../support/context.ts'
 import { BodyReply, type Reply } from '../../lib/http/reply.ts'
 import type { Middleware } from '../../lib/chain/compose.ts'
-import { createModules } from '../../lib/application/modules.ts'
+import { Modules } from '../../lib/application/modules.ts'
 import { parseRecord } from '../../lib/application/record.ts'
 import { createRouteBuilder } from '../../lib/application/route-builder.ts'
 import { writeFiles, type Files } from '../support/application.ts'
@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 function makeBuilder(files: Files) {
   const root = temporaryFolder()
   writeFiles(root, files)
-  const builder = createRouteBuilder({ root, modules: createModules({ root }), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
+  const builder = createRouteBuilder({ root, modules: new Modules(root), reports: { late: assert.fail, misuse: assert.fail }, webSockets: { load: async () => {}, accept: () => new BodyReply('', 'a WebSocket') } })
   const byName = new Map<string, Middleware>([
     ['outer', async (ctx, next) => (await next(), void ctx.replyOf(`outer(${textOf(ctx.reply)})`))],
     ['inner', async (ctx, next) => (await next(), void ctx.replyOf(`inner(${textOf(ctx.reply)})`))],

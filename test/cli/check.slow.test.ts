@@ -91,7 +91,7 @@ test('names a certificate that cannot be read and a public folder that is not th
   const cwd = applicationFolder({}, { 'server.tls.cert': 'a.pem', 'server.tls.key': 'b.pem', 'paths.public': 'public' })
   const { status, stdout, stderr } = await runLauncher(t, ['check'], { cwd })
   assert.deepEqual([status, stdout], [78, ''])
-  assert.match(stderr, /^problem: Cannot load .*: 2 problems\n {2}server\.tls\.cert cannot be read[^\n]*\(line \d+\)\n {2}paths\.public[^\n]*\(line \d+\)\n$/)
+  assert.match(stderr, /^problem: Cannot load .*: server\.tls\.cert cannot be read[^\n]*\(line \d+\)\nproblem: Cannot load .*: paths\.public[^\n]*\(line \d+\)\n$/)
   assert.equal((await runLauncher(t, [], { cwd })).status, 78)
 })
 

@@ -64,8 +64,8 @@ describe('import svc', () => {
     writeFiles(folder, { 'a.mjs': 'export default 1', 'b.mjs': "import 'svc'\nexport default 2" })
     const modules = new URL('../../lib/application/modules.ts', import.meta.url).href
     const program = `
-      const { createModules } = await import(${JSON.stringify(modules)})
-      const modules = createModules({ root: ${JSON.stringify(folder)} })
+      const { Modules } = await import(${JSON.stringify(modules)})
+      const modules = new Modules(${JSON.stringify(folder)})
       const there = () => import('svc').then(({ createApp }) => typeof createApp, ({ code }) => code)
       for (const file of ['a.mjs', 'b.mjs']) console.log((await modules.load(${JSON.stringify(`${folder}/`)} + file)).default, await there())
       process.exit()`

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from '
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, findConfigFile, loadConfig, parseConfig } from '../../lib/config/load.ts'
+import type { Config } from '../../lib/config/table.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const defaults = parseConfig({}, '.').config
@@ -44,8 +45,8 @@ const accepted: readonly [value: unknown, key: keyof typeof defaults, result: un
   [{ server: { trusted_proxies: ['10.0.0.0/8', '::1'] } }, 'server.trusted_proxies', ['10.0.0.0/8', '::1']],
   [{ server: { trusted_origins: ['https://a.example'] } }, 'server.trusted_origins', ['https://a.example']],
   [{ server: { allowed_hosts: ['*.example.org'] } }, 'server.allowed_hosts', ['*.example.org']],
-  [{ trace: { app: false } }, 'trace', { ...defaults.trace, app: false }],
-  [{ 'trace.app': false, trace: { error: false } }, 'trace', { ...defaults.trace, app: false, error: false }],
+  [{ trace: { app: false } }, 'trace.app', false],
+  [{ 'trace.app': true, trace: { error: false } }, 'trace.error', false],
 ]
 
 const wrong: readonly [value: unknown, ...problems: string[]][] = [
@@ -194,20 +195,25 @@ test('the configuration is frozen and does not share its lists', () => {
   const { config } = parseConfig({ server: { trusted_proxies: proxies } }, '.')
   proxies.push('not an address')
   assert.deepEqual(config['server.trusted_proxies'], ['10.0.0.1'])
-  for (const part of [config, config.trace, config['server.trusted_proxies'], config['server.allowed_hosts']]) {
+  for (const part of [config, config['server.trusted_proxies'], config['server.allowed_hosts']]) {
     assert.ok(Object.isFrozen(part))
   }
 })
 
 test('overrides stand above the file, are checked, and do not mend a wrong file', () => {
-  const { config } = parseConfig({ server: { port: 1 } }, '.', { 'server.port': 2, 'app.env': 'dev' })
-  assert.equal(config['server.port'], 2)
-  assert.equal(config['app.env'], 'dev')
-  assert.deepEqual(refused(() => parseConfig({}, '.', { 'server.port': -1 })).problems, [
-    'server.port must be 0 to 65535: it is -1',
+  const file = join(temporaryFolder(), 'svc.json')
+  const load = (text: string, overrides: Partial<Config>) => {
+    writeFileSync(file, text)
+    return loadConfig(file, overrides)
+  }
+  const { config, overridden } = load('{"server": {"port": 1}}', { 'server.port': 2, 'app.env': 'dev' })
+  assert.deepEqual([config['server.port'], config['app.env'], overridden], [2, 'dev', []])
+  assert.deepEqual(refused(() => load('{}', { 'server.port': -1 })).problems, ['server.port must be 0 to 65535: it is -1'])
+  assert.deepEqual(refused(() => load('{"server": {"port": "1"}}', { 'server.port': 2 })).problems, [
+    'server.port must be 0 to 65535: it is "1" (write 1, without quotes) (line 1)',
   ])
-  assert.deepEqual(refused(() => parseConfig({ server: { port: '1' } }, '.', { 'server.port': 2 })).problems, [
-    'server.port must be 0 to 65535: it is "1" (write 1, without quotes)',
+  assert.deepEqual(refused(() => load('{"log.file": "access.log"}', { 'access_log.file': 'access.log' })).problems, [
+    'access_log.file must differ from log.file: both are "access.log"',
   ])
 })
 

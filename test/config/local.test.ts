@@ -28,7 +28,7 @@ describe('svc.local.json', () => {
       [config['server.port'], config['server.host'], config['server.trusted_proxies'], config['log.level'], config['app.env']],
       [2, 'a.example', ['10.0.0.3'], 'debug', 'dev'],
     )
-    assert.deepEqual([config.trace.app, config.trace.pool, config.trace.server], [false, false, true])
+    assert.deepEqual([config['trace.app'], config['trace.pool'], config['trace.server']], [false, false, true])
     assert.deepEqual(overridden, ['server.port', 'server.trusted_proxies'])
     assert.equal(localFile, localFileOf(file))
   })

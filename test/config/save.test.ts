@@ -158,15 +158,6 @@ test('changes what is asked for and leaves every other byte', async (t) => {
   }
 })
 
-test('writes every switch of trace by itself', () => {
-  const { trace } = loadConfig('/nonexistent/svc.json').config
-  const changed = { ...trace, app: false, error: false }
-  const text = editConfig('{"trace.app": true, "trace": {"error": true}}', { trace: changed })
-  const value: unknown = JSON.parse(text)
-  const { app: _app, ...others } = trace
-  assert.deepEqual(value, { 'trace.app': false, trace: { ...others, error: false } })
-})
-
 test('refuses wrong texts and wrong changes', () => {
   for (const [before, changes, message] of refusals) {
     assert.throws(() => editConfig(before, changes), { message })

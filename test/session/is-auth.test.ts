@@ -105,7 +105,6 @@ describe('setup.auth', () => {
     for (const redirect of ['/', '/login', '/a/b?c=d#e', '/é', 'http://localhost:1/x', 'HTTPS://example.org']) {
       const prepared = group.prepare({ redirect })
       assert.deepEqual([prepared.warnings, prepared.unready], [[], undefined], redirect)
-      prepared.abandon()
     }
     const { warnings } = group.prepare({ redirct: '/x' })
     assert.deepEqual(warnings, ['unknown key setup.auth.redirct: did you mean redirect?'])

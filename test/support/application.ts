@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createApp, type App, type AppOptions } from '../../lib/app.ts'
-import { createDevErrorPage } from '../../lib/application/dev-error-page.ts'
 import { Dev } from '../../lib/dev/dev.ts'
 import { openShared } from '../../lib/group/shared.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -50,7 +49,6 @@ export async function startApplication(
   writeFiles(folder, { 'routes/.keep': '', ...files })
   const app = createApp({
     openShared,
-    createDevErrorPage,
     Dev,
     folder,
     config: { 'server.port': 0, 'log.console': false, 'log.level': 'debug', app_key: testKey, ...config },

@@ -219,7 +219,6 @@ function titleOf(key: string): string {
 
 function lineOf(key: string, row: Row): string {
   const preset = row.default === '' ? 'empty' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``
-  const each = row.kind === 'switches' ? ` for each of ${row.names.map((name) => `\`${name}\``).join(', ')}` : ''
-  const values = allowedValues(row) + each + (row.secret ? ' (*secret*)' : '')
+  const values = allowedValues(row) + (row.secret ? ' (*secret*)' : '')
   return `| \`${key}\` | ${values} | ${preset} | ${row.meaning} |`
 }

@@ -23,13 +23,13 @@ export function renderSchema(): string {
     }
     const properties = group['properties'] as Record<string, Schema>
     properties[last] = schemaOf(row)
-    if (names.length > 0 && row.kind !== 'switches') (root['properties'] as Record<string, Schema>)[key] = schemaOf(row)
+    if (names.length > 0) (root['properties'] as Record<string, Schema>)[key] = schemaOf(row)
   }
   return `${JSON.stringify(root, undefined, 2)}\n`
 }
 
 function schemaOf(row: Row): Schema {
-  const common = { description: row.meaning.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'), ...('secret' in row ? {} : defaultOf(row)) }
+  const common = { description: row.meaning.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'), ...('secret' in row ? {} : { default: row.default }) }
   switch (row.kind) {
     case 'boolean':
       return { type: 'boolean', ...common }
@@ -41,13 +41,7 @@ function schemaOf(row: Row): Schema {
       return { enum: row.choices, ...common }
     case 'list':
       return { type: 'array', items: { type: 'string' }, ...common }
-    case 'switches':
-      return { type: 'object', properties: Object.fromEntries(row.names.map((name) => [name, { type: 'boolean' }])), ...common }
     case 'string':
       return { type: 'string', ...common }
   }
-}
-
-function defaultOf(row: Row): Schema {
-  return row.kind === 'switches' ? {} : { default: row.default }
 }
