@@ -87,7 +87,8 @@ export function compose(layers: readonly NamedMiddleware[], action: Action, repo
  * not wait: the layers before it save a session when all has ended. It fails with what failed below, unless the
  * middleware waited for that, and either failed as well or set a reply.
  *
- * It is made for each layer of each request, so it is one object, with one function for `next`.
+ * It is made for each layer of each request, so it is one object, with one function for `next`. No method is private:
+ * V8 marks each object of a class that has private methods, by a call of its runtime.
  */
 class Pass {
   readonly #ctx: CoreContext
@@ -105,21 +106,21 @@ class Pass {
   enter(): void | Promise<void> {
     let outcome: void | Promise<void>
     try {
-      outcome = this.#layer.run(this.#ctx, () => this.#next())
+      outcome = this.#layer.run(this.#ctx, () => this.next())
     } catch (error) {
-      return this.#threw(error)
+      return this.threw(error)
     }
     const below = this.#below
     const isOrdinary = this.#state === 'called' && this.#failure === undefined
     if (isOrdinary && (below === undefined || outcome === below)) return outcome
-    if (!isThenable(outcome)) return this.#returned()
+    if (!isThenable(outcome)) return this.returned()
     return Promise.resolve(outcome).then(
-      () => this.#returned(),
-      (error: unknown) => this.#threw(error),
+      () => this.returned(),
+      (error: unknown) => this.threw(error),
     )
   }
 
-  #next(): void | Promise<void> {
+  next(): void | Promise<void> {
     const { name, rest, reports } = this.#layer
     if (this.#state === 'called') {
       throw new Error(`Middleware ${name} called next() twice: the rest of the chain runs once`)
@@ -132,7 +133,7 @@ class Pass {
     try {
       outcome = rest(this.#ctx)
     } catch (error) {
-      this.#failed(error)
+      this.failed(error)
       throw error
     }
     if (!isThenable(outcome)) return
@@ -140,17 +141,17 @@ class Pass {
     this.#below = below
     below.then(
       () => (this.#below = undefined),
-      (error: unknown) => this.#failed(error),
+      (error: unknown) => this.failed(error),
     )
     return below
   }
 
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     this.#below = undefined
     this.#failure = { error, reply: this.#ctx.reply }
   }
 
-  #returned(): void | Promise<void> {
+  returned(): void | Promise<void> {
     const { name, reports } = this.#layer
     // A layer that does not call `next()` ends the chain, so it must have replied.
     if (this.#state === 'entered' && this.#ctx.reply === undefined) {
@@ -159,21 +160,21 @@ class Pass {
     }
     this.#state = 'over'
     if (this.#failure !== undefined && this.#failure.reply === this.#ctx.reply) throw this.#failure.error
-    if (this.#below !== undefined) this.#tellOfMissingAwait()
+    if (this.#below !== undefined) this.tellOfMissingAwait()
     return this.#below
   }
 
-  #threw(error: unknown): Promise<void> {
+  threw(error: unknown): Promise<void> {
     this.#state = 'over'
     if (this.#below === undefined) throw error
-    this.#tellOfMissingAwait()
+    this.tellOfMissingAwait()
     const rethrow = (): never => {
       throw error
     }
     return this.#below.catch((later: unknown) => this.#layer.reports.late(this.#ctx, later)).then(rethrow)
   }
 
-  #tellOfMissingAwait(): void {
+  tellOfMissingAwait(): void {
     const { name, reports } = this.#layer
     reports.misuse(
       this.#ctx,
