@@ -103,7 +103,7 @@ async function linesOfWaits(t: TestContext): Promise<string[]> {
       export const poll = ({ longPoll, channel }) => longPoll(channel('a'))
       export const stream = ({ sse, channel }) => sse(channel('a'))
       export const publish = ({ channel }) => String(channel('a').publish(1))
-      export const late = ({ hold }) => hold(() => delay(50).then(() => { throw new Error('late') }), { timeout_s: 0.001 })`,
+      export const late = ({ hold }) => hold(() => delay(300).then(() => { throw new Error('late') }), { timeout_s: 0.001 })`,
     'full.mjs': 'export const websocket = { open(ws) { while (ws.send(Buffer.alloc(1 << 20))); } }',
     'broken.mjs': "export const websocket = { open() { throw new Error('no') } }",
     'routes/middleware/config.json': { load: ['own.mjs'] },

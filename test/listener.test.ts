@@ -118,7 +118,6 @@ describe('a listener', () => {
       keepAliveTimeoutMs: 10_000,
       certificates: undefined,
       connections: { addressLimit: undefined, isTrusted: () => false, log: silentLogger, onRefused: () => {} },
-      log: silentLogger,
       ...options,
     })
   }

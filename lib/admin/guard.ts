@@ -16,7 +16,7 @@ import type { Middleware } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
-import { createOriginCheck, isPrefetch, type OriginRequest, type OriginVerdict } from '../http/origin.ts'
+import { createOriginCheck, isPrefetch, type OriginCheck } from '../http/origin.ts'
 import { adminCookieName, isAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { createMetricsToken } from './metrics-token.ts'
@@ -133,9 +133,8 @@ function headRefused(port: GuardPort, row: GuardedRow, ctx: CoreContext): HttpEr
 }
 
 /** Why a request that changes something is refused; undefined when it is not. */
-function refusalOf(ctx: CoreContext, originCheck: (request: OriginRequest) => OriginVerdict): string | undefined {
-  const scheme = ctx.secure ? 'https' : 'http'
-  const verdict = originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
+function refusalOf(ctx: CoreContext, originCheck: OriginCheck): string | undefined {
+  const verdict = originCheck(ctx)
   if (verdict === 'cross' || (verdict === 'unknown' && ctx.header('origin') === 'null')) {
     return 'This request changes the server and comes from another site'
   }

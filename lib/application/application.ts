@@ -10,7 +10,8 @@ import { MiddlewareError, type MiddlewareConfig } from './middleware-config.ts'
 import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middleware-host.ts'
 import type { Chain } from '../chain/compose.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
-import { NameTakenError, type PrefixFormat, type Registry, type Route } from '../routing/registry.ts'
+import { NameTakenError, type PrefixFormat, type Registry } from '../routing/registry.ts'
+import type { Route } from '../routing/route.ts'
 import {
   ReloadError,
   RouteRefusedError,

@@ -8,7 +8,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { RateLimitedByCause } from '../base/rate-limited.ts'
+import { RateLimited } from '../base/rate-limited.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import { readMiddlewareConfig } from './middleware-config.ts'
@@ -129,7 +129,7 @@ export function buildApplication(
     onProblem: (message) => log('response').warn(message),
   })
   const routesFolder = inFolder(config['paths.routes'])
-  const misuses = new RateLimitedByCause((message) => log('error').warn(message), 1000)
+  const misuses = new RateLimited((message) => log('error').warn(message), 1000)
   const webSockets = new WebSocketHost({
     workers: config['pool_ws.workers'],
     maxMessageBytes: config['pool_ws.max_message_kb'] * 1024,
@@ -156,7 +156,7 @@ export function buildApplication(
           error,
         ),
       misuse: (ctx, message) =>
-        misuses.say(`${ctx.routeName} ${message}`, withRequestId(`${label(ctx)}: ${message}`, ctx)),
+        misuses.say(withRequestId(`${label(ctx)}: ${message}`, ctx), `${ctx.routeName} ${message}`),
     },
     webSockets: {
       load: () => webSockets.load(),

@@ -10,7 +10,7 @@ import type { MiddlewareSet } from './middleware-host.ts'
 import { resolveAction, type ResolvedAction, type WebSocketExport } from './action.ts'
 import type { Modules } from './modules.ts'
 import type { GoodRecord } from './record.ts'
-import type { Route } from '../routing/registry.ts'
+import type { Route } from '../routing/route.ts'
 import type { RouteRecord } from '../routing/route.ts'
 
 /** Makes a route of a record. */

@@ -4,7 +4,8 @@
  */
 import type { Chain } from '../chain/compose.ts'
 import { isSameRecord, type GoodRecord } from './record.ts'
-import { NameTakenError, type Registry, type Route } from '../routing/registry.ts'
+import { NameTakenError, type Registry } from '../routing/registry.ts'
+import type { Route } from '../routing/route.ts'
 import { RouteRefusedError, type AddResult } from './commands.ts'
 import type { RouteEntry } from './desired-state.ts'
 import type { BuiltRoute } from './route-builder.ts'

@@ -83,7 +83,6 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     requestTimeoutMs: config['server.request_timeout_s'] * 1000,
     keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
     certificates,
-    log: log('socket'),
     warnsOfNode,
     connections: {
       maxOpen: maxConnections(),

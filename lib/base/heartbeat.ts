@@ -1,5 +1,5 @@
 /**
- * A heartbeat: one interval for many members, which runs as long as it has any. It keeps no process alive.
+ * A heartbeat: one interval that calls many members. It runs while there is a member, and keeps no process alive.
  *
  * Time is counted in beats, not read from a clock: a process that was stopped, or a machine that slept, counts one beat
  * for all of that time, so that no connection is cut for bytes that only this process had no time to read.

@@ -7,13 +7,18 @@ import { performance } from 'node:perf_hooks'
 /** The causes that are remembered. */
 const mostCauses = 1000
 
-/** Writes through `write`, at most once an interval. */
+/** Until when the lines of a cause are counted, and how many were. */
+interface Held {
+  until: number
+  count: number
+}
+
+/** Writes through `write`, at most once an interval for each cause. */
 export class RateLimited {
   readonly #write: (message: string) => void
   readonly #intervalMs: number
   readonly #now: () => number
-  #nextAt = -Infinity
-  #held = 0
+  readonly #byCause = new Map<string, Held>()
 
   /** @param now a monotonic clock in milliseconds */
   constructor(write: (message: string) => void, intervalMs: number, now: () => number = () => performance.now()) {
@@ -22,33 +27,17 @@ export class RateLimited {
     this.#now = now
   }
 
-  /** Writes the message, or counts it. */
-  say(message: string): void {
+  /** Writes the message, or counts it with the others of its cause; all have the same one unless given. */
+  say(message: string, cause = ''): void {
     const now = this.#now()
-    if (now < this.#nextAt) {
-      this.#held += 1
+    const held = this.#byCause.get(cause)
+    if (held !== undefined && now < held.until) {
+      held.count += 1
       return
     }
-    this.#nextAt = now + this.#intervalMs
-    this.#write(this.#held === 0 ? message : `${message} (and ${this.#held} more since the last such line)`)
-    this.#held = 0
-  }
-}
-
-/** Lines about many causes, each as often as a RateLimited allows. */
-export class RateLimitedByCause {
-  readonly #make: () => RateLimited
-  readonly #byCause = new Map<string, RateLimited>()
-
-  constructor(write: (message: string) => void, intervalMs: number) {
-    this.#make = () => new RateLimited(write, intervalMs)
-  }
-
-  /** Writes the message, or counts it with the others of its cause. */
-  say(cause: string, message: string): void {
-    if (this.#byCause.size >= mostCauses) this.#byCause.clear()
-    const lines = this.#byCause.get(cause) ?? this.#make()
-    this.#byCause.set(cause, lines)
-    lines.say(message)
+    if (held === undefined && this.#byCause.size >= mostCauses) this.#byCause.clear()
+    this.#byCause.set(cause, { until: now + this.#intervalMs, count: 0 })
+    const count = held?.count ?? 0
+    this.#write(count === 0 ? message : `${message} (and ${count} more since the last such line)`)
   }
 }

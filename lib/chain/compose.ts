@@ -46,6 +46,21 @@ export interface ChainReports {
   readonly misuse: (ctx: CoreContext, message: string) => void
 }
 
+/** A layer with all that is below it. */
+type Step = (ctx: CoreContext) => void | Promise<void>
+
+/** A middleware in its place. */
+interface Layer extends NamedMiddleware {
+  readonly rest: Step
+  readonly reports: ChainReports
+}
+
+/** A failure, and the reply at that time. */
+interface Failure {
+  readonly error: unknown
+  readonly reply: Reply | undefined
+}
+
 /**
  * Makes the chain of a route.
  * @param layers outermost first
@@ -53,146 +68,118 @@ export interface ChainReports {
  */
 export function compose(layers: readonly NamedMiddleware[], action: Action, reports: ChainReports): Chain {
   if (layers.length === 0) return (ctx) => runAction(ctx, action, reports)
+  let whole: Step = (ctx) => {
+    const outcome = runAction(ctx, action, reports)
+    return outcome instanceof Promise ? outcome.then(noValue) : undefined
+  }
+  for (const { name, run } of layers.toReversed()) {
+    const layer = { name, run, rest: whole, reports }
+    whole = (ctx) => new Pass(ctx, layer).enter()
+  }
   return (ctx) => {
-    const pass = new Pass(ctx, layers, action, reports)
-    let outcome: void | Promise<void>
-    try {
-      outcome = pass.enter(0)
-    } catch (error) {
-      return pass.fail(error)
-    }
-    if (!isThenable(outcome)) return pass.reply()
-    return Promise.resolve(outcome).then(
-      () => pass.reply(),
-      (error: unknown) => pass.fail(error),
-    )
+    const outcome = whole(ctx)
+    return isThenable(outcome) ? Promise.resolve(outcome).then(() => ctx.currentReply()) : ctx.currentReply()
   }
 }
 
-/** One run through the layers. */
+/**
+ * One run of a layer with all that is below it. It ends no sooner than what is below, even where the middleware does
+ * not wait: the layers before it save a session when all has ended. It fails with what failed below, unless the
+ * middleware waited for that, and either failed as well or set a reply.
+ *
+ * It is made for each layer of each request, so it is one object, with one function for `next`. No method is private:
+ * V8 marks each object of a class that has private methods, by a call of its runtime.
+ */
 class Pass {
   readonly #ctx: CoreContext
-  readonly #layers: readonly NamedMiddleware[]
-  readonly #action: Action
-  readonly #reports: ChainReports
-  /** Layers that have been called by `next()` and have not settled. */
-  #open = 0
-  /** The last error of a layer that was called by `next()`, and the reply at that time. */
-  #failure: { readonly error: unknown; readonly reply: Reply | undefined } | undefined
-  #finished = false
-  /** Called when no layer is open any more. */
-  #whenDone: (() => void) | undefined
+  readonly #layer: Layer
+  #state: 'entered' | 'called' | 'over' = 'entered'
+  /** What is below, while it runs and takes a promise. */
+  #below: Promise<void> | undefined = undefined
+  #failure: Failure | undefined = undefined
 
-  constructor(
-    ctx: CoreContext,
-    layers: readonly NamedMiddleware[],
-    action: Action,
-    reports: ChainReports,
-  ) {
+  constructor(ctx: CoreContext, layer: Layer) {
     this.#ctx = ctx
-    this.#layers = layers
-    this.#action = action
-    this.#reports = reports
+    this.#layer = layer
   }
 
-  enter(index: number): void | Promise<void> {
-    const layer = this.#layers[index]
-    if (layer === undefined) {
-      const outcome = runAction(this.#ctx, this.#action, this.#reports)
-      return outcome instanceof Promise ? outcome.then(noValue) : undefined
+  enter(): void | Promise<void> {
+    let outcome: void | Promise<void>
+    try {
+      outcome = this.#layer.run(this.#ctx, () => this.next())
+    } catch (error) {
+      return this.threw(error)
     }
-    let called = false
-    let open = undefined as Promise<void> | undefined // The compiler does not see that `next` sets it.
-    const outcome = layer.run(this.#ctx, () => {
-      if (called) throw new Error(`Middleware ${layer.name} called next() twice: the rest of the chain runs once`)
-      called = true
-      if (this.#finished) {
-        const error = new Error(`Middleware ${layer.name} called next() after the request had been answered`)
-        return this.#reports.late(this.#ctx, error)
-      }
-      const below = this.enter(index + 1)
-      if (!isThenable(below)) return
-      open = this.#watch(Promise.resolve(below), () => (open = undefined))
-      return open
-    })
-    if (!called) return this.#endsHere(layer, outcome)
-    if (open === undefined || outcome === open) return outcome
-    return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))
+    const below = this.#below
+    const isOrdinary = this.#state === 'called' && this.#failure === undefined
+    if (isOrdinary && (below === undefined || outcome === below)) return outcome
+    if (!isThenable(outcome)) return this.returned()
+    return Promise.resolve(outcome).then(
+      () => this.returned(),
+      (error: unknown) => this.threw(error),
+    )
   }
 
-  /** A layer that does not call `next()` ends the chain, so it must have replied. */
-  #endsHere({ name }: NamedMiddleware, outcome: void | Promise<void>): void | Promise<void> {
-    const check = (): void => {
-      if (this.#ctx.reply !== undefined) return
-      this.#reports.misuse(
-        this.#ctx,
-        `middleware ${name} neither replied nor called next(): the client gets 404; write \`await next()\` in it`,
-      )
+  next(): void | Promise<void> {
+    const { name, rest, reports } = this.#layer
+    if (this.#state === 'called') {
+      throw new Error(`Middleware ${name} called next() twice: the rest of the chain runs once`)
     }
-    if (!isThenable(outcome)) return check()
-    return Promise.resolve(outcome).then(check)
-  }
-
-  /** The layers before one that did not wait must wait all the same: a session is saved when the rest has ended. */
-  #waitBelow({ name }: NamedMiddleware, below: Promise<void>): Promise<void> {
-    this.#reports.misuse(
-      this.#ctx,
-      `middleware ${name} returned before next() was done: write \`await next()\` in it`,
+    if (this.#state === 'over') {
+      return reports.late(this.#ctx, new Error(`Middleware ${name} called next() after it had returned`))
+    }
+    this.#state = 'called'
+    let outcome: void | Promise<void>
+    try {
+      outcome = rest(this.#ctx)
+    } catch (error) {
+      this.failed(error)
+      throw error
+    }
+    if (!isThenable(outcome)) return
+    const below = Promise.resolve(outcome)
+    this.#below = below
+    below.then(
+      () => (this.#below = undefined),
+      (error: unknown) => this.failed(error),
     )
     return below
   }
 
-  /**
-   * The reply, when the outermost layer has returned. An error in the rest of the chain fails the request when no layer
-   * awaited it, or when a middleware caught it without setting a reply.
-   */
-  reply(): Reply | Promise<Reply> {
-    if (this.#open > 0) return this.#waitForLayers()
-    this.#finished = true
+  failed(error: unknown): void {
+    this.#below = undefined
+    this.#failure = { error, reply: this.#ctx.reply }
+  }
+
+  returned(): void | Promise<void> {
+    const { name, reports } = this.#layer
+    // A layer that does not call `next()` ends the chain, so it must have replied.
+    if (this.#state === 'entered' && this.#ctx.reply === undefined) {
+      const problem = `middleware ${name} neither replied nor called next(): the client gets 404`
+      reports.misuse(this.#ctx, `${problem}; write \`await next()\` in it`)
+    }
+    this.#state = 'over'
     if (this.#failure !== undefined && this.#failure.reply === this.#ctx.reply) throw this.#failure.error
-    return this.#ctx.currentReply()
+    if (this.#below !== undefined) this.tellOfMissingAwait()
+    return this.#below
   }
 
-  /** Throws the error of the outermost layer. Layers that still run may fail later. */
-  fail(error: unknown): never {
-    this.#finished = true
-    throw error
+  threw(error: unknown): Promise<void> {
+    this.#state = 'over'
+    if (this.#below === undefined) throw error
+    this.tellOfMissingAwait()
+    const rethrow = (): never => {
+      throw error
+    }
+    return this.#below.catch((later: unknown) => this.#layer.reports.late(this.#ctx, later)).then(rethrow)
   }
 
-  #waitForLayers(): Promise<Reply> {
-    const names = this.#layers.map((layer) => layer.name).join(', ')
-    this.#reports.misuse(
+  tellOfMissingAwait(): void {
+    const { name, reports } = this.#layer
+    reports.misuse(
       this.#ctx,
-      `a middleware returned before next() was done: write \`await next()\` in ${names}`,
+      `middleware ${name} returned before next() was done: write \`await next()\` in it`,
     )
-    return new Promise<void>((resolve) => {
-      this.#whenDone = resolve
-    }).then(() => this.reply())
-  }
-
-  #watch(outcome: Promise<void>, settled: () => void): Promise<void> {
-    this.#open += 1
-    outcome.then(
-      () => {
-        settled()
-        this.#close()
-      },
-      (error: unknown) => {
-        settled()
-        // The same error passes through the layers; it counts once.
-        if (this.#failure?.error !== error) {
-          this.#failure = { error, reply: this.#ctx.reply }
-          if (this.#finished) this.#reports.late(this.#ctx, error)
-        }
-        this.#close()
-      },
-    )
-    return outcome
-  }
-
-  #close(): void {
-    this.#open -= 1
-    if (this.#open === 0) this.#whenDone?.()
   }
 }
 

@@ -9,7 +9,6 @@ import type { RequestListener, Server, ServerOptions } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { LogPort } from '../base/ports.ts'
 import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
 import {
@@ -38,9 +37,8 @@ export interface ListenerOptions {
   readonly keepAliveTimeoutMs: number
   /** Undefined: plain HTTP. */
   readonly certificates: Certificates | undefined
+  /** Their log also gets an ERROR for each connection that could not be accepted, as for want of file descriptors. */
   readonly connections: ConnectionOptions
-  /** Gets an ERROR for each connection that could not be accepted, for example for want of file descriptors. */
-  readonly log: LogPort
   /** Whether to warn of a version of Node that is not known; one of several processes does. True unless given. */
   readonly warnsOfNode?: boolean
 }
@@ -88,7 +86,7 @@ export interface Listener {
 /** Where to listen; the type of Node lacks `fd`. */
 type Target = ListenOptions & { readonly fd?: number }
 
-/** How often time-outs are checked, in milliseconds, so that they are kept within a second. */
+/** How often time-outs are checked, in milliseconds. A connection is closed at most a second after its time-out. */
 const checkEveryMs = 500
 
 /**
@@ -125,11 +123,11 @@ export function createListener(
 
   async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
     const warnings = checkNode()
-    if (options.warnsOfNode !== false) for (const warning of warnings) options.log.warn(warning)
+    if (options.warnsOfNode !== false) for (const warning of warnings) options.connections.log.warn(warning)
     await bind(server, target)
     const watch = setInterval(cutOverdue, checkEveryMs).unref()
     server.once('close', () => clearInterval(watch))
-    server.on('error', (error) => options.log.error(`a connection was not accepted: ${error.message}`))
+    server.on('error', (error) => options.connections.log.error(`a connection was not accepted: ${error.message}`))
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)

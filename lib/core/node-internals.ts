@@ -165,8 +165,8 @@ interface ServedSocket extends Socket {
 }
 
 /**
- * Whether a response still has the socket. One that has ended in this turn of the event loop still has it, and a
- * handshake behind it needs it: such a handshake is served as a plain request. Without the field it is cut.
+ * Whether a response still uses the socket, as one that has ended in this turn of the event loop does. A handshake that
+ * arrives behind such a response is served as a plain request. On a Node without the field its connection is cut.
  */
 export function isAnswering(socket: Socket): boolean {
   return Boolean((socket as ServedSocket)._httpMessage)

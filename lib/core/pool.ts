@@ -10,6 +10,10 @@
  * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded.
  */
 import { performance } from 'node:perf_hooks'
+import { unserved } from '../http/errors.ts'
+
+/** What is answered for all that is refused: taking the stack of an error takes longer than the rest of a refusal. */
+export const overloaded = unserved('Every worker is busy and the queue is full')
 
 /** The result of `enter`. */
 export type Entry = 'started' | 'queued' | 'refused'
@@ -178,7 +182,8 @@ export class Pool<T> implements PoolCounts {
     return since === undefined || performance.now() - since < this.#turnMs
   }
 
-  /** Whether items may still be started in this turn. It notices a new turn only when the time is over. */
+  /** Whether items may still be started in this turn. Whether a new turn has begun is only checked
+   * when the time is over. */
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false

@@ -4,15 +4,21 @@
  *
  * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
  * ends a wait for every reason, so there is one place where a worker is freed.
+ *
+ * A time-out is looked for twenty times a second: one interval looks through all that is held, and there is no timer a
+ * wait.
  */
-import type { LogPort } from '../base/ports.ts'
+import { performance } from 'node:perf_hooks'
+import type { LogPort, OpenLog } from '../base/ports.ts'
+import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
-import type { EndReason, ParkedKind, ParkedReply, Parking } from '../http/parked.ts'
+import { unserved, type HttpError } from '../http/errors.ts'
+import { label, withRequestId } from '../http/label.ts'
+import type { EndReason, ParkedKind, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import { Deadlines, systemClock, type Clock } from './deadlines.ts'
-import { Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+import { overloaded, Pool, QueuePlaces, type PoolCounts } from './pool.ts'
 
-/** The limits of the pool, and its clock, which tests replace. */
+/** The limits of the pool. */
 export interface RestPoolOptions {
   /** The most streams that have a worker at once; with 0 every stream is refused. */
   readonly workersSse: number
@@ -24,7 +30,6 @@ export interface RestPoolOptions {
   readonly streamTimeoutMs: number
   /** Called when a reply that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
-  readonly clock?: Clock
 }
 
 /** The functions of the server that the pool calls. Only `begin` may throw. */
@@ -35,16 +40,8 @@ interface ParkingHost {
   begin(ctx: CoreContext, stream: StreamReply): void
   /** Answers with an error. */
   fail(ctx: CoreContext, error: unknown): void
-  /** Answers that every worker is busy and the queue is full. */
-  refuse(ctx: CoreContext, kind: ParkedKind): void
-  /** Answers that another request of its connection waits before it. */
-  refuseBehind(ctx: CoreContext): void
-  /** Called with an error of a wait that is over. */
-  late(ctx: CoreContext, error: unknown): void
-  /** Names a request in log lines. */
-  label(ctx: CoreContext): string
-  /** The log of module `worker_otros`. */
-  readonly log: LogPort
+  /** Answers with the error; `state` is for a log line. */
+  refuse(ctx: CoreContext, error: HttpError, state: string): void
 }
 
 /** How a wait ended. */
@@ -65,24 +62,33 @@ const wordsOf: Readonly<Record<Ending, string>> = {
 const leastAskMs = 10_000
 /** How long a client may take to read the rest of a stream that the pool has ended, in milliseconds. */
 const lastBytesMs = 500
+/** How often the pool looks for waits that are due, in milliseconds: none ends much later than that. */
+const sweepEveryMs = 50
+/** The most waits that the pool ends in one turn of the event loop, so that other work gets its turn. */
+const mostPerTurn = 256
 
 /** Holds parked replies. */
-export class RestPool implements Parking {
+export class RestPool {
   readonly #host: ParkingHost
-  readonly #clock: Clock
+  readonly #log: LogPort
+  readonly #errorLog: LogPort
   readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
-  readonly #deadlines: Deadlines<ParkedReply>
+  /** Every reply that may time out, in the order in which they came. */
+  readonly #held = new Set<ParkedReply>()
+  /** Runs while any reply is held. */
+  #sweeps: NodeJS.Timeout | undefined = undefined
   /** By socket: the last reply that began to wait while the answer to an earlier request was owed. */
   readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
   /** @throws RangeError when a number of workers or the queue's size is out of range */
-  constructor(host: ParkingHost, options: RestPoolOptions) {
-    const { clock = systemClock, onWaited, streamTimeoutMs } = options
+  constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
+    const { onWaited, streamTimeoutMs } = options
     this.#host = host
-    this.#clock = clock
+    this.#log = log('worker_otros')
+    this.#errorLog = log('error')
     this.#places = new QueuePlaces(options.queueSize)
     const makePool = (workers: number): Pool<ParkedReply> =>
       new Pool({
@@ -93,7 +99,6 @@ export class RestPool implements Parking {
       })
     this.#pools = { longpoll: makePool(options.workersLongPoll), sse: makePool(options.workersSse) }
     this.#streamTimeoutMs = streamTimeoutMs === 0 ? Infinity : streamTimeoutMs
-    this.#deadlines = new Deadlines((parked) => this.#end(parked, this.#stopping ? 'stop' : 'deadline'), clock)
   }
 
   /** The pool of the long polls. */
@@ -142,12 +147,14 @@ export class RestPool implements Parking {
     }
   }
 
+  /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
   answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean {
     if (parked.isOver) return false
     this.#end(parked, 'answered', reply)
     return true
   }
 
+  /** Writes the beginning of a stream, whose wait goes on. */
   begin(parked: ParkedReply, stream: StreamReply): void {
     try {
       if (!parked.isOver) this.#host.begin(parked.ctx, stream)
@@ -156,11 +163,15 @@ export class RestPool implements Parking {
     }
   }
 
+  /** Ends a wait with an error. When it is over, the error is only logged. */
   fail(parked: ParkedReply, error: unknown): void {
-    if (parked.state === 'over') this.#host.late(parked.ctx, error)
-    else this.#end(parked, 'failed', error)
+    const { ctx } = parked
+    if (parked.state !== 'over') return this.#end(parked, 'failed', error)
+    if (isAbortError(error)) return
+    this.#errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
   }
 
+  /** Ends a wait whose session has ended. */
   revoke(parked: ParkedReply): void {
     if (!parked.isOver) this.#end(parked, 'session')
   }
@@ -173,7 +184,7 @@ export class RestPool implements Parking {
   /** Ends every wait within a few turns of the event loop, and from now on each new one. */
   stop(): void {
     this.#stopping = true
-    this.#deadlines.runOutAll()
+    setImmediate(() => this.#sweep())
   }
 
   #answerOrEnter(parked: ParkedReply, reply: ReadyReply | undefined): void {
@@ -184,15 +195,17 @@ export class RestPool implements Parking {
     const { ctx, kind } = parked
     if (!this.#mayWait(parked)) {
       this.#forget(parked)
-      return this.#host.refuseBehind(ctx)
+      ctx.lastOnConnection = true // Or more of them would pile up.
+      const error = unserved('Other requests of this connection wait before it')
+      return this.#host.refuse(ctx, error, 'others of its connection wait before it')
     }
-    this.#deadlines.remove(parked)
     this.#hold(parked, parked.timeoutMs)
     const entry = this.#pools[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
     if (entry === 'refused') {
       this.#forget(parked)
-      this.#host.refuse(ctx, kind)
+      const held = `${this.#pools[kind].busy} ${kind === 'sse' ? 'streams' : 'long polls'} held`
+      this.#host.refuse(ctx, overloaded, `${held}, ${this.queue} of the REST pool waiting`)
     }
   }
 
@@ -209,21 +222,38 @@ export class RestPool implements Parking {
     return true
   }
 
-  /** Adds it to the deadlines: from now on its time-out ends it, and so does the stop. */
+  /** From now on its time-out ends it, and so does the stop. */
   #hold(parked: ParkedReply, timeoutMs: number): void {
-    parked.deadlineAt = this.#deadlines.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
-    this.#deadlines.add(parked)
+    parked.deadlineAt = performance.now() + Math.min(timeoutMs, this.#streamTimeoutMs)
     parked.ctx.parked = parked
+    this.#held.add(parked)
+    if (this.#stopping) setImmediate(() => this.#sweep())
+    this.#sweeps ??= setInterval(() => this.#sweep(), sweepEveryMs)
   }
 
   #forget(parked: ParkedReply): void {
     parked.state = 'over'
-    this.#deadlines.remove(parked)
+    this.#held.delete(parked)
+    if (this.#held.size > 0) return
+    clearInterval(this.#sweeps)
+    this.#sweeps = undefined
+  }
+
+  /** Ends the waits that are due; at a stop all are. */
+  #sweep(): void {
+    const nowMs = performance.now()
+    let ended = 0
+    for (const parked of this.#held) {
+      if (!this.#stopping && parked.deadlineAt > nowMs) continue
+      if (ended === mostPerTurn) return void setImmediate(() => this.#sweep())
+      this.#end(parked, this.#stopping ? 'stop' : 'deadline')
+      ended += 1
+    }
   }
 
   #wait(parked: ParkedReply, state: 'queued' | 'working'): void {
     parked.state = state
-    if (this.#host.log.debugEnabled) this.#log(parked, `parked (${parked.kind}, ${state})`)
+    if (this.#log.debugEnabled) this.#tell(parked, `parked (${parked.kind}, ${state})`)
     try {
       parked.waiting()
     } catch (error) {
@@ -254,7 +284,7 @@ export class RestPool implements Parking {
     if (how === 'failed') this.#host.fail(ctx, outcome)
     else if (how === 'answered') this.#settle(ctx, outcome as Parameters<RestPool['answer']>[1])
     else this.#endUnanswered(parked, how)
-    if (this.#host.log.debugEnabled) this.#log(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
+    if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this.#pools[kind].leave()
     else if (state === 'queued') this.#pools[kind].forget(parked)
   }
@@ -278,10 +308,10 @@ export class RestPool implements Parking {
   #settle(ctx: CoreContext, reply: ReadyReply | ParkedReply | undefined): void {
     if (reply !== undefined) return this.#host.settle(ctx, reply)
     const { response } = ctx
-    if (!ctx.closed && !response.writableFinished) this.#clock.after(lastBytesMs, () => response.destroy())
+    if (!ctx.closed && !response.writableFinished) setTimeout(() => response.destroy(), lastBytesMs)
   }
 
-  #log(parked: ParkedReply, what: string): void {
-    this.#host.log.debug(`${this.#host.label(parked.ctx)}: ${what}`)
+  #tell(parked: ParkedReply, what: string): void {
+    this.#log.debug(`${label(parked.ctx)}: ${what}`)
   }
 }

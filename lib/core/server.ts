@@ -27,7 +27,7 @@ import { PathEncodingError } from '../routing/trie.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
@@ -93,30 +93,8 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const cutAnswers = new RateLimited(responseLog.info, 1000)
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
-  const restPool = new RestPool(
-    {
-      settle: answerParked,
-      begin: (ctx, stream) => respond(ctx, stream, draining),
-      fail,
-      refuse: (ctx, kind) => {
-        const what = kind === 'sse' ? 'streams' : 'long polls'
-        refuse(ctx, overloaded, `${restPool[kind].busy} ${what} held, ${restPool.queue} of the REST pool waiting`)
-      },
-      refuseBehind: (ctx) => {
-        ctx.lastOnConnection = true // Or more of them would pile up.
-        const error = unserved('Other requests of this connection wait before it')
-        refuse(ctx, error, 'others of its connection wait before it')
-      },
-      late: (ctx, error) => {
-        if (!isAbortError(error)) {
-          errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
-        }
-      },
-      label,
-      log: parts.log('worker_otros'),
-    },
-    parts.restPool,
-  )
+  const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
+  const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -332,13 +310,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     restPool,
   }
 }
-
-function unserved(message: string): HttpError {
-  return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
-}
-
-/** One for all requests: taking the stack of an error takes longer than the rest of a refusal. */
-const overloaded = unserved('Every worker is busy and the queue is full')
 
 /** Errors that are logged at most once a second by others, not for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])

@@ -66,7 +66,7 @@ export function createStop(options: StopOptions): Stop {
     if (drains && listener.listening && options.drainDelayMs > 0) await delay(Math.min(options.drainDelayMs, answerMs))
     requests.drain()
     options.onDrain()
-    listener.closeIdle() // The first call closes none: from now on each idle connection has its time.
+    listener.closeIdle() // Only remembers which are idle; the next call closes those that still are.
     // `setImmediate`: the input that the kernel has is read first, and a connection with a new request is not idle.
     const retire = setInterval(() => setImmediate(() => listener.closeIdle()), retireAfterMs)
     const answered = listener.acceptWaiting().then(() => Promise.all([listener.stopAccepting(), requests.idle()]))

@@ -11,7 +11,7 @@ import { isToken } from '../base/token.ts'
 import { checkRedirect, settingsTable, type SettingsOf } from '../chain/settings.ts'
 import type { CoreContext } from '../http/context.ts'
 import { readFormField } from '../http/form.ts'
-import { createOriginCheck, type OriginVerdict } from '../http/origin.ts'
+import { createOriginCheck } from '../http/origin.ts'
 
 /** The settings of both middlewares: `setup.csrf`. */
 export const csrfTable = settingsTable({
@@ -70,7 +70,7 @@ const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
  * @throws Error naming the origin that is wrong
  */
 export function createCsrfCheck(trustedOrigins: readonly string[]): CsrfCheck {
-  const verdictOn = createVerdict(trustedOrigins)
+  const verdictOn = createOriginCheck(trustedOrigins)
   return (ctx, places, checkToken) => {
     if (safeMethods.includes(ctx.method)) return 'ok'
     if (verdictOn(ctx) === 'cross') return 'cross_site'
@@ -88,20 +88,12 @@ export function createCsrfCheck(trustedOrigins: readonly string[]): CsrfCheck {
  * @param trustedOrigins as for `createCsrfCheck`
  */
 export function createOriginRule(trustedOrigins: readonly string[]): (ctx: CoreContext) => boolean {
-  const verdictOn = createVerdict(trustedOrigins)
+  const verdictOn = createOriginCheck(trustedOrigins)
   return (ctx) => {
     if (safeMethods.includes(ctx.method)) return true
     const verdict = verdictOn(ctx)
     if (verdict !== 'unknown') return verdict === 'same'
     return ['origin', 'cookie', 'authorization'].every((name) => ctx.header(name) === undefined)
-  }
-}
-
-function createVerdict(trustedOrigins: readonly string[]): (ctx: CoreContext) => OriginVerdict {
-  const originCheck = createOriginCheck(trustedOrigins)
-  return (ctx) => {
-    const scheme = ctx.secure ? 'https' : 'http'
-    return originCheck({ header: (name) => ctx.header(name), scheme, host: ctx.host })
   }
 }
 

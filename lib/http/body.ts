@@ -205,7 +205,7 @@ export class Body {
   #refuseSize(): HttpError {
     this.#tooLarge = true
     const { maxBytes } = this.#options
-    return new HttpError(413, 'body_too_large', `What was sent is too large: at most ${sizeOf(maxBytes)} are taken`)
+    return new HttpError(413, 'body_too_large', `The body is too large: the limit is ${sizeOf(maxBytes)}`)
   }
 }
 

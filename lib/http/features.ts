@@ -12,7 +12,7 @@ export interface Member {
   readonly name: string
   /** The specification's names for it. */
   readonly aliases?: readonly string[]
-  /** Whether views see it: under its name or its aliases; not at all unless given. */
+  /** The names under which views see the member: its own, or its aliases. Views do not see it unless given. */
   readonly inViews?: 'name' | 'aliases'
   /**
    * Makes the member for one request. Functions must not depend on `this`. A method, so that a feature may ask for a
@@ -90,7 +90,7 @@ export function createContextClass(features: readonly Feature[], services: Reque
 }
 
 const contextKey = Symbol('context')
-/** As much of a request as the constructor reads: a context of it shows the names of the fields. */
+/** A request with only what the constructor of a context reads. Such a context shows which fields contexts have. */
 const blankRequest = { method: 'GET', url: '/', rawHeaders: [] as string[] } as IncomingMessage
 const blankResponse = {} as ServerResponse
 

@@ -126,6 +126,12 @@ export class HeaderList {
   }
 }
 
+/** Checks a field that is set later. Throws as `HeaderList.set` does. */
+export function checkField(name: string, value: string): void {
+  nameOf(name)
+  textOf(name, value)
+}
+
 /** Throws TypeError for a name that is no token or that only the server sets. */
 function nameOf(name: string): FieldName {
   const known = names.get(name)
@@ -142,7 +148,7 @@ function lowerOf(name: string): string {
   return names.get(name)?.lower ?? name.toLowerCase()
 }
 
-/** A value as it is sent. Its text is what is checked, since an object may convert to another one each time. */
+/** A value as it is sent. An object is converted once: what is checked is what is sent. */
 function textOf(name: string, value: string | number): string {
   const text = value === undefined || value === null ? undefined : `${value}`
   validateHeaderValue(name, text as string) // Its type wants a string; it refuses undefined.

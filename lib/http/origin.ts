@@ -18,14 +18,10 @@ import { parseAuthority } from './host.ts'
 export type OriginVerdict = 'same' | 'cross' | 'unknown'
 
 /** The request, as far as the check reads it. */
-export interface OriginRequest {
-  /** Gives a header field's value by its lower-case name. */
-  header(name: string): string | undefined
-  /** The scheme that the client used, as far as it is known. */
-  readonly scheme: 'http' | 'https'
-  /** The host, perhaps with a port, that the client asked for. */
-  readonly host: string
-}
+type OriginRequest = Pick<CoreContext, 'header' | 'secure' | 'host'>
+
+/** The check that `createOriginCheck` makes. */
+export type OriginCheck = (request: OriginRequest) => OriginVerdict
 
 interface Origin {
   readonly scheme: string
@@ -42,7 +38,7 @@ const refererPattern = /^(https?):\/\/([^/?#\\]+)(?:[/?#].*)?$/i
  * @param trustedOrigins `server.trusted_origins`: `scheme://host` or `scheme://host:port`
  * @throws Error naming the entry that is wrong
  */
-export function createOriginCheck(trustedOrigins: readonly string[]): (request: OriginRequest) => OriginVerdict {
+export function createOriginCheck(trustedOrigins: readonly string[]): OriginCheck {
   const trusted = new Set(trustedOrigins.map(trustedKey))
 
   return (request) => {
@@ -105,8 +101,8 @@ function readOrigin(pattern: RegExp, text: string | undefined): Origin | undefin
 
 function isThisHost(origin: Origin, request: OriginRequest): boolean {
   const host = parseAuthority(request.host)
-  if (host === undefined || (request.scheme === 'https' && origin.scheme === 'http')) return false
-  return origin.name === host.name && origin.port === withoutDefault(request.scheme, host.port)
+  if (host === undefined || (request.secure && origin.scheme === 'http')) return false
+  return origin.name === host.name && origin.port === withoutDefault(request.secure ? 'https' : 'http', host.port)
 }
 
 function withoutDefault(scheme: string, port: number | undefined): number {

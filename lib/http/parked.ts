@@ -2,12 +2,13 @@
  * A parked reply: an action returns it when the answer is not available yet. The chain unwinds, the session is saved,
  * the HTTP worker is freed; then the REST pool holds the reply.
  *
- * One object is the whole wait: it is the entry in the deadlines, in the queue of the pool and among the waits of its
- * source. There is no promise, timer or closure for each wait.
+ * One object is the whole wait: it is the entry in the set of what the pool holds, in the queue of the pool and among
+ * the waits of its source. There is no promise, timer or closure for each wait.
  *
  * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
  * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.
  */
+import type { RestPool } from '../core/rest-pool.ts'
 import type { CoreContext } from './context.ts'
 import type { ReadyReply, StreamReply } from './reply.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -24,18 +25,6 @@ export type EndReason = 'deadline' | 'left' | 'stop' | 'head' | 'session'
 /** The state of a wait. `asking`: `ready` has not answered yet. `queued`: without a worker, `working`: with one. */
 type ParkedState = 'made' | 'asking' | 'queued' | 'working' | 'over'
 
-/** The holder of parked replies: the REST pool. */
-export interface Parking {
-  /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
-  answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean
-  /** Writes the beginning of a stream, whose wait goes on. */
-  begin(parked: ParkedReply, stream: StreamReply): void
-  /** Ends a wait with an error. When it is over, the error is only logged. */
-  fail(parked: ParkedReply, error: unknown): void
-  /** Ends a wait whose session has ended. */
-  revoke(parked: ParkedReply): void
-}
-
 /** A reply that waits. Long polls, streams and holds extend it. */
 export abstract class ParkedReply {
   /** Whose workers it takes. A getter takes no memory. */
@@ -46,13 +35,11 @@ export abstract class ParkedReply {
 
   /** Set by the pool. */
   state: ParkedState = 'made'
-  parking: Parking | undefined = undefined
+  parking: RestPool | undefined = undefined
   /** Whether the session that opened it has ended. */
   isRevoked = false
-  /** Set by the pool: milliseconds by the clock of the deadlines; Infinity: never. */
+  /** Set by the pool: milliseconds by `performance.now()`; Infinity: never. */
   deadlineAt = Infinity
-  /** Set by `Deadlines`: its index there; -1: none. */
-  heapIndex = -1
 
   constructor(ctx: CoreContext, timeoutMs: number) {
     this.ctx = ctx

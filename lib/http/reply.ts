@@ -18,7 +18,7 @@ export class BodyReply {
   }
 }
 
-/** A redirect. What the action returns besides it is dropped. */
+/** A redirect. Any other value that the action returns is dropped. */
 export class RedirectReply extends BodyReply {
   readonly status: number
 

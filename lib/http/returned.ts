@@ -7,13 +7,14 @@
  * of it, such as the body of `Response.json()`, the reply has its length and takes no worker.
  *
  * The header section waits for the first piece, so that a stream that fails before it is a 500. One that fails later,
- * or is ended by its time-out, breaks the connection: a regular end would make the client take half a file for all.
+ * or is ended by its time-out, breaks the connection: if it ended regularly, the client would take an incomplete file
+ * for a complete one.
  */
 import { Readable } from 'node:stream'
 import { types } from 'node:util'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from './context.ts'
-import { HttpError } from './errors.ts'
+import { unserved } from './errors.ts'
 import { ParkedReply, type EndReason } from './parked.ts'
 import { BodyReply, bytesType, emptyReply, jsonReply, StreamReply, type ReadyReply, type Reply } from './reply.ts'
 
@@ -147,7 +148,7 @@ class StreamedReply extends ParkedReply {
     if (reason === 'left') return undefined
     if (reason === 'head') return this.#beginning((response) => response.end())
     if (this.#hasBegun) return void this.ctx.response.destroy()
-    throw new HttpError(503, 'overloaded', 'The stream could not begin in time', { headers: { 'Retry-After': '1' } })
+    throw unserved('The stream could not begin in time')
   }
 
   /** A source that was never read is opened for this: it may hold a file or a connection. */

@@ -63,10 +63,7 @@ export function inputOf(form: Form, inputs: ReadonlyMap<string, Input>): Record<
  */
 export function pageOfForm(ctx: CoreContext, registry: Pick<Registry<Chain>, 'find'>): string | undefined {
   const referer = ctx.header('referer') ?? ''
-  const scheme = ctx.secure ? 'https' : 'http'
-  if (!refererIsHere({ header: (name) => ctx.header(name), scheme, host: ctx.host }) || !URL.canParse(referer)) {
-    return undefined
-  }
+  if (!refererIsHere(ctx) || !URL.canParse(referer)) return undefined
   const { pathname, search } = new URL(referer)
   // A path without a GET route counts as one of other methods. System routes show no form of the application.
   const match = (method: string, path: string) => registry.find(method, path)?.route ?? ['POST']

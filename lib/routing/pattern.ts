@@ -21,8 +21,6 @@ export interface Pattern {
   readonly segments: readonly Segment[]
   /** The names of parameters and rest, from the left. */
   readonly names: readonly string[]
-  /** Equal for patterns that match the same paths: it has neither the names of parameters nor a last slash. */
-  readonly key: string
 }
 
 /** The text is no pattern. The message names the text, the position (from 1) and what is allowed. */
@@ -71,7 +69,7 @@ export function parsePattern(text: string): Pattern {
     start = end + 1
   }
   // Copies: a list that grew takes more memory than it needs, and there may be many patterns.
-  return { text, segments: segments.slice(), names: names.slice(), key: keyOf(segments) }
+  return { text, segments: segments.slice(), names: names.slice() }
 }
 
 /**
@@ -188,15 +186,6 @@ function refuseCharacters(text: string): void {
 
 function refuse(text: string, index: number, reason: string): never {
   throw new PatternError(`bad pattern ${quote(text)} at position ${index + 1}: ${reason}`)
-}
-
-function keyOf(segments: readonly Segment[]): string {
-  let key = ''
-  for (const segment of segments) {
-    if (segment.kind === 'literal') key += `/=${segment.encoded}`
-    else key += segment.kind === 'parameter' ? '/:' : '/*'
-  }
-  return key
 }
 
 function encodeValue(pattern: Pattern, name: string, value: string): string {

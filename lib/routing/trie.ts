@@ -8,56 +8,35 @@
  */
 import { HttpError } from '../http/errors.ts'
 import { Leaf } from './leaf.ts'
-import { candidate, withMember, type LiteralTree, type Member } from './literal-tree.ts'
-import { canonicalLiteral, canonicalPath, decodeText, maxSegments, quote, type Pattern } from './pattern.ts'
+import { canonicalLiteral, canonicalPath, decodeText, quote, type Pattern } from './pattern.ts'
 import type { ErrorFormat, Match, Route } from './route.ts'
 
 const slashCode = 47
+/** The most literal children that are compared one by one. */
+const mostCompared = 8
 
-/**
- * A node of the tree with its children: literals by their text, one parameter, one rest. A literal is compared in
- * place, by its character codes: for texts as short as segments that is faster than `startsWith` or cutting the segment
- * out.
- */
-class Node<T> implements Member {
-  readonly isBranch = false
+/** A node of the tree with its children: literals, one parameter, one rest. */
+class Node<T> {
   /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
   readonly text: string
-  /** The character codes of the text. */
-  readonly codes: readonly number[]
-  /** The number of parameters that lead here: the index of the next one among the values. */
-  readonly parametersBefore: number
-  /** The literal children. A candidate of the tree must also be at its place in the path: `standsAt`. */
-  literals: LiteralTree<Node<T>> | undefined = undefined
+  /** The literal children; undefined for none. */
+  literals: Node<T>[] | undefined = undefined
+  /** The literal children by their texts, where there are more than a few. */
+  byText: Map<string, Node<T>> | undefined = undefined
   parameter: Node<T> | undefined = undefined
   /** The routes whose pattern takes the rest from here. */
   rest: Leaf<T> | undefined = undefined
   /** The routes whose pattern ends here. */
   leaf: Leaf<T> | undefined = undefined
 
-  constructor(text: string, parametersBefore: number) {
+  constructor(text = '') {
     this.text = text
-    this.codes = text.split('').map((unit) => unit.charCodeAt(0))
-    this.parametersBefore = parametersBefore
-  }
-
-  /** The literal child for the segment that begins at `start` in a path. */
-  literal(path: string, start: number): Node<T> | undefined {
-    const child = this.literals === undefined ? undefined : candidate(this.literals, path, start)
-    return child !== undefined && standsAt(child.codes, path, start) ? child : undefined
-  }
-
-  /** The literal child for the text of a pattern, which is decoded. */
-  literalOf(text: string): Node<T> | undefined {
-    return this.literal(canonicalLiteral(text), 0)
   }
 }
 
 /** A set of routes that is searched by method and path. */
 export class Trie<T> {
-  readonly #root = new Node<T>('', 0)
-  /** The beginnings and ends of the parameters, in turn. One find uses it at a time. */
-  readonly #bounds = new Int32Array(2 * maxSegments)
+  readonly #root = new Node<T>()
 
   constructor(routes: readonly Route<T>[] = []) {
     for (const route of routes) this.add(route)
@@ -70,9 +49,15 @@ export class Trie<T> {
    */
   find(method: string, path: string): Match<T> | undefined {
     if (path.charCodeAt(0) !== slashCode) return undefined
-    if (path.indexOf('%') < 0) return walk(this.#bounds, this.#root, method, path, 1)
-    const match = walk(this.#bounds, this.#root, method, canonicalPath(path), 1)
-    return match && { route: match.route, values: match.values.map((value) => decodeValue(value, match.route)) }
+    if (!path.includes('%')) return walk(this.#root, method, path, 1, 0)
+    const match = this.findEncoded(method, path)
+    if (match === undefined) return undefined
+    return { route: match.route, values: match.values.map((value) => decodeValue(value, match.route)) }
+  }
+
+  /** Like `find`, with the values as they were sent. */
+  findEncoded(method: string, path: string): Match<T> | undefined {
+    return path.charCodeAt(0) === slashCode ? walk(this.#root, method, canonicalPath(path), 1, 0) : undefined
   }
 
   /** The methods that a path takes, with HEAD where GET is, in no order. */
@@ -82,15 +67,15 @@ export class Trie<T> {
     return methods
   }
 
-  /** The routes with the same pattern, whatever the names of its parameters, in the order of registration. */
-  siblings(pattern: Pattern): readonly Route<T>[] {
+  /** The leaf of a pattern, whatever the names of its parameters; undefined when there is none. */
+  leafOf(pattern: Pattern): Leaf<T> | undefined {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
-      if (segment.kind === 'rest') return node.rest?.routes ?? []
-      node = segment.kind === 'parameter' ? node.parameter : node.literalOf(segment.text)
-      if (node === undefined) return []
+      if (segment.kind === 'rest') return node.rest
+      node = segment.kind === 'parameter' ? node.parameter : literalOf(node, canonicalLiteral(segment.text))
+      if (node === undefined) return undefined
     }
-    return node.leaf?.routes ?? []
+    return node.leaf
   }
 
   /** Adds a route after those with the same pattern. */
@@ -99,64 +84,51 @@ export class Trie<T> {
   }
 }
 
-/** Walks from a node; the next segment begins at `begin`, which is beyond the end of the path when there is none. */
-function walk<T>(bounds: Int32Array, from: Node<T>, method: string, path: string, begin: number): Match<T> | undefined {
-  let node = from
-  let start = begin
-  while (start < path.length) {
-    const { literals, parameter } = node
-    const literal = literals === undefined ? undefined : candidate(literals, path, start)
-    if (literal !== undefined && standsAt(literal.codes, path, start)) {
-      const next = start + literal.codes.length + 1
-      if (parameter === undefined && node.rest === undefined) {
-        node = literal
-        start = next
-        continue
-      }
-      const match = walk(bounds, literal, method, path, next)
-      if (match !== undefined) return match
-    }
-    if (parameter === undefined) return takeRest(bounds, node, method, path, start)
+/**
+ * Walks from a node. The values are filled in on the way back, when the route is known.
+ * @param start where the next segment begins, beyond the end of the path when there is none
+ * @param count the number of parameters so far
+ */
+function walk<T>(node: Node<T>, method: string, path: string, start: number, count: number): Match<T> | undefined {
+  if (start >= path.length) {
+    const match = node.leaf?.pick(method)
+    if (match !== undefined) return count === 0 ? match : { route: match.route, values: new Array<string>(count) }
+  } else {
     const slash = path.indexOf('/', start)
     const end = slash < 0 ? path.length : slash
-    if (end === start) return takeRest(bounds, node, method, path, start)
-    bounds[2 * node.parametersBefore] = start
-    bounds[2 * node.parametersBefore + 1] = end
-    if (node.rest !== undefined) {
-      return walk(bounds, parameter, method, path, end + 1) ?? takeRest(bounds, node, method, path, start)
+    if (end > start) {
+      const literal = literalAt(node, path, start, end)
+      if (literal !== undefined) {
+        const found = walk(literal, method, path, end + 1, count)
+        if (found !== undefined) return found
+      }
+      if (node.parameter !== undefined) {
+        const found = walk(node.parameter, method, path, end + 1, count + 1)
+        if (found !== undefined) {
+          const values = found.values as string[] // Made below, for as many as there are.
+          values[count] = path.slice(start, end)
+          return found
+        }
+      }
     }
-    node = parameter
-    start = end + 1
   }
-  const match = node.leaf?.pick(method)
-  if (match === undefined) return takeRest(bounds, node, method, path, path.length)
-  return node.parametersBefore === 0 ? match : { route: match.route, values: cut(path, bounds, node.parametersBefore) }
-}
-
-function takeRest<T>(
-  bounds: Int32Array,
-  node: Node<T>,
-  method: string,
-  path: string,
-  start: number,
-): Match<T> | undefined {
   const match = node.rest?.pick(method)
   if (match === undefined) return undefined
-  const values = cut(path, bounds, node.parametersBefore)
-  values.push(path.slice(start))
+  const values = new Array<string>(count + 1)
+  values[count] = path.slice(start)
   return { route: match.route, values }
 }
 
-function cut(path: string, bounds: Int32Array, count: number): string[] {
-  // A list literal is allocated at its final size.
-  if (count === 1) return [path.slice(bounds[0], bounds[1])]
-  if (count === 2) return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3])]
-  if (count === 3) {
-    return [path.slice(bounds[0], bounds[1]), path.slice(bounds[2], bounds[3]), path.slice(bounds[4], bounds[5])]
+/** The literal child for a segment of a path. A few are compared in place: cutting it out and hashing takes longer. */
+function literalAt<T>(node: Node<T>, path: string, start: number, end: number): Node<T> | undefined {
+  const { literals, byText } = node
+  if (literals === undefined) return undefined
+  if (byText !== undefined) return byText.get(path.slice(start, end))
+  for (let at = 0; at < literals.length; at += 1) {
+    const child = literals[at] as Node<T>
+    if (child.text.length === end - start && path.startsWith(child.text, start)) return child
   }
-  const values: string[] = []
-  for (let index = 0; index < count; index += 1) values.push(path.slice(bounds[2 * index], bounds[2 * index + 1]))
-  return values
+  return undefined
 }
 
 /** A parameter of the path has a wrong percent-encoding. */
@@ -178,14 +150,11 @@ function decodeValue(value: string, route: Route<unknown>): string {
 
 function collectMethods<T>(node: Node<T>, path: string, start: number, methods: Set<string>): void {
   node.rest?.addMethodsTo(methods)
-  if (start >= path.length) {
-    node.leaf?.addMethodsTo(methods)
-    return
-  }
+  if (start >= path.length) return node.leaf?.addMethodsTo(methods)
   const next = path.indexOf('/', start)
   const end = next < 0 ? path.length : next
   if (end === start) return
-  const child = node.literal(path, start)
+  const child = literalAt(node, path, start, end)
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
@@ -196,25 +165,24 @@ function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
   for (const segment of pattern.segments) {
     if (segment.kind === 'rest') return (node.rest ??= new Leaf())
     if (segment.kind === 'literal') node = literalFor(node, canonicalLiteral(segment.text))
-    else node = node.parameter ??= new Node('', node.parametersBefore + 1)
+    else node = node.parameter ??= new Node()
   }
   return (node.leaf ??= new Leaf())
 }
 
-function literalFor<T>(node: Node<T>, text: string): Node<T> {
-  const known = node.literal(text, 0)
-  if (known !== undefined) return known
-  const made = new Node<T>(text, node.parametersBefore)
-  node.literals = withMember(node.literals, made)
-  return made
+/** The literal child for the canonical text of a pattern's segment. */
+function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
+  return literalAt(node, text, 0, text.length)
 }
 
-/** Whether a path has these codes from `start` to the next slash or its end. */
-function standsAt(codes: readonly number[], path: string, start: number): boolean {
-  const end = start + codes.length
-  if (end < path.length ? path.charCodeAt(end) !== slashCode : end > path.length) return false
-  for (let index = 0; index < codes.length; index += 1) {
-    if (path.charCodeAt(start + index) !== codes[index]) return false
-  }
-  return true
+/** The same; made when there is none. */
+function literalFor<T>(node: Node<T>, text: string): Node<T> {
+  const known = literalOf(node, text)
+  if (known !== undefined) return known
+  const made = new Node<T>(text)
+  if (node.literals === undefined) node.literals = [made]
+  else node.literals.push(made)
+  if (node.literals.length > mostCompared) node.byText ??= new Map(node.literals.map((one) => [one.text, one]))
+  node.byText?.set(text, made)
+  return made
 }

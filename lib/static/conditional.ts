@@ -6,6 +6,7 @@
  * ranges in one request get the whole file, which section 14.2 allows: the parts of such an answer would cost more than
  * they save, and have been used for attacks.
  */
+import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Representation } from './static-file.ts'
 
@@ -24,11 +25,8 @@ export interface ByteRange {
   readonly length: number
 }
 
-/** The header fields of a request. */
-export interface HeaderSource {
-  /** The value of a field, by its lower-case name. */
-  header(name: string): string | undefined
-}
+/** As much of a request as is read. */
+type HeaderSource = Pick<CoreContext, 'header'>
 
 /** An answer before it is sent. */
 interface StaticAnswer {
@@ -52,7 +50,7 @@ const datePatterns = [
  */
 export function answerWith(
   representation: Representation,
-  request: HeaderSource & { readonly method: string },
+  request: Pick<CoreContext, 'header' | 'method'>,
 ): StaticAnswer {
   const { commonHeaders, headers, size } = representation
   const status = evaluatePreconditions(request, representation)

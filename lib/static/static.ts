@@ -6,7 +6,7 @@
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
  * a link may lead to another place in the folder, and nowhere else.
  *
- * A reply must be sent, also to a client that has disconnected: sending is what closes the file.
+ * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
  */
 import { statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -15,21 +15,16 @@ import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { acceptsGzip } from '../http/compress.ts'
+import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
-import { answerWith, type HeaderSource } from './conditional.ts'
+import { answerWith } from './conditional.ts'
 import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
 import type { Representation, StaticFile } from './static-file.ts'
 import { realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */
-interface StaticRequest extends HeaderSource {
-  readonly method: string
-  /** As sent, without query; begins with '/'. */
-  readonly path: string
-  /** The query as sent, with its `?`; '' for none. A redirect to a folder keeps it. */
-  readonly rawQuery: string
-}
+type StaticRequest = Pick<CoreContext, 'header' | 'method' | 'path' | 'rawQuery'>
 
 /** The folder, and limits with their defaults. */
 export interface StaticOptions {
@@ -75,7 +70,27 @@ const indexName = 'index.html'
 export function createStaticFiles(options: StaticOptions): StaticFiles {
   const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options
   const folder = checkedFolder(options.folder)
-  const memory = new SizedCache<Kept>(memoryMaxBytes)
+  /** By name, from the oldest to the newest. */
+  const memory = new Map<string, Kept>()
+  let memoryBytes = 0
+
+  function forget(name: string): void {
+    const kept = memory.get(name)
+    if (kept !== undefined) memoryBytes -= bytesTaken(kept.file)
+    memory.delete(name)
+  }
+
+  /** Keeps a file in place of the one that the name had; the oldest go where they are too many. */
+  function keep(name: string, file: StaticFile): void {
+    forget(name)
+    if (bytesTaken(file) > memoryMaxBytes) return
+    memory.set(name, { file, seenIn: -1 })
+    memoryBytes += bytesTaken(file)
+    for (const oldest of memory.keys()) {
+      if (memoryBytes <= memoryMaxBytes) return
+      forget(oldest)
+    }
+  }
 
   function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
     const kept = memory.get(name)
@@ -86,7 +101,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       kept.seenIn = turn
       return replyFromMemory(request, kept.file)
     }
-    memory.delete(name)
+    forget(name)
     if (stats === undefined) return undefined
     if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
     return stats.isFile() ? readFile(request, name) : undefined
@@ -105,7 +120,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       if (!stats.isFile()) return undefined
       const file = await describeFile(name, handle, stats, now(), stats.size <= smallMaxBytes)
       if (file.plain.bytes !== undefined) {
-        if (!file.fresh) memory.set(name, { file, seenIn: -1 }, bytesTaken(file))
+        if (!file.fresh) keep(name, file)
         return await replyFromMemory(request, file)
       }
       const { status, headers, part } = answerWith(file.plain, request)
@@ -192,59 +207,4 @@ function problemOfFolder(folder: string): string | undefined {
   const stats = statSync(folder, { throwIfNoEntry: false })
   if (stats === undefined) return 'must be a folder that exists'
   return stats.isDirectory() ? undefined : 'must be a folder, not a file'
-}
-
-interface Entry<V> {
-  readonly value: V
-  readonly bytes: number
-}
-
-/**
- * Values by name, bounded by the bytes that they take: above the bound the least recently used ones are dropped. A
- * value larger than the bound is not kept, and no other is dropped for it.
- */
-export class SizedCache<V> {
-  readonly #maxBytes: number
-  /** From the least to the most recently used. */
-  readonly #entries = new Map<string, Entry<V>>()
-  #bytes = 0
-
-  /** @param maxBytes 0 or more; 0 keeps nothing that takes bytes */
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
-  }
-
-  /** The bytes taken now. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  /** The value of a name, which becomes the most recently used. */
-  get(name: string): V | undefined {
-    const entry = this.#entries.get(name)
-    if (entry === undefined) return undefined
-    this.#entries.delete(name)
-    this.#entries.set(name, entry)
-    return entry.value
-  }
-
-  /** Keeps a value instead of the one that the name had. */
-  set(name: string, value: V, bytes: number): void {
-    this.delete(name)
-    if (bytes > this.#maxBytes) return
-    this.#entries.set(name, { value, bytes })
-    this.#bytes += bytes
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= this.#maxBytes) return
-      this.delete(oldest)
-    }
-  }
-
-  /** Forgets a name. */
-  delete(name: string): void {
-    const entry = this.#entries.get(name)
-    if (entry === undefined) return
-    this.#entries.delete(name)
-    this.#bytes -= entry.bytes
-  }
 }

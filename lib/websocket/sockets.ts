@@ -6,7 +6,7 @@
  */
 import { LiveEnd } from '../events/live-end.ts'
 import type { CoreContext as Context } from '../http/context.ts'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, unserved } from '../http/errors.ts'
 import { createOriginCheck } from '../http/origin.ts'
 import { UpgradeReply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
@@ -106,9 +106,7 @@ export function createWebSockets(options: {
       refusals.say(
         withRequestId(`refused WebSocket ${ctx.path} (${ctx.routeName}): ${pool.busy} connections are open`, ctx),
       )
-      throw new HttpError(503, 'overloaded', 'All WebSocket connections are in use', {
-        headers: { 'Retry-After': '1' },
-      })
+      throw unserved('All WebSocket connections are in use')
     }
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
@@ -135,8 +133,7 @@ export function createWebSockets(options: {
   return {
     accept(ctx, handlers) {
       const accept = checkHandshake(ctx)
-      const scheme = ctx.secure ? 'https' : 'http'
-      const from = isFrom({ header: (name) => ctx.header(name), scheme, host: ctx.host })
+      const from = isFrom(ctx)
       if (from === 'cross' || (from === 'unknown' && ctx.header('origin') !== undefined)) {
         throw new HttpError(403, 'forbidden', 'A page of another site asks for this WebSocket')
       }

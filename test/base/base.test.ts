@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { endsWithin } from '../../lib/base/deadline.ts'
 import { isUnchanged } from '../../lib/storage/file-version.ts'
 import { isObject } from '../../lib/base/object.ts'
+import { RateLimited } from '../../lib/base/rate-limited.ts'
 import { reasonOf } from '../../lib/base/reason.ts'
 import { SerialQueue } from '../../lib/base/serial-queue.ts'
 import { isToken } from '../../lib/base/token.ts'
@@ -112,5 +113,17 @@ describe('a file', () => {
       change()
       assert.equal(isUnchanged(seen, statSync(path)), false, change.toString())
     }
+  })
+})
+
+describe('lines that are limited by cause', () => {
+  it('are counted for a known cause also while as many causes as may be are known', () => {
+    const said: string[] = []
+    const lines = new RateLimited((message) => said.push(message), 3_600_000)
+    for (let cause = 0; cause < 1000; cause += 1) lines.say('first', `${cause}`)
+    for (let cause = 0; cause < 1000; cause += 1) lines.say('second', `${cause}`)
+    assert.deepEqual(said, new Array(1000).fill('first'))
+    lines.say('third', 'new')
+    assert.equal(said.at(-1), 'third')
   })
 })

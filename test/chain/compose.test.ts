@@ -130,6 +130,23 @@ describe('a failing chain', () => {
     assert.equal(await textOf(chainOf([outer, rescue, outer], reject('boom'))(makeContext())), 'saved from boom')
   })
 
+  it('does not lose a failure that a middleware caught without setting a reply', async () => {
+    const swallowing: Middleware = async (_ctx, next) => {
+      try {
+        await next()
+      } catch {}
+    }
+    const pass: Middleware = (_ctx, next) => next()
+    const throwing = (): never => {
+      throw new Error('swallowed?')
+    }
+    for (const action of [throwing, reject('swallowed?')]) {
+      for (const layers of [[swallowing], [pass, swallowing, pass]]) {
+        await assert.rejects(async () => chainOf(layers, action)(makeContext()), { message: 'swallowed?' })
+      }
+    }
+  })
+
   it('does not lose a failure that nobody waited for and that came before the end', async () => {
     const careless: Middleware = async (_ctx, next) => {
       void next()
@@ -207,7 +224,7 @@ describe('a failing chain', () => {
     const chain = chainOf([catching, throwing], action, undefined, (message) => said.push(message))
     await chain(makeContext())
     assert.deepEqual(steps, ['acted'])
-    assert.deepEqual(said, ['a middleware returned before next() was done: write `await next()` in layer0, layer1'])
+    assert.deepEqual(said, ['middleware layer1 returned before next() was done: write `await next()` in it'])
   })
 
   it('fails with what failed below a middleware that did not wait', async () => {
@@ -252,6 +269,6 @@ describe('a failing chain', () => {
     assert.equal(await textOf(chain(makeContext())), 'at once')
     await soon()
     await soon()
-    assert.deepEqual(later.map(String), ['Error: Middleware layer0 called next() after the request had been answered'])
+    assert.deepEqual(later.map(String), ['Error: Middleware layer0 called next() after it had returned'])
   })
 })

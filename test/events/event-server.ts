@@ -67,7 +67,6 @@ export async function eventServer(
     requestTimeoutMs: 10_000,
     keepAliveTimeoutMs: 10_000,
     certificates: undefined,
-    log: silentLogger,
     connections: { addressLimit: undefined, isTrusted: () => true, log: silentLogger, onRefused: () => {} },
   })
   const { port } = await listener.listen('127.0.0.1', 0)

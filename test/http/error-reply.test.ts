@@ -144,6 +144,19 @@ describe('the answer to an error', () => {
     assert.doesNotMatch((await request(`${url}/down`)).text, /secret/)
   })
 
+  it('is a 500 where the error has a field that cannot be sent, and the log says which', async (t) => {
+    const fields = [{ 'Content-Length': '0' }, { 'a b': 'c' }, { 'X-A': 'a\nb' }, { 'X-A': undefined as unknown as string }]
+    for (const headers of fields) assert.throws(() => new HttpError(409, 'x', 'y', { headers }), TypeError, JSON.stringify(headers))
+    const { url, lines } = await serve(t, {
+      '/': `async () => {
+        const { HttpError } = await import(${JSON.stringify(new URL('../../lib/http/errors.ts', import.meta.url).href)})
+        throw new HttpError(409, 'x', 'y', { headers: { 'Content-Length': '0' } })
+      }`,
+    })
+    assert.equal((await request(url)).status, 500)
+    assert.match(lines().join('\n'), /Cannot set Content-Length: the server sets it by the body/)
+  })
+
   it('survives whatever is thrown', async (t) => {
     const thrown = ['undefined', 'null', '1n', "Symbol('a')", 'Object.create(null)', '{ get message() { throw 1 } }', '() => 1']
     const proxy = '(() => { const { proxy, revoke } = Proxy.revocable(new Error(), {}); revoke(); return proxy })()'

@@ -9,7 +9,7 @@ interface Row {
   origin?: string
   referer?: string
   host?: string
-  scheme?: 'http' | 'https'
+  secure?: boolean
   verdict: OriginVerdict
 }
 
@@ -41,10 +41,10 @@ const rows: Row[] = [
   { origin: 'https://example.org:8443', host: 'example.org:8443', verdict: 'same' },
   { origin: 'https://example.org', host: 'example.org:8443', verdict: 'cross' },
   { origin: 'http://example.org', verdict: 'cross' },
-  { origin: 'http://example.org', scheme: 'http', verdict: 'same' },
-  { origin: 'http://example.org:80', scheme: 'http', verdict: 'same' },
-  { origin: 'https://example.org', scheme: 'http', verdict: 'same' },
-  { origin: 'http://[::1]:8080', scheme: 'http', host: '[0::1]:8080', verdict: 'same' },
+  { origin: 'http://example.org', secure: false, verdict: 'same' },
+  { origin: 'http://example.org:80', secure: false, verdict: 'same' },
+  { origin: 'https://example.org', secure: false, verdict: 'same' },
+  { origin: 'http://[::1]:8080', secure: false, host: '[0::1]:8080', verdict: 'same' },
   { origin: 'https://evil.example', verdict: 'cross' },
   { origin: 'https://example.org.evil.example', verdict: 'cross' },
   { origin: 'https://example.org@evil.example', verdict: 'cross' },
@@ -79,7 +79,7 @@ for (const { verdict, ...row } of rows) {
       referer: row.referer }
     const check = createOriginCheck(trusted)
     const header = (name: string): string | undefined => headers[name]
-    assert.equal(check({ header, scheme: row.scheme ?? 'https', host: row.host ?? 'example.org' }), verdict)
+    assert.equal(check({ header, secure: row.secure ?? true, host: row.host ?? 'example.org' }), verdict)
   })
 }
 

@@ -191,10 +191,10 @@ export const mutants: readonly Mutant[] = [
     breaks: 'a client that leaves the queue frees its place',
   },
   {
-    file: 'core/deadlines.ts',
-    find: 'right.deadlineAt < child.deadlineAt',
-    replace: 'right.deadlineAt > child.deadlineAt',
-    breaks: 'deadlines run out in their order',
+    file: 'core/rest-pool.ts',
+    find: 'parked.deadlineAt > nowMs',
+    replace: 'parked.deadlineAt < nowMs',
+    breaks: 'a wait ends at its time-out, and not before',
   },
   // Events
   {
@@ -224,20 +224,20 @@ export const mutants: readonly Mutant[] = [
   // Routes
   {
     file: 'routing/trie.ts',
-    find: 'method, path, next)\n      if (match !== undefined) return match',
-    replace: 'method, path, next)\n      return match',
+    find: 'method, path, end + 1, count)\n        if (found !== undefined) return found',
+    replace: 'method, path, end + 1, count)\n        return found',
     breaks: 'a look-up comes back from a literal that leads nowhere',
   },
   {
     file: 'routing/trie.ts',
-    find: '    if (end === start) return takeRest(bounds, node, method, path, start)\n',
-    replace: '',
+    find: 'if (end > start) {',
+    replace: 'if (end >= start) {',
     breaks: 'an empty segment is no parameter',
   },
   {
     file: 'routing/registry.ts',
-    find: 'this.#table = new Table([...kept, ...routes])',
-    replace: 'this.#table = new Table([...routes, ...kept])',
+    find: 'for (const route of [...kept, ...routes])',
+    replace: 'for (const route of [...routes, ...kept])',
     breaks: 'a system route answers before one of the application with its pattern',
   },
   {
@@ -255,8 +255,8 @@ export const mutants: readonly Mutant[] = [
   // Middleware, JWT
   {
     file: 'chain/compose.ts',
-    find: 'return Promise.resolve(outcome).then(() => open && this.#waitBelow(layer, open))',
-    replace: 'return Promise.resolve(outcome)',
+    find: '    return this.#below\n  }',
+    replace: '    return undefined\n  }',
     breaks: 'a middleware that does not await next() returns before what is below it',
   },
   {

@@ -3,7 +3,7 @@
  * path, and of those that match the best is taken by comparing them segment by segment.
  */
 import type { Segment } from '../../lib/routing/pattern.ts'
-import type { Route } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/route.ts'
 
 /** What the reference answers: the name of the route and its values, or why there is none. */
 export type Answer = { readonly name: string; readonly values: readonly string[] } | 'bad encoding' | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NameTakenError, Registry } from '../../lib/routing/registry.ts'
-import type { Route } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/route.ts'
 import { route } from './routes.ts'
 
 test('keeps routes by name, in the order of registration', () => {
@@ -103,6 +103,28 @@ test('names the route that answers the method and pattern of another', () => {
     registry.add(added)
     registry.add(route(text, 'later'))
     assert.equal(registry.shadowedBy(added)?.record.name, by, `once in: ${text} after ${routes.join(', ')}`)
+  }
+})
+
+const patterns: readonly (readonly [string, string, boolean])[] = [
+  ['/a/:id', '/a/:name/', true],
+  ['/a/*x', '/a/*y', true],
+  ['/café', '/caf%c3%a9', true],
+  ['/a%3Ab', '/a%3ab', true],
+  ['/', '/a', false],
+  ['/:a', '/*a', false],
+  ['/:a', '/%3Aa', false],
+  ['/*a', '/%2Aa', false],
+  ['/:a', '/%3A', false],
+  ['/*a', '/%2A', false],
+  ['/a%2Fb', '/a/b', false],
+  ['/a', '/A', false],
+]
+
+test('takes patterns that match the same paths for one', () => {
+  for (const [one, other, same] of patterns) {
+    const shadowing = registryOf([route(`GET ${one}`, 'one')]).shadowedBy(route(`GET ${other}`, 'other'))
+    assert.equal(shadowing?.record.name, same ? 'one' : undefined, `${one} and ${other}`)
   }
 })
 

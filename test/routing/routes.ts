@@ -1,5 +1,5 @@
 import { parsePattern } from '../../lib/routing/pattern.ts'
-import type { Route } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/route.ts'
 
 /**
  * Makes a route for a test from `'GET,POST /a/:id'`; the name is the same text unless given. The target is the name.

@@ -1,6 +1,5 @@
 // The seeded checks of this folder with as many inputs as find what is rare; the fast tests take a sample.
 import { test } from 'node:test'
-import { checkTree, makers, sizes } from './literal-tree-support.ts'
 import { checkRenewal } from '../application/modules-support.ts'
 import { checkAnyRecords } from '../application/record-support.ts'
 import { checkAgainstReference } from './trie-support.ts'
@@ -8,12 +7,6 @@ import { checkAgainstReference } from './trie-support.ts'
 for (const [alphabet, count] of [['few segments', 400], ['many segments with one beginning', 60]] as const) {
   test(`the router agrees with the reference on ${count} tables and paths of ${alphabet}, while routes come and go`, () => {
     checkAgainstReference(alphabet, count)
-  })
-}
-
-for (const [name, make] of makers) {
-  test(`a tree finds what is in, and nothing else, in 4,000 steps: ${name}`, () => {
-    for (const size of sizes) checkTree(make, size, 4_000)
   })
 }
 

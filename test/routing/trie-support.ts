@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { HttpError } from '../../lib/http/errors.ts'
 import { Registry } from '../../lib/routing/registry.ts'
-import type { Route } from '../../lib/routing/registry.ts'
+import type { Route } from '../../lib/routing/route.ts'
 import { Seeded } from '../support/seeded.ts'
 import { referenceAllowed, referenceFind } from './reference-matcher.ts'
 import type { Answer } from './reference-matcher.ts'

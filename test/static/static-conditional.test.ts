@@ -3,7 +3,6 @@ import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { evaluatePreconditions, httpDate, requestedRange } from '../../lib/static/conditional.ts'
-import { SizedCache } from '../../lib/static/static.ts'
 import { Seeded } from '../support/seeded.ts'
 import { serveStatic } from './static-server.ts'
 
@@ -147,22 +146,4 @@ test('never sends a part beyond the end, whatever the Range', () => {
     assert.ok(range.start >= 0 && range.length >= 1 && range.start + range.length <= size, `${text} of ${size}`)
   }
   assert.ok(parted > 300)
-})
-
-test('a memory forgets what was used longest ago, and never takes more than it may', () => {
-  const cache = new SizedCache<string>(10)
-  cache.set('a', 'A', 4)
-  cache.set('b', 'B', 4)
-  assert.equal(cache.get('a'), 'A')
-  cache.set('c', 'C', 4)
-  assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('c'), cache.bytes], ['A', undefined, 'C', 8])
-  cache.set('a', 'A2', 6)
-  assert.deepEqual([cache.get('a'), cache.get('c'), cache.bytes], ['A2', 'C', 10])
-  cache.set('large', 'L', 11)
-  assert.deepEqual([cache.get('large'), cache.bytes], [undefined, 10])
-  cache.set('a', 'A3', 11)
-  assert.deepEqual([cache.get('a'), cache.get('c'), cache.bytes], [undefined, 'C', 4])
-  cache.delete('c')
-  cache.delete('c')
-  assert.equal(cache.bytes, 0)
 })

@@ -201,6 +201,26 @@ test('keeps no more in memory than it may, and serves the same', async (t) => {
   assert.equal(openFilesBelow(server.folder), 0)
 })
 
+test('drops the oldest files where the memory is full, and reads a file anew that is too large for it', async (t) => {
+  const names = Array.from({ length: 6 }, (_, index) => `${index}.bin`)
+  const files = Object.fromEntries([...names.map((name) => [name, 'a'.repeat(3000)]), ['large.bin', 'a'.repeat(14_000)]])
+  let loads = 0
+  // Each takes 5,048 bytes: its own and those of its entry.
+  const server = await serveStatic(t, files, { memoryMaxBytes: 15_200, now: () => (loads += 1, Date.now() + 10_000) })
+  const loadsFor = async (...asked: readonly string[]): Promise<number> => {
+    const before = loads
+    for (const name of asked) assert.equal((await server.ask(`/${name}`)).body.toString(), files[name])
+    return loads - before
+  }
+  assert.equal(await loadsFor(...names), 6)
+  assert.equal(await loadsFor('3.bin', '4.bin', '5.bin'), 0)
+  assert.equal(await loadsFor('2.bin'), 1)
+  assert.equal(await loadsFor('4.bin', '5.bin', '2.bin'), 0)
+  assert.equal(await loadsFor('3.bin'), 1)
+  assert.equal(await loadsFor('large.bin', 'large.bin'), 2)
+  assert.equal(await loadsFor('5.bin', '2.bin', '3.bin'), 0)
+})
+
 test('closes the file when the client leaves half-way', { timeout: 20_000 }, async (t) => {
   const server = await serveStatic(t, { 'huge.bin': '' })
   truncateSync(join(server.folder, 'huge.bin'), 100_000_000)

@@ -105,7 +105,7 @@ export const records: Target = {
     if ('problems' in parsed) return assert.ok(parsed.problems.length > 0)
     const { record } = parsed
     assert.ok(record.name !== '' && !record.name.startsWith('svc.'))
-    assert.equal(parsePattern(record.url).key, parsed.pattern.key)
+    assert.deepEqual(parsePattern(record.url), parsed.pattern)
     for (const file of [record.action, record.action.replace(/(\.[cm]?[jt]s)@[^@]*$/, '$1')]) {
       assert.ok(resolve(root, file).startsWith(`${root}/`), record.action)
     }
