@@ -63,9 +63,10 @@ export function checkOptions<T extends object>(kind: keyof typeof optionsOf, opt
 
 /** Whether a text is a day that exists, `YYYY-MM-DD`, from year 1 on. */
 export function isDate(text: string): boolean {
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && !text.startsWith('0000')
-  // A day that does not exist rolls over, or is no Date.
-  return isDay && new Date(text).toJSON()?.startsWith(text) === true
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const [year = 0, month = 0, day = 0] = text.split('-').map(Number)
+  const date = new Date(Date.UTC(year, month - 1, day)) // A day that does not exist rolls over.
+  return year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
 /** The error of a definition that is wrong. */
