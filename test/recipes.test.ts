@@ -179,8 +179,8 @@ describe('docs/recipes/live-list.md', () => {
     const ann = new Visitor(url)
     const since = /data-since="(\d+)"/.exec((await ann.get('/')).text)?.[1]
     const leave = new AbortController()
-    const stream = await fetch(`${url}/items/stream?since=${since}`, { signal: leave.signal })
-    const poll = request(`${url}/items/poll?since=${since}`)
+    const stream = await fetch(`${url}/items/live?since=${since}`, { signal: leave.signal, headers: { accept: 'text/event-stream' } })
+    const poll = request(`${url}/items/live?since=${since}`)
     assert.equal((await ann.submit('/', '/add', { text: ' ' })).status, 422)
     assert.equal((await ann.submit('/', '/add', { text: 'Milk' })).status, 303)
     const { events } = (await poll).json() as { events: { data: unknown }[] }
