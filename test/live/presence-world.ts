@@ -1,0 +1,78 @@
+// Members of a channel over several processes or nodes: streams that come and go, and how soon everybody knows.
+import { Agent, get, type ClientRequest } from 'node:http'
+import { until } from '../support/until.ts'
+
+/** What an application needs for it. */
+export const presenceFiles = {
+  'routes/presence.json': [{ name: 'room', url: '/room/:id', method: 'GET', action: 'presence.mjs' }],
+  'presence.mjs': `
+    export default (ctx) => {
+      ctx.presence(ctx.channel('room'), { id: ctx.params.id })
+      return ctx.live(ctx.channel('room'))
+    }`,
+}
+
+/** A stream, and who is there as far as it was told. */
+export class Observer {
+  readonly known = new Set<string>()
+  /** The messages that it got. */
+  messages = 0
+  readonly #sent: ClientRequest
+  #rest = ''
+
+  /** @param listens whether it reads who is there; the others are members alone */
+  constructor(url: string, id: string, agent: Agent, listens: boolean) {
+    this.#sent = get(`${url}/room/${id}`, { agent, headers: { accept: 'text/event-stream' } }, (response) => {
+      response.on('error', () => {})
+      if (listens) response.setEncoding('utf8').on('data', (text: string) => this.#read(text))
+      else response.resume()
+    })
+    this.#sent.on('error', () => {})
+  }
+
+  leave(): void {
+    this.#sent.destroy()
+  }
+
+  #read(text: string): void {
+    const frames = (this.#rest + text).split('\n\n')
+    this.#rest = frames.pop() ?? ''
+    for (const frame of frames) {
+      const json = /^event: presence\ndata: (.*)$/m.exec(frame)?.[1]
+      if (json === undefined) continue
+      this.messages += 1
+      const { type, members } = JSON.parse(json) as { type: string; members: { id: string }[] }
+      if (type === 'list') this.known.clear()
+      for (const { id } of members) if (type === 'leave') this.known.delete(id); else this.known.add(id)
+    }
+  }
+}
+
+/** How long it took, in milliseconds, until an observer on each server knew everybody, and that all but they had gone. */
+export interface PresenceReport {
+  readonly comingMs: number
+  readonly goingMs: number
+  readonly messages: readonly number[]
+}
+
+/**
+ * Lets so many members come to servers in turn, and go.
+ * @param urls one of each server
+ */
+export async function runPresence(t: { after(work: () => unknown): void }, urls: readonly string[], count: number): Promise<PresenceReport> {
+  const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
+  t.after(() => agent.destroy())
+  const observers = urls.map((url, at) => new Observer(url, `observer-${at}`, agent, true))
+  await until(() => observers.every(({ known }) => known.size === observers.length))
+  const members = Array.from({ length: count }, (_, at) => new Observer(urls[at % urls.length] as string, `member-${at}`, agent, false))
+  const begun = performance.now()
+  await until(() => observers.every(({ known }) => known.size === count + observers.length))
+  const comingMs = performance.now() - begun
+  for (const member of members) member.leave()
+  const left = performance.now()
+  await until(() => observers.every(({ known }) => known.size === observers.length))
+  const goingMs = performance.now() - left
+  const messages = observers.map((observer) => observer.messages)
+  for (const observer of observers) observer.leave()
+  return { comingMs, goingMs, messages }
+}
