@@ -3,7 +3,6 @@
  * as fast as the client reads; then the channel wakes it for each new event. While the broker is away it waits, since
  * the connection stays open, and catches up when it is back.
  */
-import { after } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, type Waiter } from './channel.ts'
 import { eventsAfter } from './event-encoder.ts'
@@ -39,10 +38,12 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
 }
 
 class Follower implements Waiter {
-  cursor = 0
   isOver = false
   readonly #channel: Channel
   readonly #sink: Sink
+  /** Undefined as long as it is to begin at the newest event and the broker has not told which one that is. */
+  #cursor: number | undefined = undefined
+  #isLost = false
   #isCatchingUp = true
   #retry: NodeJS.Timeout | undefined = undefined
 
@@ -51,19 +52,16 @@ class Follower implements Waiter {
     this.#sink = sink
   }
 
+  get cursor(): number {
+    return this.#cursor ?? 0
+  }
+
   begin(since: unknown): void {
-    const isGiven = since !== undefined && since !== null
     const given = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since
     if (typeof given === 'number' && Number.isInteger(given) && given >= 0) {
-      this.cursor = Math.min(given, Number.MAX_SAFE_INTEGER)
-      return void this.#catchUp()
-    }
-    const lastId = after(this.#channel.last_id, (id) => {
-      this.cursor = id
-      if (isGiven) this.#tellGap(id)
-      return this.#catchUp()
-    })
-    if (lastId instanceof Promise) lastId.catch((error: unknown) => this.broken(error))
+      this.#cursor = Math.min(given, Number.MAX_SAFE_INTEGER)
+    } else this.#isLost = since !== undefined && since !== null
+    void this.#catchUp()
   }
 
   end(): void {
@@ -96,12 +94,19 @@ class Follower implements Waiter {
   async #catchUp(): Promise<void> {
     try {
       this.#channel.checkReach()
+      if (this.#cursor === undefined) {
+        this.#cursor = await this.#channel.last_id
+        if (this.#isLost) this.#tellGap(this.#cursor)
+      }
+      if (this.isOver) return
       this.#channel.joinNow(this)
       await this.#channel.listen()
       while (!this.isOver && this.#isCatchingUp) {
         const { events, lastId, gap } = await this.#channel.read(this.cursor)
         if (gap) this.#pass(events[0] === undefined ? lastId : events[0].id - 1, lastId)
         for (const event of events) {
+          // A catch-up that waited for the client while the broker was away may find that the next one has sent these.
+          if (event.id <= this.cursor) continue
           if (this.isOver || !this.#send(event)) return
           if (this.#sink.bufferedAmount > pieceBytes) await this.#sink.drained()
         }
@@ -114,7 +119,7 @@ class Follower implements Waiter {
 
   /** Moves the cursor behind events that are gone, and tells of the gap. */
   #pass(cursor: number, lastId: number): void {
-    this.cursor = cursor
+    this.#cursor = cursor
     this.#tellGap(lastId)
   }
 
@@ -123,7 +128,7 @@ class Follower implements Waiter {
   }
 
   #send(event: ChannelEvent): boolean {
-    this.cursor = event.id
+    this.#cursor = event.id
     this.#channel.services.counts.delivered += 1
     return this.#sink.send(this.#channel.encoder.message(event))
   }
