@@ -90,9 +90,9 @@ export interface ApplicationParts {
   readonly limits: LimitGroup
   readonly webSockets: WebSocketHost
   readonly events: Events
-  /** What becomes of them over a planned restart, where they are in this process. */
+  /** Carries the events over a planned restart; undefined when they are not in this process. */
   readonly keptEvents: KeptEvents | undefined
-  /** Keeps them, where they are in this process, and frees everything. Call when no request waits any more. */
+  /** Writes the events to their file, if they are in this process, and frees everything. Call when no request waits. */
   readonly endEvents: () => Promise<void>
   readonly kit: Kit
   /** Derives the keys of passwords, those of the admin too. */

@@ -94,7 +94,7 @@ class Pass {
   readonly #ctx: CoreContext
   readonly #layer: Layer
   #state: 'entered' | 'called' | 'over' = 'entered'
-  /** What is below, while it runs and takes a promise. */
+  /** The promise of the layers below, while they run; undefined when they are done, or needed no promise. */
   #below: Promise<void> | undefined = undefined
   #failure: Failure | undefined = undefined
 

@@ -12,7 +12,7 @@
 import { performance } from 'node:perf_hooks'
 import { unserved } from '../http/errors.ts'
 
-/** What is answered for all that is refused: taking the stack of an error takes longer than the rest of a refusal. */
+/** One error for all refusals: to record a new stack for each would cost more than the rest of the refusal. */
 export const overloaded = unserved('Every worker is busy and the queue is full')
 
 /** The result of `enter`. */

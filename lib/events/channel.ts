@@ -9,7 +9,7 @@ import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
 import { EventEncoder } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** Who waits for events of a channel. */
+/** A client that waits for events of a channel: a poll, a stream or a WebSocket. */
 export interface Waiter {
   /** Whether the wait has ended. */
   readonly isOver: boolean

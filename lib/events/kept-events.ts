@@ -17,7 +17,7 @@ import type { KeptSource, LocalBroker } from './local-broker.ts'
 const format = 'svc-events 1'
 const mostBytes = 64 * 2 ** 20
 const mostMs = 5000
-/** What an event takes in the file beside its text. */
+/** How many bytes an event takes in the file, on top of its text: an estimate for the limit above. */
 const bytesBeside = 32
 
 /** The events of one broker, over restarts. */

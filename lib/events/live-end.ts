@@ -4,7 +4,7 @@
  */
 import type { CoreContext } from '../http/context.ts'
 
-/** What is called when the reply is open. */
+/** Called when the reply turns out to be one that stays open. */
 type OnOpen = (end: LiveEnd) => void
 
 const ends = new WeakMap<CoreContext, LiveEnd>()

@@ -6,7 +6,10 @@ const checkTimeoutMs = 5000
 
 /** A literal behind a word that may import it: its quote, then what is in it. Comments may stand before it. */
 const imported = /\b(?:from|import|require)(?:[\s(]|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
-/** A literal at the beginning of arguments: any function may be one that `createRequire` made. */
+/**
+ * A literal that is the first argument of any call. Every call counts, since `createRequire` lets a module give its
+ * `require` any name.
+ */
 const firstArgument = /\((?:\s|\/\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*\n)*(["'`])((?:(?!\1).)+)\1/g
 
 /**

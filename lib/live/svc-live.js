@@ -1,7 +1,7 @@
 /**
  * The browser's half of `ctx.live(channel)`: gives a page each event of a channel once, in order, and tells it when
- * some are missing. Tabs of a browser with the same address and `as` share one connection: the one that holds a lock (Web
- * Locks) leads; it connects, and passes on what it hears (BroadcastChannel). Part of svc, see docs/streaming.md.
+ * some are missing. Tabs of a browser with the same address and `as` share one connection: the tab that holds a lock
+ * (Web Locks) leads; it connects, and passes on what it hears (BroadcastChannel). Part of svc, see docs/streaming.md.
  */
 const beatMs = 5_000 // how often tabs show each other that they are there
 const leaderLostMs = 15_000 // a leader that was silent for so long is frozen

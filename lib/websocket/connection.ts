@@ -78,9 +78,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** The payload of the last ping, while the pong cannot be sent. */
   #pendingPong: Buffer | undefined = undefined
   #values: Record<string, unknown> | undefined = undefined
-  /** What ends the following of channels. */
+  /** One function for each channel that is followed: it ends that. */
   readonly #followed: (() => void)[] = []
-  /** Who waits until everything is sent. */
+  /** Called once everything is sent, or the connection has ended. */
   #whenDrained: (() => void)[] = []
 
   /**
