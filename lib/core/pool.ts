@@ -182,8 +182,7 @@ export class Pool<T> implements PoolCounts {
     return since === undefined || performance.now() - since < this.#turnMs
   }
 
-  /** Whether items may still be started in this turn. Whether a new turn has begun is only checked
-   * when the time is over. */
+  /** Whether items may still be started in this turn. It checks for a new turn only when its time is over. */
   #hasTime(nowMs: number): boolean {
     if (nowMs < this.#turnEndsAt) return true
     if (this.#isInTurn) return false

@@ -5,7 +5,7 @@
  * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
  * ends a wait for every reason, so there is one place where a worker is freed.
  *
- * A time-out is looked for twenty times a second: one interval looks through all that is held, and there is no timer a
+ * Time-outs are checked twenty times a second: one interval looks through all that is held, instead of a timer for each
  * wait.
  */
 import { performance } from 'node:perf_hooks'

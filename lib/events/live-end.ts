@@ -1,6 +1,6 @@
 /**
- * The sending end of a reply that stays open: a stream of events or a WebSocket. Who has something to say to its client
- * besides, such as presence, waits for it by the context, before or after the reply began.
+ * The sending end of a reply that stays open: a stream of events or a WebSocket. Code that has more to tell the client,
+ * such as presence, gets it by the context, before or after the reply has begun.
  */
 import type { CoreContext } from '../http/context.ts'
 

@@ -5,7 +5,7 @@
  * and go with them. A member is there while a process has it; one whose last connection has ended stays for 10 s, so
  * that a reload of the page is not seen. Changes are gathered for a moment: a thousand who come are one message.
  *
- * A process says every 3 s that it is there, with the number of its last change. Who has not heard all changes asks for
+ * A process says every 3 s that it is there, with the number of its last change. One that has missed a change asks for
  * the whole list; a process that was silent for 12 s is gone, and its members with it.
  */
 import { randomBytes } from 'node:crypto'

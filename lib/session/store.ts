@@ -55,8 +55,10 @@ export interface StoreCounts {
   readonly damaged: number
 }
 
+/** The counts of a store in which nothing has happened. */
 export const noCounts: StoreCounts = { evicted: 0, damaged: 0 }
 
+/** The counts of two stores together. */
 export function addCounts(a: StoreCounts, b: StoreCounts): StoreCounts {
   return { evicted: a.evicted + b.evicted, damaged: a.damaged + b.damaged }
 }

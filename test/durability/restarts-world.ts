@@ -26,8 +26,8 @@ const files = {
 interface RestartsOptions {
   readonly events: number
   readonly restarts: number
-  /** How each restart begins: as an operator does it, or by killing the server. */
-  readonly by: 'restart' | 'SIGKILL'
+  /** The signal that ends the server: SIGTERM, as a planned restart does, or SIGKILL. */
+  readonly by: 'SIGTERM' | 'SIGKILL'
   /** Keys of `svc.json`. */
   readonly config?: Readonly<Record<string, unknown>>
 }
@@ -105,18 +105,20 @@ export async function runRestarts(
     }
   }
 
-  const clients = [...heard.map((_, client) => follow(client)), ...Array.from({ length: queueClients }, work)]
+  const following = heard.map((_, client) => follow(client))
+  const working = Array.from({ length: queueClients }, work)
   const publishing = Promise.all(Array.from({ length: publishers }, publish))
   for (let count = 1; count <= restarts; count += 1) {
     await until(() => next >= (events * count) / (restarts + 1))
-    if (by === 'SIGKILL') service.kill('SIGKILL')
-    await service.restart()
+    await service.restart(by)
   }
   await publishing
-  const all = (own: ReadonlyMap<number, number>): boolean => by === 'SIGKILL' || own.size === events
-  await until(() => heard.every(all) && all(jobs))
+  const hasAll = (own: ReadonlyMap<number, number>): boolean => own.size === events
+  await until(() => (by === 'SIGKILL' ? gaps.every((told) => told >= restarts) : heard.every(hasAll) && hasAll(jobs)))
   isOver = true
-  await Promise.all(clients)
+  await Promise.all(working) // Their last polls end after 2 s without a job: none came twice.
+  agent.destroy() // Ends the other polls, which would wait for 30 s.
+  await Promise.all(following)
   for (const own of heard) assert.deepEqual([...own.values()].filter((times) => times !== 1), [], 'an event came twice')
   return {
     restarts,

@@ -11,7 +11,7 @@ try {
   const begun = performance.now()
   const { gaps, lostJobs, doubledJobs } = await runRestarts(
     { after: (work) => endings.push(work) },
-    { events, restarts, by: 'restart' },
+    { events, restarts, by: 'SIGTERM' },
   )
   const toldOf = gaps.reduce((sum, count) => sum + count)
   const seconds = ((performance.now() - begun) / 1000).toFixed()

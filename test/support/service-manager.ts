@@ -11,8 +11,8 @@ export interface ServiceManager {
   readonly port: number
   /** Starts the server; resolves with its process id when it listens. */
   start(): Promise<number>
-  /** Sends SIGTERM and starts the server again as soon as it has ended; resolves with the new process id when that listens. */
-  restart(): Promise<number>
+  /** Sends a signal, SIGTERM unless given, and starts the server again as soon as it has ended: see `start`. */
+  restart(signal?: NodeJS.Signals): Promise<number>
   /** Sends a signal to the server. */
   kill(signal: NodeJS.Signals): void
   /** Resolves with the exit status when the server has ended. */
@@ -91,9 +91,9 @@ function follow(t: Pick<TestContext, 'after'>, shell: ChildProcess, port: number
       order()
       return listening()
     },
-    restart: () => {
+    restart: (signal = 'SIGTERM') => {
       order()
-      kill('SIGTERM')
+      kill(signal)
       return listening()
     },
     kill,
