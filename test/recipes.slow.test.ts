@@ -16,7 +16,7 @@ import { until } from './support/until.ts'
 
 describe('svc.js check', () => {
   const hasSqlite = process.getBuiltinModule('node:sqlite') !== undefined
-  for (const name of ['sign-in', 'form', 'upload', 'json-api', 'live-list', 'job', 'from-express', 'from-unit', ...(hasSqlite ? ['database'] : [])]) {
+  for (const name of ['sign-in', 'form', 'upload', 'json-api', 'live-list', 'htmx', 'datastar', 'job', 'from-express', 'from-unit', ...(hasSqlite ? ['database'] : [])]) {
     it(`finds nothing wrong with the recipe ${name}`, async (t) => {
       const folder = recipeFolder(name)
       mkdirSync(join(folder, 'www'), { recursive: true })
