@@ -46,8 +46,9 @@ export interface Scrypt {
 const scryptAsync = promisify<BinaryLike, BinaryLike, number, ScryptOptions, Buffer>(scrypt)
 /** The cost of a new hash. */
 export const costOfNew: ScryptCost = { N: 2 ** 14, r: 8, p: 5 }
-/** The bytes of the salt and of the key of a new hash. */
+/** The bytes of the salt of a new hash. */
 export const saltBytes = 16
+/** The bytes of the key that a new hash derives from the password. */
 export const keyBytes = 32
 /** The most memory that a stored hash may ask for. */
 export const maxMemoryBytes = 160 * 2 ** 20

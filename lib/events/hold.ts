@@ -15,6 +15,7 @@ import { checkTimeout } from './source.ts'
 /** Returns a promise of the reply. The signal aborts at a disconnect, at the time-out and when the server stops. */
 export type HeldWork = (signal: AbortSignal) => unknown
 
+/** The options of `ctx.hold(work, options)`. */
 export interface HoldOptions {
   /** Seconds from 0 after the action has returned. By default and at most `pool_rest.stream_timeout_s`. */
   readonly timeout_s?: number

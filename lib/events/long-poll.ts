@@ -15,6 +15,7 @@ import { eventsAfter, jsonReply } from './event-encoder.ts'
 import { Queue, QueueWaiter } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
+/** The options of `ctx.longPoll(source, options)`. */
 export interface LongPollOptions {
   /** Seconds from 0 until the empty answer; 30 by default. */
   readonly timeout_s?: number

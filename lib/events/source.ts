@@ -41,6 +41,7 @@ export interface SourceServices {
   readonly maxUnreadBytes: number
 }
 
+/** The limits of a channel or queue that sets none: 1000 events for up to an hour. */
 export const defaultLimits: SourceLimits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
 const retryMs = 1000

@@ -19,6 +19,7 @@ import { eventsAfter } from './event-encoder.ts'
 import { LiveEnd } from './live-end.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
+/** The options of `ctx.sse(channel, options)`. */
 export interface SseOptions {
   /** Milliseconds until a browser connects again, an integer from 0; 2000 by default. */
   readonly retry_ms?: number

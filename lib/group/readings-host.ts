@@ -22,6 +22,7 @@ interface ReadingsHostOptions {
   readonly report: (message: string, error: unknown) => void
 }
 
+/** The readings of all processes, as the primary has them. */
 export interface ReadingsHost {
   /**
    * Adds a worker until its channel closes. Call it before the first message of the worker arrives.

@@ -38,6 +38,7 @@ export interface Place {
   readonly ending: boolean
 }
 
+/** Keeps the workers of a server running. */
 export interface Supervisor {
   readonly places: readonly Place[]
   /** Call it when the worker with this number begins to serve. */

@@ -13,6 +13,7 @@ export interface Ending {
   readonly error?: Error
 }
 
+/** A worker that was started. */
 export interface WorkerProcess {
   /** 0 when the process could not be started. */
   readonly pid: number

@@ -66,9 +66,11 @@ export type ReadyReply = BodyReply | StreamReply
 /** The result of a chain. */
 export type Reply = ReadyReply | ParkedReply | UpgradeReply
 
-/** The types of text replies. */
+/** The type of a reply of HTML. */
 export const htmlType = 'text/html; charset=utf-8'
+/** The type of a reply of plain text. */
 export const textType = 'text/plain; charset=utf-8'
+/** The type of a reply of JSON. */
 export const jsonType = 'application/json; charset=utf-8'
 /** The type of bytes unless the application sets another one. */
 export const bytesType = 'application/octet-stream'

@@ -46,6 +46,7 @@ export type Sample = Readonly<Record<SampleField, number>>
 /** A list for each number, and `time` in milliseconds since 1970; oldest first, all of one length. */
 export type HistorySnapshot = Readonly<Record<'time' | SampleField, readonly number[]>>
 
+/** How samples are taken, how often, and how many are kept. */
 export interface HistoryOptions {
   /** Takes a sample of the time since the last call. It must not reject, and is not called again before it is done. */
   readonly sample: () => MaybePromise<Sample>
@@ -59,6 +60,7 @@ export interface HistoryOptions {
   readonly wallNow?: () => number
 }
 
+/** The samples of the last minutes. */
 export interface History {
   /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
   take(): void

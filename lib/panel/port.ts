@@ -26,6 +26,7 @@ export interface DryMatch {
   readonly params: Readonly<Record<string, string>>
 }
 
+/** The server as the panel sees it: what its routes show and change. */
 export interface AdminPort {
   /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
   readonly config: Config

@@ -14,6 +14,7 @@ import type { Argument, Command, Reply } from './reply.ts'
 import { Subscriber, type ChannelListener, type Unsubscribe } from './subscriber.ts'
 import type { RedisTarget } from './url.ts'
 
+/** How to reach a Redis server. */
 export interface RedisOptions {
   readonly target: RedisTarget
   /** The name of the connections in CLIENT LIST: printable ASCII without spaces. */

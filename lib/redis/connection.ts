@@ -37,6 +37,7 @@ export interface Claim {
   readonly refusal: string
 }
 
+/** How to open a connection, and whom it reports to. */
 export interface ConnectionOptions {
   readonly target: RedisTarget
   /** Checked before the first command; no check unless given. */
@@ -81,6 +82,7 @@ export function beatMsFor(commandTimeoutMs: number): number {
   return Math.min(250, Math.ceil(commandTimeoutMs / 4))
 }
 
+/** A connection to a Redis server: sends commands in order, and settles the waiter of each with its reply. */
 export class Connection implements Beating {
   readonly #options: ConnectionOptions
   readonly #socket: Socket

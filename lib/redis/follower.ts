@@ -31,6 +31,7 @@ const mostHeld = 10_000
 /** Milliseconds until a failed read is repeated. */
 const retryMs = 250
 
+/** Follows one channel for one listener. */
 export class Follower implements ChannelListener {
   readonly #options: FollowerOptions
   /** The id of the last event that the listener got; undefined before `begin`. */

@@ -13,6 +13,7 @@ import { describe, RedisAwayError, RedisForeignError } from './errors.ts'
  */
 export type RedisState = 'connecting' | 'ready' | 'away' | 'closed'
 
+/** How to open a connection, and how to wait between two. */
 export interface LinkOptions extends Omit<ConnectionOptions, 'onReady' | 'onEnd'> {
   /** A random number from 0 to below 1. */
   readonly random: () => number
@@ -28,6 +29,7 @@ const maxPauseMs = 1000
 /** A connection that ends within this time counts as another failure. */
 const steadyMs = 1000
 
+/** A connection that is opened again whenever it ends. */
 export class Link implements Beating {
   readonly #options: LinkOptions
   #pauseTimer: NodeJS.Timeout | undefined = undefined

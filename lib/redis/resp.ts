@@ -24,6 +24,7 @@ const noBytes = Buffer.alloc(0)
 const [lineFeed, carriageReturn] = [10, 13]
 const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
 
+/** Parses the replies of one connection. */
 export class ReplyParser {
   readonly #onReply: (reply: Reply) => void
   /** The incomplete lists, the outermost first. */

@@ -35,6 +35,7 @@ interface Channel {
   isSubscribed: boolean
 }
 
+/** The subscriptions of one process. */
 export class Subscriber {
   readonly #options: Omit<LinkOptions, 'onMessage'>
   readonly #channels = new Map<string, Channel>()

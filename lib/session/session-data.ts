@@ -11,6 +11,7 @@ import type { FieldChanges, Fields } from './store.ts'
 
 const noFields: Fields = new Map()
 
+/** The fields of one session in one request. */
 export class SessionData {
   #stored: Fields
   /** The changes of this request, saved or not; undefined: removed. */

@@ -18,6 +18,7 @@ import { createRender, type Render } from './render.ts'
 import { findView, versionOf } from './resolve.ts'
 import { ViewError } from './template.ts'
 
+/** Where views are found, and where compiled ones are kept. */
 export interface ViewsOptions {
   /** The application's root, absolute. No view outside it is read. */
   readonly root: string

@@ -5,8 +5,8 @@
  */
 import { runChaos } from './world.ts'
 
-const events = Number(process.argv[2] ?? 50_000)
-const seed = Number(process.argv[3] ?? 1)
+const [events = 50_000, seed = 1] = process.argv.slice(2).map(Number)
+if (!Number.isInteger(events) || !Number.isInteger(seed)) throw new TypeError('Cannot begin: EVENTS and SEED are integers')
 const clients = 300
 const endings: (() => unknown)[] = []
 const begun = performance.now()

@@ -57,6 +57,15 @@ export function exportedNames({ lines }: Source): string[] {
   ]
 }
 
+/** The names that a file exports without a doc comment before them. Of overloads the first has it. */
+export function undocumentedExports({ lines }: Source): string[] {
+  return lines.flatMap((line, at) => {
+    const [, name] = /^export (?:default )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/.exec(line) ?? []
+    const before = lines[at - 1] ?? ''
+    return name === undefined || before.endsWith('*/') || before.includes(`function ${name}(`) ? [] : [name]
+  })
+}
+
 /** What opens a function with a name: a declaration, a method, or an arrow that a constant is set to. */
 const functionHead = new RegExp(
   [

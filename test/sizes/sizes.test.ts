@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { root } from '../support/launch.ts'
 import { measure } from './measures.ts'
-import { exportedNames, functionsOf, longLines, readSources, type Source } from './scan.ts'
+import { exportedNames, functionsOf, longLines, readSources, undocumentedExports, type Source } from './scan.ts'
 
 const source = (text: string): Source => ({ path: 'a.ts', lines: text.split('\n') })
 
@@ -20,6 +20,12 @@ describe('the style', () => {
   it('has no line of more than 120 characters', () => {
     const long = readSources(join(root, 'lib')).flatMap((file) => longLines(file).map((line) => `${file.path}:${line}`))
     assert.deepEqual(long, [])
+  })
+
+  it('has a doc comment on everything that is exported', () => {
+    const inTemplates = 'cli/init.ts: hello' // Of the files that `init` writes.
+    const bare = readSources(join(root, 'lib')).flatMap((file) => undocumentedExports(file).map((name) => `${file.path}: ${name}`))
+    assert.deepEqual(bare.filter((one) => one !== inTemplates), [])
   })
 })
 
@@ -62,6 +68,11 @@ class Thing {
   it('finds names that are exported, alone and in lists', () => {
     const text = "export const a = 1\nexport async function b() {}\nexport type { C, D as E } from './x.ts'\nexport {\n  f,\n}\nconst g = 2"
     assert.deepEqual(exportedNames(source(text)), ['a', 'b', 'C', 'E', 'f'])
+  })
+
+  it('finds exports without a doc comment', () => {
+    const text = "/** A. */\nexport const a = 1\n\nexport const b = 2\n/** C. */\nexport function c(): void\nexport function c(): void {}\nexport { a as d }"
+    assert.deepEqual(undocumentedExports(source(text)), ['b'])
   })
 
   it('finds lines of more than 120 characters', () => {
