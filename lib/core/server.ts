@@ -27,6 +27,7 @@ import { PathEncodingError } from '../routing/trie.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
+import { Outbox } from './outbox.ts'
 import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
@@ -84,6 +85,12 @@ export interface RequestServer {
   readonly restPool: RestPool
 }
 
+/** An answer that is ready. */
+interface Answer {
+  readonly ctx: CoreContext
+  readonly reply: BodyReply
+}
+
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts): RequestServer {
   const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
@@ -95,14 +102,22 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
+  const outbox = new Outbox<Answer>(({ ctx, reply }) => write(ctx, reply))
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
 
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    const connection = connectionOf(request.socket)
+    const connection = connectionBehindAnswers(request.socket)
     if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
     else connection.hold(() => serve(connection, request, response, expect))
+  }
+
+  /** A request behind others of its connection has their answers sent first: one of them may be the last (`ignores`). */
+  function connectionBehindAnswers(socket: Socket): Connection {
+    const connection = connectionOf(socket)
+    if (connection.isServing) outbox.sendAll()
+    return connection
   }
 
   function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
@@ -110,6 +125,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (isBehind && connection.ignores()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
+    outbox.beforeRequest(ctx.startedAt)
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
@@ -121,7 +137,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 
   /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    const connection = connectionOf(socket)
+    const connection = connectionBehindAnswers(socket)
     if (connection.ignores()) return discardInput(socket)
     const targetIsPath = toOriginForm(request)
     const response = lastResponseOn(socket, request)
@@ -205,7 +221,14 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
+  /** Bytes are written at once: the action may change them, or use their memory for the next answer. */
   function settle(ctx: CoreContext, reply: Reply): void {
+    if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return write(ctx, reply)
+    outbox.add({ ctx, reply })
+    release(ctx)
+  }
+
+  function write(ctx: CoreContext, reply: Reply): void {
     try {
       if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
       else if (reply instanceof ParkedReply) restPool.park(ctx, reply)

@@ -1,8 +1,9 @@
 // What an action may return besides text and JSON: bytes, a Blob, a Response, streams and async iterables.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, it } from 'node:test'
-import { Connection, requestText } from '../support/connection.ts'
+import { Connection, cutAtEnd, requestText } from '../support/connection.ts'
 import { request } from '../support/request.ts'
 import { serve } from '../support/serve.ts'
 import { until } from '../support/until.ts'
@@ -58,6 +59,19 @@ describe('a returned value', () => {
       assert.deepEqual([answer.headers['content-type'], answer.text], [type, text], path)
       const length = path === 'nothing' ? undefined : String(Buffer.byteLength(text))
       assert.equal(answer.headers['content-length'], length, path)
+    }
+  })
+
+  it('of bytes may use their memory again in the next action: they are sent as they were returned', async (t) => {
+    const same = "globalThis.bytesOfReturned ??= Buffer.alloc(20)"
+    t.after(() => Reflect.deleteProperty(globalThis, 'bytesOfReturned'))
+    cutAtEnd(t)
+    const { port } = await serve(t, { '/:id': `({ params }) => (${same}).fill(params.id.padEnd(20))` })
+    const clients = Array.from({ length: 20 }, () => new Connection(t, port))
+    await Promise.all(clients.map(({ socket }) => once(socket, 'connect')))
+    for (let round = 1; round <= 5; round += 1) {
+      for (const [at, client] of clients.entries()) void client.send(requestText(`GET /${at}`)) // They arrive in one turn.
+      for (const [at, client] of clients.entries()) assert.equal((await client.answers(round)).at(-1)?.body.trim(), String(at))
     }
   })
 
