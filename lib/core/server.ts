@@ -89,6 +89,8 @@ export interface RequestServer {
 interface Answer {
   readonly ctx: CoreContext
   readonly reply: BodyReply
+  /** Called when it cannot be written. */
+  readonly onError: (ctx: CoreContext, error: unknown) => void
 }
 
 /** Joins the parts into a server. */
@@ -102,7 +104,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
-  const outbox = new Outbox<Answer>(({ ctx, reply }) => write(ctx, reply))
+  const outbox = new Outbox(send)
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -113,7 +115,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     else connection.hold(() => serve(connection, request, response, expect))
   }
 
-  /** A request behind others of its connection has their answers sent first: one of them may be the last (`ignores`). */
+  /** A request behind others of its connection has their answers sent first: one may be the last (`ignores`). */
   function connectionBehindAnswers(socket: Socket): Connection {
     const connection = connectionOf(socket)
     if (connection.isServing) outbox.sendAll()
@@ -213,7 +215,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       const outcome = (ctx.run as Chain)(ctx)
       if (!(outcome instanceof Promise)) return settle(ctx, outcome)
       outcome.then(
-        (reply) => settle(ctx, reply),
+        (reply) => settleLater(ctx, reply),
         (error: unknown) => fail(ctx, error),
       )
     } catch (error) {
@@ -221,14 +223,14 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  /** Bytes are written at once: the action may change them, or use their memory for the next answer. */
-  function settle(ctx: CoreContext, reply: Reply): void {
-    if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return write(ctx, reply)
-    outbox.add({ ctx, reply })
+  /** An answer that took a promise leaves with those of the requests that arrived together (`outbox.ts`). */
+  function settleLater(ctx: CoreContext, reply: Reply): void {
+    if (!mayWait(ctx, reply)) return settle(ctx, reply)
+    outbox.add({ ctx, reply, onError: fail })
     release(ctx)
   }
 
-  function write(ctx: CoreContext, reply: Reply): void {
+  function settle(ctx: CoreContext, reply: Reply): void {
     try {
       if (reply instanceof BodyReply) respondBody(ctx, reply, draining)
       else if (reply instanceof ParkedReply) restPool.park(ctx, reply)
@@ -238,6 +240,15 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       return fail(ctx, error)
     }
     release(ctx)
+    finishIfSent(ctx)
+  }
+
+  function send({ ctx, reply, onError }: Answer): void {
+    try {
+      respondBody(ctx, reply, draining)
+    } catch (error) {
+      return onError(ctx, error)
+    }
     finishIfSent(ctx)
   }
 
@@ -260,16 +271,22 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       const error = toHttpError(thrown)
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
-      respond(ctx, errorReply(ctx, error, parts.reveal(ctx), parts.pageForError), draining)
+      const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
+      if (mayWait(ctx, reply)) outbox.add({ ctx, reply, onError: cut })
+      else respondBody(ctx, reply, draining)
     } catch (second) {
-      responseLog.error(
-        withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
-        second,
-      )
-      response.destroy()
+      cut(ctx, second)
     }
     release(ctx)
     finishIfSent(ctx)
+  }
+
+  function cut(ctx: CoreContext, error: unknown): void {
+    responseLog.error(
+      withRequestId(`${label(ctx)}: the error could not be answered, so the connection was cut`, ctx),
+      error,
+    )
+    ctx.response.destroy()
   }
 
   /** The operating system takes most answers as soon as they are written: no event needs to be awaited. */
@@ -332,6 +349,15 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     pool,
     restPool,
   }
+}
+
+/**
+ * Whether an answer may wait in the outbox. Bytes may not: the action may change them, or use their memory for the next
+ * answer. Nor may an answer while the body of its request still arrives: `respond` ends the connection then.
+ */
+function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
+  if (!(reply instanceof BodyReply) || typeof reply.body !== 'string') return false
+  return !ctx.hasBody || ctx.request.complete
 }
 
 /** Errors that are logged at most once a second by others, not for each request. */

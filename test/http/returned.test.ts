@@ -66,7 +66,7 @@ describe('a returned value', () => {
     const same = "globalThis.bytesOfReturned ??= Buffer.alloc(20)"
     t.after(() => Reflect.deleteProperty(globalThis, 'bytesOfReturned'))
     cutAtEnd(t)
-    const { port } = await serve(t, { '/:id': `({ params }) => (${same}).fill(params.id.padEnd(20))` })
+    const { port } = await serve(t, { '/:id': `async ({ params }) => (${same}).fill(params.id.padEnd(20))` })
     const clients = Array.from({ length: 20 }, () => new Connection(t, port))
     await Promise.all(clients.map(({ socket }) => once(socket, 'connect')))
     for (let round = 1; round <= 5; round += 1) {
