@@ -4,12 +4,16 @@ import { until } from '../support/until.ts'
 
 /** What an application needs for it. */
 export const presenceFiles = {
-  'routes/presence.json': [{ name: 'room', url: '/room/:id', method: 'GET', action: 'presence.mjs' }],
+  'routes/presence.json': [
+    { name: 'room', url: '/room/:id', method: 'GET', action: 'presence.mjs' },
+    { name: 'alone', url: '/alone/:id', method: 'GET', action: 'presence.mjs@alone' },
+  ],
   'presence.mjs': `
     export default (ctx) => {
       ctx.presence(ctx.channel('room'), { id: ctx.params.id })
       return ctx.live(ctx.channel('room'))
-    }`,
+    }
+    export const alone = (ctx) => ctx.live(ctx.channel('room'))`,
 }
 
 /** A stream, and who is there as far as it was told. */
@@ -58,8 +62,14 @@ export interface PresenceReport {
 /**
  * Lets so many members come to servers in turn, and go.
  * @param urls one of each server
+ * @param whenThere called when everybody is known, and waited for
  */
-export async function runPresence(t: { after(work: () => unknown): void }, urls: readonly string[], count: number): Promise<PresenceReport> {
+export async function runPresence(
+  t: { after(work: () => unknown): void },
+  urls: readonly string[],
+  count: number,
+  whenThere: () => Promise<void> = async () => {},
+): Promise<PresenceReport> {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
   t.after(() => agent.destroy())
   const observers = urls.map((url, at) => new Observer(url, `observer-${at}`, agent, true))
@@ -68,6 +78,7 @@ export async function runPresence(t: { after(work: () => unknown): void }, urls:
   const begun = performance.now()
   await until(() => observers.every(({ known }) => known.size === count + observers.length))
   const comingMs = performance.now() - begun
+  await whenThere()
   for (const member of members) member.leave()
   const left = performance.now()
   await until(() => observers.every(({ known }) => known.size === observers.length))
