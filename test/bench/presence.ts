@@ -50,12 +50,13 @@ async function measure(where: string, urls: readonly string[], servers: readonly
   const beforeMembers = cpu()
   let ofMembers = 0
   let quietWithMembers = 0
-  const { comingMs, goingMs, messages } = await runPresence(t, urls, members, async () => {
+  const { comingMs, oneMoreMs, goingMs, messages } = await runPresence(t, urls, members, async () => {
     ofMembers = cpu() - beforeMembers
     quietWithMembers = await quiet()
   })
   const going = `they were gone ${(goingMs / 1000).toFixed(1)} s after they left`
-  console.log(`${where}: known everywhere ${(comingMs / 1000).toFixed(1)} s after the first came; ${going}; messages to each: ${messages.join(', ')}`)
+  const coming = `known everywhere ${(comingMs / 1000).toFixed(1)} s after the first came, one more after ${oneMoreMs.toFixed()} ms`
+  console.log(`${where}: ${coming}; ${going}; messages to each: ${messages.join(', ')}`)
   const [join, stream] = [ofMembers, ofStreams].map((ms) => ((ms * 1000) / members).toFixed())
   console.log(`  processor: a member that comes ${join} us, a stream alone ${stream} us`)
   console.log(`  a second at rest: with members ${quietWithMembers.toFixed(1)} ms, with streams alone ${quietWithStreams.toFixed(1)} ms`)

@@ -52,9 +52,13 @@ export class Observer {
   }
 }
 
-/** How long it took, in milliseconds, until an observer on each server knew everybody, and that all but they had gone. */
+/**
+ * How long it took, in milliseconds, until an observer on each server knew everybody, then one more who came, and that all
+ * but they had gone.
+ */
 export interface PresenceReport {
   readonly comingMs: number
+  readonly oneMoreMs: number
   readonly goingMs: number
   readonly messages: readonly number[]
 }
@@ -79,11 +83,15 @@ export async function runPresence(
   await until(() => observers.every(({ known }) => known.size === count + observers.length))
   const comingMs = performance.now() - begun
   await whenThere()
+  const later = performance.now()
+  members.push(new Observer(urls.at(-1) as string, 'one-more', agent, false))
+  await until(() => observers.every(({ known }) => known.has('one-more')))
+  const oneMoreMs = performance.now() - later
   for (const member of members) member.leave()
   const left = performance.now()
   await until(() => observers.every(({ known }) => known.size === observers.length))
   const goingMs = performance.now() - left
   const messages = observers.map((observer) => observer.messages)
   for (const observer of observers) observer.leave()
-  return { comingMs, goingMs, messages }
+  return { comingMs, oneMoreMs, goingMs, messages }
 }
