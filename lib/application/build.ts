@@ -237,7 +237,7 @@ function buildMiddleware({ loaded, keys, log, seams, registry, events, presence 
     eventsFeature(events),
     liveFeature(presence),
     kit.feature,
-    validateFeature({ registry, textOf: messages.textOf }),
+    validateFeature({ registry, textOf: messages.textOf, csrfField: csrf.field }),
   ]
 
   /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */

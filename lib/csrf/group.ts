@@ -31,6 +31,8 @@ interface CsrfGroupOptions {
 /** The group, and the feature that goes with it. */
 export interface CsrfGroup extends BuiltInGroup {
   readonly feature: Feature
+  /** The present name of the form field that carries the token. */
+  readonly field: () => string
 }
 
 /** The context with flash messages, one of which has the reason of a refusal; `flash/` implements them. */
@@ -69,6 +71,7 @@ export function createCsrfGroup({ keys, trustedOrigins, log, now }: CsrfGroupOpt
     ]),
     requires: new Map([['SVC_MwCsrf', 'SVC_MwSession']]),
     feature: csrfFeature(parts),
+    field: () => current.field,
     prepare: (given) => prepareSettings(name, csrfTable, given, (settings) => (current = settings)),
   }
 }

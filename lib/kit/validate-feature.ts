@@ -24,6 +24,8 @@ interface ValidateParts {
   readonly registry: Pick<Registry<Chain>, 'find'>
   /** The text of a problem. */
   readonly textOf: (problem: Problem) => string
+  /** The form field that carries the CSRF token, which no page shows again. */
+  readonly csrfField: () => string
 }
 
 /** A schema of another make, as far as it is used. */
@@ -102,7 +104,7 @@ async function read(ctx: Context, schema: unknown, parts: ValidateParts): Promis
     ? readOwn(schema, body, form, parts)
     : await readStandard(schema, form === undefined ? body : objectOf(form))
   if ('value' in outcome) return outcome
-  const input = form === undefined ? {} : inputOf(form, isOwn ? schema.inputs : nothingKnown)
+  const input = form === undefined ? {} : inputOf(form, isOwn ? schema.inputs : nothingKnown, parts.csrfField())
   return { ...outcome, input, isForm: form !== undefined }
 }
 

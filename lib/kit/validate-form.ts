@@ -40,12 +40,13 @@ export function formHelpers(left: (form: string) => Pick<InvalidInput, 'errors' 
  * The input of a form that may be shown again, by name: a text, or a list for several of one name and for lists. It
  * has no file and no secret. A checkbox that was not ticked is '', so that a default does not tick it.
  * @param inputs those of the schema, where it knows them
+ * @param csrfField the name of the field that carries the CSRF token
  */
-export function inputOf(form: Form, inputs: ReadonlyMap<string, Input>): Record<string, unknown> {
+export function inputOf(form: Form, inputs: ReadonlyMap<string, Input>, csrfField: string): Record<string, unknown> {
   const input = Object.create(null) as Record<string, unknown>
   for (const name of form.keys()) {
     const known = inputs.get(withoutNumbers(name))
-    if (mayBeSecret(name) || known?.isSecret === true) continue
+    if (name === csrfField || mayBeSecret(name) || known?.isSecret === true) continue
     const values = form.getAll(name)
     input[name] = values.length === 1 && known?.isList !== true ? values[0] : values
   }

@@ -88,6 +88,7 @@ export class Presence {
   #version = 0
   #telling: NodeJS.Timeout | undefined
   #beating: NodeJS.Timeout | undefined
+  #isClosed = false
 
   /** @param openBus opens the channel to the other processes; undefined where there are none */
   constructor(openBus: (() => Channel) | undefined) {
@@ -103,8 +104,9 @@ export class Presence {
     whenLive(ctx, (end) => this.#begin(name, member, end))
   }
 
-  /** Ends the timers. */
+  /** Ends the timers. Connections that begin or end after it change nothing. */
   close(): void {
+    this.#isClosed = true
     clearTimeout(this.#telling)
     clearInterval(this.#beating)
     for (const { members } of this.#rooms.values()) for (const { leaving } of members.values()) clearTimeout(leaving)
@@ -112,6 +114,7 @@ export class Presence {
   }
 
   #begin(name: string, member: Member, end: LiveEnd): void {
+    if (this.#isClosed) return
     this.#connect()
     const room = this.#room(name)
     const known = room.members.get(member.id)
@@ -130,7 +133,7 @@ export class Presence {
     end.onClose(() => {
       room.ends.delete(end)
       present.connections -= 1
-      if (present.connections > 0) return
+      if (present.connections > 0 || this.#isClosed) return
       present.leaving = setTimeout(() => {
         present.leaving = undefined
         this.#note(name, { joined: [], left: [member.id] })

@@ -170,6 +170,13 @@ describe('a form whose input is wrong', () => {
     assert.deepEqual(Object.keys(input).sort(), ['title', 'tags', 'public', ...plain].sort())
   })
 
+  it('leaves no token under the name that the settings give it', async (t) => {
+    const { post, open } = await startForms(t, { 'routes/middleware/config.json': { setup: { csrf: { field: 'form_key' } } } })
+    await post('/notes', 'title=&form_key=x&other_key=y')
+    const { input } = (await open('/bag')).json() as { input: unknown }
+    assert.deepEqual(input, { title: '', tags: [], public: '', other_key: 'y' })
+  })
+
   it('leaves a list for several of one name, and for a list', async (t) => {
     const { post, open } = await startForms(t)
     await post('/notes', 'title=&tags=a&free=1&free=2&one=1')

@@ -146,6 +146,20 @@ describe('presence', () => {
     assert.equal(ann.ids(), 'ann,dora')
   })
 
+  it('says nothing more once it is closed, whatever its connections do', async () => {
+    const [one, two] = startProcesses(2)
+    const ann = connect(one, { id: 'ann' })
+    const bob = connect(two, { id: 'bob' })
+    await pass(300)
+    one.close()
+    const late = connect(one, { id: 'late' })
+    ann.leave()
+    await pass(11_000)
+    assert.deepEqual([late.told, bob.ids()], [[], 'ann,bob'])
+    await pass(5000)
+    assert.equal(bob.ids(), 'bob', 'the process was silent for too long')
+  })
+
   it('refuses a member without an id, and one of more than 1 KiB', () => {
     const [presence] = startProcesses(1)
     for (const wrong of [undefined, null, {}, { id: '' }, { id: null }, 'ann', { id: 'ann', text: 'x'.repeat(1024) }]) {
