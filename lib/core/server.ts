@@ -27,7 +27,7 @@ import { PathEncodingError } from '../routing/trie.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { Outbox } from './outbox.ts'
+import { AnswerBatch } from './answer-batch.ts'
 import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
@@ -104,7 +104,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
-  const outbox = new Outbox(send)
+  const batch = new AnswerBatch(send)
   const whenIdle: (() => void)[] = []
   let active = 0
   let draining = false
@@ -118,7 +118,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   /** A request behind others of its connection has their answers sent first: one may be the last (`ignores`). */
   function connectionBehindAnswers(socket: Socket): Connection {
     const connection = connectionOf(socket)
-    if (connection.isServing) outbox.sendAll()
+    if (connection.isServing) batch.sendAll()
     return connection
   }
 
@@ -127,7 +127,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (isBehind && connection.ignores()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
-    outbox.beforeRequest(ctx.startedAt)
+    batch.beforeRequest(ctx.startedAt)
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
@@ -223,10 +223,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     }
   }
 
-  /** An answer that took a promise leaves with those of the requests that arrived together (`outbox.ts`). */
+  /** An answer that took a promise leaves with those of the requests that arrived together (`answer-batch.ts`). */
   function settleLater(ctx: CoreContext, reply: Reply): void {
     if (!mayWait(ctx, reply)) return settle(ctx, reply)
-    outbox.add({ ctx, reply, onError: fail })
+    batch.add({ ctx, reply, onError: fail })
     release(ctx)
   }
 
@@ -272,7 +272,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       report(ctx, error)
       if (response.headersSent && !response.writableEnded) throw new Error('The answer had begun when it failed')
       const reply = errorReply(ctx, error, parts.reveal(ctx), parts.pageForError)
-      if (mayWait(ctx, reply)) outbox.add({ ctx, reply, onError: cut })
+      if (mayWait(ctx, reply)) batch.add({ ctx, reply, onError: cut })
       else respondBody(ctx, reply, draining)
     } catch (second) {
       cut(ctx, second)
@@ -352,7 +352,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
 }
 
 /**
- * Whether an answer may wait in the outbox. Bytes may not: the action may change them, or use their memory for the next
+ * Whether an answer may wait in the batch. Bytes may not: the action may change them, or use their memory for the next
  * answer. Nor may an answer while the body of its request still arrives: `respond` ends the connection then.
  */
 function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {

@@ -4,7 +4,7 @@
  *
  * A write wakes the process that reads, often a proxy on the same machine. With the work for another request between
  * two writes the reader is asleep again each time, and waking it takes longer than making a small answer:
- * docs/decisions/outbox.md has the figures.
+ * docs/decisions/answer-batch.md has the figures.
  */
 import { performance } from 'node:perf_hooks'
 
@@ -12,7 +12,7 @@ import { performance } from 'node:perf_hooks'
 const holdMs = 0.25
 
 /** Answers that are ready to be sent. */
-export class Outbox<T> {
+export class AnswerBatch<T> {
   readonly #send: (answer: T) => void
   readonly #onTurnEnd = (): void => {
     this.#isTimed = false

@@ -3,39 +3,39 @@ import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import { Outbox } from '../../lib/core/outbox.ts'
+import { AnswerBatch } from '../../lib/core/answer-batch.ts'
 
-describe('the outbox', () => {
+describe('the batch of answers', () => {
   it('sends what is ready at the end of the turn, in order, and what becomes ready while it sends', async () => {
     const sent: string[] = []
-    const outbox = new Outbox<string>((answer) => {
+    const batch = new AnswerBatch<string>((answer) => {
       sent.push(answer)
-      if (answer === 'b') outbox.add('c')
+      if (answer === 'b') batch.add('c')
     })
-    outbox.add('a')
-    outbox.add('b')
+    batch.add('a')
+    batch.add('b')
     await Promise.resolve()
     assert.deepEqual(sent, [])
     await endOfTurn()
     assert.deepEqual(sent, ['a', 'b'])
     await endOfTurn()
     assert.deepEqual(sent, ['a', 'b', 'c'])
-    outbox.add('d')
+    batch.add('d')
     await endOfTurn()
     assert.deepEqual(sent.at(-1), 'd')
   })
 
   it('sends what has waited before the next request is handled', async () => {
     const sent: string[] = []
-    const outbox = new Outbox<string>((answer) => sent.push(answer))
-    outbox.beforeRequest(performance.now())
-    outbox.add('a')
-    outbox.beforeRequest(performance.now() - 1)
+    const batch = new AnswerBatch<string>((answer) => sent.push(answer))
+    batch.beforeRequest(performance.now())
+    batch.add('a')
+    batch.beforeRequest(performance.now() - 1)
     assert.deepEqual(sent, [], 'it has not waited')
-    outbox.beforeRequest(performance.now() + 1)
+    batch.beforeRequest(performance.now() + 1)
     assert.deepEqual(sent, ['a'])
-    outbox.add('b')
-    outbox.sendAll()
+    batch.add('b')
+    batch.sendAll()
     assert.deepEqual(sent, ['a', 'b'])
     await endOfTurn()
     assert.deepEqual(sent, ['a', 'b'])
