@@ -8,7 +8,7 @@
  */
 import { performance } from 'node:perf_hooks'
 
-/** A request that begins so many milliseconds after the first answer was ready has the answers sent before it. */
+/** An action that begins so many milliseconds after the first answer was ready has the answers sent before it. */
 const holdMs = 0.25
 
 /** Answers that are ready to be sent. */
@@ -38,9 +38,9 @@ export class AnswerBatch<T> {
     setImmediate(this.#onTurnEnd)
   }
 
-  /** Call before a request is handled: its work may take long, so answers that have waited for a while are sent. */
-  beforeRequest(nowMs: number): void {
-    if (this.#ready.length > 0 && nowMs - this.#sinceMs > holdMs) this.sendAll()
+  /** Call before an action: it may take long, so answers that have waited for a while are sent. */
+  beforeAction(): void {
+    if (this.#ready.length > 0 && performance.now() - this.#sinceMs > holdMs) this.sendAll()
   }
 
   /** Sends what is ready. */

@@ -127,7 +127,6 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (isBehind && connection.ignores()) return void request.resume()
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
-    batch.beforeRequest(ctx.startedAt)
     ctx.expectsContinue = expect === 'continue'
     if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
@@ -210,6 +209,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   }
 
   function run(ctx: CoreContext): void {
+    batch.beforeAction()
     ctx.running = true
     try {
       const outcome = (ctx.run as Chain)(ctx)

@@ -25,14 +25,17 @@ describe('the batch of answers', () => {
     assert.deepEqual(sent.at(-1), 'd')
   })
 
-  it('sends what has waited before the next request is handled', async () => {
+  it('sends what has waited before the next action', async (t) => {
+    let nowMs = 1000
+    t.mock.method(performance, 'now', () => nowMs)
     const sent: string[] = []
     const batch = new AnswerBatch<string>((answer) => sent.push(answer))
-    batch.beforeRequest(performance.now())
+    batch.beforeAction()
     batch.add('a')
-    batch.beforeRequest(performance.now() - 1)
+    batch.beforeAction()
     assert.deepEqual(sent, [], 'it has not waited')
-    batch.beforeRequest(performance.now() + 1)
+    nowMs += 1
+    batch.beforeAction()
     assert.deepEqual(sent, ['a'])
     batch.add('b')
     batch.sendAll()

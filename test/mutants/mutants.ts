@@ -435,8 +435,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'kit/validate-form.ts',
-    find: 'if (mayBeSecret(name) || known?.isSecret === true) continue',
-    replace: 'if (known?.isSecret === true) continue',
+    find: 'if (name === csrfField || mayBeSecret(name) || known?.isSecret === true) continue',
+    replace: 'if (name === csrfField || known?.isSecret === true) continue',
     breaks: 'what is typed into a field with the name of a secret is not kept',
   },
   {
