@@ -24,10 +24,10 @@ import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, U
 import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
 import { PathEncodingError } from '../routing/trie.ts'
+import { AnswerBatch } from './answer-batch.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { AnswerBatch } from './answer-batch.ts'
 import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
@@ -115,7 +115,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     else connection.hold(() => serve(connection, request, response, expect))
   }
 
-  /** A request behind others of its connection has their answers sent first: one may be the last (`ignores`). */
+  /** Before a request behind others of its connection, ready answers are sent: one may be the last (`ignores`). */
   function connectionBehindAnswers(socket: Socket): Connection {
     const connection = connectionOf(socket)
     if (connection.isServing) batch.sendAll()

@@ -16,7 +16,7 @@ import { LocalBroker } from './local-broker.ts'
 import { Queue } from './queue.ts'
 import { defaultLimits, limitsOf, type EventCounts, type SourceOptions, type SourceServices } from './source.ts'
 
-/** What channels and queues are made with. */
+/** The options of `createEvents`. */
 export interface EventsOptions {
   /** Returns the log of a module. */
   readonly log: (module: string) => ModuleLogger

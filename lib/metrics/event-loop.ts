@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks'
 import { RateLimited } from '../base/rate-limited.ts'
 import { Histogram } from './histogram.ts'
 
-/** When the event loop counts as held up, and where that is reported. */
+/** When a delay of the event loop is reported, and to whom. */
 export interface EventLoopOptions {
   /** The delay in milliseconds from which on it is reported; 250 unless given. */
   readonly boundMs?: number

@@ -7,7 +7,7 @@ import type { Calls } from './calls.ts'
 import type { Redis } from './client.ts'
 import { encoded } from './reply.ts'
 
-/** What a broker in Redis is made with. */
+/** The options of a broker in Redis. */
 export interface RedisBrokerOptions {
   /** It stays open when the broker is closed. */
   readonly redis: Redis

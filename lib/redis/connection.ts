@@ -37,7 +37,7 @@ export interface Claim {
   readonly refusal: string
 }
 
-/** How to open a connection, and whom it reports to. */
+/** The options of a connection. */
 export interface ConnectionOptions {
   readonly target: RedisTarget
   /** Checked before the first command; no check unless given. */

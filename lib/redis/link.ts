@@ -13,7 +13,7 @@ import { describe, RedisAwayError, RedisForeignError } from './errors.ts'
  */
 export type RedisState = 'connecting' | 'ready' | 'away' | 'closed'
 
-/** How to open a connection, and how to wait between two. */
+/** The options of a link: those of its connections, and its own. */
 export interface LinkOptions extends Omit<ConnectionOptions, 'onReady' | 'onEnd'> {
   /** A random number from 0 to below 1. */
   readonly random: () => number

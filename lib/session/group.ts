@@ -19,7 +19,7 @@ import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
 import { addCounts, noCounts, type SessionStore, type StoreCounts, type StorePlace } from './store.ts'
 
-/** What the sessions of a server are made with. */
+/** The options of `createSessionGroup`. */
 export interface SessionGroupOptions {
   /** The absolute folder that `path` is relative to: that of `svc.json`. */
   readonly folder: string

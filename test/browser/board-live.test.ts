@@ -117,6 +117,30 @@ test('a card of the script is as the server makes it, for its owner, for others 
   }
 })
 
+test('twelve tabs show a new notice, over one connection: the server has no second one', async (t) => {
+  const first = await openPage(t)
+  const { url } = await startBoard(t, { 'pool_rest.workers_sse': 1, 'pool_rest.workers_longpoll': 1, 'pool_rest.queue_size': 0 })
+  await signUp(first, url, 'Ann')
+  const tabs = [first]
+  while (tabs.length < 12) {
+    const tab = await first.another()
+    await tab.open(url)
+    tabs.push(tab)
+  }
+  const watch = 'new MutationObserver(() => (window.shownAt ??= Date.now())).observe(document.body, { childList: true, subtree: true })'
+  for (const tab of tabs) {
+    await says(tab, 'Nobody else is here.') // It is connected.
+    await mark(tab)
+    await tab.evaluate(watch)
+  }
+  const sentAt = Date.now()
+  await putUp(first, 'The harbour is closed')
+  for (const tab of tabs) await shows(tab, ['The harbour is closed'])
+  const delays = await Promise.all(tabs.map(async (tab) => ((await tab.evaluate('window.shownAt')) as number) - sentAt))
+  t.diagnostic(`shown after ${Math.min(...delays)} to ${Math.max(...delays)} ms`)
+  assert.deepEqual(tabs.flatMap(({ errors }) => errors), [])
+})
+
 test('each window says who else is looking at the board', async (t) => {
   const [first, second] = await openWindows(t)
   const third = await openPage(t)
