@@ -75,9 +75,10 @@ export function live(url, options = {}) {
     tabs?.postMessage({ message })
   }
 
-  function show(next) {
+  /** Tells the other tabs the state; and the cursor when it is `open`, since they may be further before that. */
+  function show(next, more) {
     setState(next)
-    tabs?.postMessage({ state, cursor })
+    tabs?.postMessage({ state, cursor: state === 'open' ? cursor : undefined, ...more })
   }
 
   /** Waits until `wake` is called, or for so long. */
@@ -169,7 +170,7 @@ export function live(url, options = {}) {
   function hearTab({ data: { visible, asks, message, ...leader } }) {
     if (visible) seenAtMs = performance.now()
     if (visible && state === 'hidden') wake()
-    if (asks && isLeading) tabs.postMessage({ state, cursor, presence: { type: 'list', members: [...here.values()] } })
+    if (asks && isLeading) show(state, { presence: { type: 'list', members: [...here.values()] } })
     if (isLeading || (leader.state ?? message) === undefined) return
     leaderAtMs = performance.now()
     if (leader.presence?.members.length > 0) take(leader)
@@ -194,7 +195,7 @@ export function live(url, options = {}) {
 
   const beats = setInterval(() => {
     if (resting()) attempt?.abort()
-    if (isLeading) return void tabs?.postMessage({ state, cursor })
+    if (isLeading) return show(state)
     if (document.hidden) return
     tabs.postMessage({ visible: true })
     if (performance.now() - leaderAtMs > leaderLostMs) compete(true)
@@ -226,12 +227,11 @@ export function live(url, options = {}) {
   }
 }
 
-/** Reads server-sent events as svc writes them. `onBytes` is called with each piece. */
-async function readStream(body, hear, onBytes) {
+/** Reads server-sent events as svc writes them. `onHeard` is called after each piece. */
+async function readStream(body, hear, onHeard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    onBytes()
     const frames = (rest + piece.value).split('\n\n')
     rest = frames.pop()
     for (const frame of frames) {
@@ -240,6 +240,7 @@ async function readStream(body, hear, onBytes) {
       else if (event === 'gap') hear({ id: JSON.parse(data).last_id, gap: true })
       else if (id !== undefined) hear({ id: Number(id), event: data && { data: JSON.parse(data) } })
     }
+    onHeard()
   }
 }
 

@@ -116,7 +116,28 @@ describe('a live page', () => {
       await until(async () => (await heard(one)).length === 200)
       assert.deepEqual(await heard(one), count(1, 200))
     }
-    assert.equal(await waiting(server), 1)
+    await until(async () => (await waiting(server)) === 1) // The closed tab's connection ends in its own time.
+  })
+
+  it('asks nothing of the server when it is further than a leading tab that is not connected', async (t) => {
+    const { server, pages } = await start(t, '', 2)
+    const [first, second] = pages as [Page, Page]
+    for (const one of pages) await one.evaluate('news.close()')
+    await publish(server, 1, 2)
+    const now = await server.app.channel('news').last_id
+    await first.evaluate(`{ window.fetch = () => Promise.reject(new Error('away')); window.news = follow('/news', { since: ${now - 1} }) }`)
+    await second.evaluate(`{
+      window.asked = 0
+      const fetch = window.fetch
+      window.fetch = (...request) => { asked += 1; return fetch(...request) }
+      window.news = follow('/news', { since: ${now} })
+    }`)
+    await until(async () => (await second.evaluate('news.state')) === 'waiting') // This the leading tab has told it.
+    assert.equal(await second.evaluate('asked'), 0)
+    await first.evaluate('news.close()')
+    await publish(server, 3, 4)
+    await until(async () => (await heard(second)).length === 2)
+    assert.deepEqual(await heard(second), [3, 4])
   })
 
   it('goes on in another tab when the leading one is frozen, and in the frozen one when it is there again', async (t) => {
@@ -125,14 +146,14 @@ describe('a live page', () => {
     await first.freeze(true)
     await publish(server, 1, 20)
     for (const one of rest) await until(async () => (await heard(one)).length === 20)
-    assert.equal(await waiting(server), 1)
+    await until(async () => (await waiting(server)) === 1)
     await first.freeze(false)
     await publish(server, 21, 40)
     for (const one of pages) {
       await until(async () => (await heard(one)).length === 40)
       assert.deepEqual(await heard(one), count(1, 40))
     }
-    assert.equal(await waiting(server), 1)
+    await until(async () => (await waiting(server)) === 1)
   })
 
   it('takes the lead from a tab that was silent for too long', async (t) => {
