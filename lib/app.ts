@@ -175,7 +175,7 @@ export function createApp(options: AppOptions = {}): App {
     finish: () => life.end(),
   })
 
-  const own = createOwnProcess(sourcesOf(loaded.config, { built, http, logs, life, part }), () => logs.recent.list())
+  const own = createOwnProcess(sourcesOf(loaded.config, { built, http, logs, life, part }), logs)
   const processes = (part?.joinProcesses ?? createSingleProcess)(own)
   life.atEnd(() => processes.close())
   life.atEnd(() => webSockets.gone())
@@ -185,13 +185,14 @@ export function createApp(options: AppOptions = {}): App {
   const handlers = machineHandlers()
   const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
-    config,
+    loaded,
     credentials,
     registry,
     processes,
     logger: logs.general,
     control,
     readiness: () => life.readiness(),
+    preview: () => application.preview(),
     nodes,
     setupToken: part?.setupToken,
     loginThrottle: part?.loginThrottle,
@@ -285,6 +286,7 @@ export function createApp(options: AppOptions = {}): App {
       'cache.clear': () => views.clear(),
       'certificates.reload': renewCertificates,
       'bench.start': () => processes.beginWindow(),
+      'errors.clear': () => processes.clearErrors(),
       'logs.reopen': () => logs.reopen(),
       'files.changed': async ({ files }) => dev?.changed(files, control),
       'pages.tell': (news) => dev?.tell(news),
@@ -486,7 +488,9 @@ async function removeLeftUploads(folder: string, log: ModuleLogger): Promise<voi
 /** The configuration that the options give, with the application secret of theirs. */
 function loadedOf({ loaded, config, folder, appKey }: AppOptions): LoadedConfig {
   const given = loaded ?? parseConfig(config ?? {}, folder ?? process.cwd())
-  return appKey === undefined ? given : { ...given, config: { ...given.config, app_key: appKey } }
+  if (appKey === undefined) return given
+  const sources = { ...given.sources, app_key: 'createApp' }
+  return { ...given, sources, config: { ...given.config, app_key: appKey } }
 }
 
 /**

@@ -14,6 +14,10 @@ interface PageData extends Readonly<Record<string, unknown>> {
   readonly title: string
   /** Whether the page is behind the admin check, and so shows the navigation. */
   readonly signedIn: boolean
+  /** How many groups of errors there are, for the navigation; none unless given. */
+  readonly errorCount?: number
+  /** The result of a button, which stands above the page; none unless given. */
+  readonly result?: { readonly ok: boolean; readonly text: string } | undefined
 }
 
 /** The part of the server that a page uses. */
@@ -30,7 +34,7 @@ interface PagePort extends Pick<AccessPort, 'pages'> {
 export function page(ctx: CoreContext, port: PagePort, file: string, data: PageData, status = 200): Reply {
   const nonce = randomBytes(16).toString('base64')
   const common = { nonce, path: ctx.path, dev: port.config['app.env'] === 'dev' }
-  const text = port.pages.render(file, { ...data, ...common }, {})
+  const text = port.pages.render(file, { errorCount: 0, result: undefined, ...data, ...common }, {})
   ctx.setHeader('Content-Security-Policy', policyOf(nonce))
   ctx.setHeader('X-Frame-Options', 'DENY')
   ctx.setHeader('X-Content-Type-Options', 'nosniff')

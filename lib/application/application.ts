@@ -11,7 +11,7 @@ import type { MiddlewareHost, MiddlewareSet, PreparedMiddleware } from './middle
 import type { Chain } from '../chain/compose.ts'
 import { parseRecord, type GoodRecord, type RecordRules } from './record.ts'
 import { NameTakenError, type PrefixFormat, type Registry } from '../routing/registry.ts'
-import type { Route } from '../routing/route.ts'
+import type { Route, RouteRecord } from '../routing/route.ts'
 import {
   ReloadError,
   RouteRefusedError,
@@ -53,6 +53,15 @@ export interface Inspection {
   readonly incomplete: readonly ReloadProblem[]
   /** Harmless findings: unknown fields and keys, a missing folder of route files. */
   readonly notes: readonly ReloadProblem[]
+}
+
+/** What a reload would change. */
+export interface ReloadPreview {
+  readonly added: readonly RouteRecord[]
+  readonly removed: readonly RouteRecord[]
+  readonly changed: readonly { readonly from: RouteRecord; readonly to: RouteRecord }[]
+  /** Why it would be refused; then it would change nothing. */
+  readonly problems: readonly ReloadProblem[]
 }
 
 const noMiddleware: MiddlewareSet = {
@@ -117,7 +126,14 @@ export class Application<SetupApp> {
         const { routes, incomplete, notes } = inspection
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
         this.#warnings = describeAll([...incomplete, ...notes])
-        return { ...totals, ...differences(replaced, routes), warnings: this.#warnings }
+        const { added, removed, changed } = differences(replaced, routes)
+        return {
+          ...totals,
+          added: added.map(nameOf),
+          removed: removed.map(nameOf),
+          changed: changed.map(({ to }) => nameOf(to)),
+          warnings: this.#warnings,
+        }
       } catch (error) {
         if (error instanceof ReloadError) throw error
         throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
@@ -194,6 +210,15 @@ export class Application<SetupApp> {
     const { inspection } = await this.#inspect(middleware, config, [])
     await middleware?.abandon()
     return { ...inspection, problems: [...wrong, ...inspection.problems] }
+  }
+
+  /** Says what a reload would change now, and changes nothing. Modules that are loaded already are not read again. */
+  async preview(): Promise<ReloadPreview> {
+    const { routes, problems, broken } = await this.inspect()
+    const refused = [...problems, ...broken]
+    if (refused.length > 0) return { added: [], removed: [], changed: [], problems: refused }
+    const before = this.#options.registry.list().filter((route) => !route.system)
+    return { ...differences(before, routes), problems: [] }
   }
 
   /** Ends the background work of the middleware modules. Resolves when a running start or reload has given up too. */
@@ -343,19 +368,18 @@ function withoutMiddleware(builder: RouteBuilder): BuildRoute {
   }
 }
 
-/** The names of routes that are new, are gone, and have another record now. */
-function differences(
-  before: readonly Route<Chain>[],
-  after: readonly Route<Chain>[],
-): Pick<ReloadResult, 'added' | 'removed' | 'changed'> {
-  const old = new Map(before.map(({ record }) => [record.name, JSON.stringify(record)]))
-  const added: string[] = []
-  const changed: string[] = []
+const nameOf = ({ name }: RouteRecord): string => name
+
+/** The records of routes that are new, are gone, and are other ones now. */
+function differences(before: readonly Route<Chain>[], after: readonly Route<Chain>[]): Omit<ReloadPreview, 'problems'> {
+  const old = new Map(before.map(({ record }) => [record.name, record]))
+  const added: RouteRecord[] = []
+  const changed: { from: RouteRecord; to: RouteRecord }[] = []
   for (const { record } of after) {
     const previous = old.get(record.name)
-    if (previous === undefined) added.push(record.name)
-    else if (previous !== JSON.stringify(record)) changed.push(record.name)
+    if (previous === undefined) added.push(record)
+    else if (JSON.stringify(previous) !== JSON.stringify(record)) changed.push({ from: previous, to: record })
     old.delete(record.name)
   }
-  return { added, removed: [...old.keys()], changed }
+  return { added, removed: [...old.values()], changed }
 }

@@ -114,6 +114,8 @@ export interface CommandTable {
   'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
   /** Begins a new bench window. */
   'bench.start': { takes: object; answers: void }
+  /** Forgets the errors that were counted. */
+  'errors.clear': { takes: object; answers: void }
   /** Saves the first credentials. `done` is false when there are some. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
   /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */
@@ -175,7 +177,7 @@ export interface Control {
 /** The commands about one machine, which are stored nowhere. */
 export type MachineCommandType =
   | 'logs.reopen' | 'certificates.reload' | 'stop' | 'cache.clear' | 'bench.start'
-  | 'files.changed' | 'pages.tell'
+  | 'errors.clear' | 'files.changed' | 'pages.tell'
 
 /** Carry out the commands about one machine in one process. */
 export type MachineHandlers = {

@@ -82,24 +82,29 @@ async function loadService(): Promise<typeof import('../systemd/service.ts') | u
 async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
   const service = await loadService()
   const take = (name: 'app_key' | 'metrics_token'): string | undefined => service?.takeSecret(process.env, name)?.secret
-  return load(options, take('app_key'), take('metrics_token'))
+  return load(options, { appKey: take('app_key'), metricsToken: take('metrics_token') })
 }
+
+/** Secrets that stand above those of the file. */
+type Secrets = { readonly [Name in 'appKey' | 'metricsToken' | 'from']?: Given[Name] | undefined }
 
 /**
  * Reads the configuration that the options name.
  * @param appKey replaces the one of the file, as `metricsToken` does
+ * @param from where they come from
  * @throws ConfigError
  */
-function load(options: CommandOptions, appKey: string | undefined, metricsToken: string | undefined): LoadedConfig {
+function load(options: CommandOptions, { appKey, metricsToken, from }: Secrets): LoadedConfig {
   const { file, namedBy } = configFile(options)
   if (namedBy !== undefined && !existsSync(file)) {
     throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
   }
-  return loadConfig(file, {
+  const overrides = {
     ...options.overrides,
     ...(appKey !== undefined && { app_key: appKey }),
     ...(metricsToken !== undefined && { 'admin.metrics_token': metricsToken }),
-  })
+  }
+  return loadConfig(file, overrides, from)
 }
 
 function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> {
@@ -114,8 +119,8 @@ async function start(options: CommandOptions): Promise<void> {
     const service = await loadService()
     const warn = (message: string): void => app?.logger('server').warn(message)
     const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
-    const { appKey, sharedPassword, metricsToken, listenFd, notifier, adapt } = given
-    const read = load(options, appKey, metricsToken)
+    const { sharedPassword, listenFd, notifier, adapt } = given
+    const read = load(options, given)
     const loaded = adapt === undefined ? read : { ...read, config: adapt(read.config) }
     const { file, isDemo } = configFile(options)
     const demo = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' } as const

@@ -38,6 +38,8 @@ export interface LoadedConfig {
   readonly warnings: readonly string[]
   /** The files that were read, the local one last. */
   readonly documents: readonly ConfigDocument[]
+  /** Where each value comes from, such as `svc.json, line 12`; a key that is missing has its default. */
+  readonly sources: Readonly<Record<string, string>>
 }
 
 /** The configuration cannot be used. The message contains all problems; `problems` has them one by one. */
@@ -131,9 +133,14 @@ export function fileToWrite(file: string, config: Config): string {
 /**
  * Reads a configuration file and the local one beside it. It never writes.
  * @param overrides values that replace those of the files: `--host`, `--port` and `--env` of the command line
+ * @param from where an override comes from, by its key; an option of the command line unless given
  * @throws ConfigError when a file cannot be read, is not JSON, or contains values that are not allowed
  */
-export function loadConfig(file: string, overrides: Partial<Config> = {}): LoadedConfig {
+export function loadConfig(
+  file: string,
+  overrides: Partial<Config> = {},
+  from: Readonly<Record<string, string | undefined>> = {},
+): LoadedConfig {
   const path = resolve(file)
   const main = readDocument(path)
   const local = readDocument(localFileOf(path))
@@ -141,7 +148,11 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
   const place = { file: main?.file, localFile: local?.file, folder: dirname(path), documents }
   const loaded = checked(documents.map(({ value }) => value), overrides, path, place)
   const missing = main === undefined ? [`${path} is not there: the defaults are used`] : []
-  return { ...loaded, warnings: [...missing, ...loaded.warnings, ...documents.flatMap(exposedSecrets)] }
+  const sources = Object.fromEntries([
+    ...documents.flatMap(placesOf),
+    ...Object.keys(overrides).map((key) => [key, from[key] ?? 'an option of the command line']),
+  ])
+  return { ...loaded, sources, warnings: [...missing, ...loaded.warnings, ...documents.flatMap(exposedSecrets)] }
 }
 
 /**
@@ -151,7 +162,9 @@ export function loadConfig(file: string, overrides: Partial<Config> = {}): Loade
  * @throws ConfigError
  */
 export function parseConfig(value: unknown, folder: string): LoadedConfig {
-  return checked([value], {}, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
+  const loaded = checked([value], {}, givenAsValue, { file: undefined, folder: resolve(folder), documents: [] })
+  const sources = Object.fromEntries([...findEntries(value).found.keys()].map((key) => [key, 'createApp']))
+  return { ...loaded, sources }
 }
 
 /** @returns undefined when there is no such file */
@@ -162,6 +175,15 @@ function readDocument(file: string): ConfigDocument | undefined {
   } catch (error) {
     throw new ConfigError(file, [reasonOf(error)], { cause: error })
   }
+}
+
+/** Where the keys of a file stand: `svc.json, line 12`. */
+function placesOf({ file, text, value, root }: ConfigDocument): [string, string][] {
+  return [...findEntries(value).found.values()].map(({ key, path }) => {
+    const node = nodeAt(root, path)
+    const line = node === undefined ? '' : `, line ${placeOf(text, node.start).line}`
+    return [key, basename(file) + line]
+  })
 }
 
 /** A warning when everybody on this machine can read secrets in the file. */
@@ -179,11 +201,11 @@ function checked(
   values: readonly unknown[],
   overrides: Partial<Config>,
   source: string,
-  place: Omit<LoadedConfig, 'config' | 'warnings' | 'overridden'>,
+  place: Omit<LoadedConfig, 'config' | 'warnings' | 'overridden' | 'sources'>,
 ): LoadedConfig {
   const { config, problems, unknown, replaced } = assembleConfig(values, overrides)
   const warnings = inOrder(unknown, place.documents).map((text) => `${source}: ${text}`)
-  const loaded = { config, warnings, ...place, overridden: replaced }
+  const loaded = { config, warnings, ...place, overridden: replaced, sources: {} }
   if (problems.length > 0) throw new ConfigError(source, inOrder(problems, place.documents), { warnings, rest: loaded })
   return loaded
 }

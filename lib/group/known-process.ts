@@ -3,6 +3,7 @@
  * the totals when a worker hangs or ends, so that no counter decreases. A worker sends only the routes that have
  * changed.
  */
+import { sumOfGroups } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import type { RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
@@ -18,6 +19,8 @@ export interface WorkerIdentity {
   readonly pid: number
 }
 
+const nothing: Omit<LastReading, 'changes'> = { lines: [], requests: [], errors: [] }
+
 /** The last known state of a worker. */
 export class KnownProcess {
   /** This side of its channel. */
@@ -25,8 +28,8 @@ export class KnownProcess {
   readonly identity: WorkerIdentity
   /** Whether it is still loading the application and cannot be asked. */
   starting = true
-  /** The last lines and requests, sent at the end of the worker. */
-  last: Pick<LastReading, 'lines' | 'requests'> = { lines: [], requests: [] }
+  /** The last lines, requests and errors, sent at the end of the worker. */
+  last: Omit<LastReading, 'changes'> = nothing
   readonly #routes = new Map<string, RouteReading>()
   #latest: Reading | undefined
   /** The counters when the bench window began; undefined if the worker started in it. */
@@ -43,7 +46,7 @@ export class KnownProcess {
     for (const route of changes.routes) this.#routes.set(route.name, route)
   }
 
-  /** Takes the last reading, with the last lines and requests. */
+  /** Takes the last reading, with the last lines, requests and errors. */
   takeLast({ changes, ...last }: LastReading): void {
     this.take(changes)
     this.last = last
@@ -65,7 +68,7 @@ export class KnownProcess {
 /** The sum of the workers that ended. Requests that a worker had not reported before are lost. */
 export class EndedProcesses {
   count = 0
-  last: KnownProcess['last'] = { lines: [], requests: [] }
+  last: KnownProcess['last'] = nothing
   readonly #readings: Partial<Record<Since, Reading>> = {}
 
   /** Adds a worker. */
@@ -78,11 +81,17 @@ export class EndedProcesses {
       const ended = withoutGauges(reading)
       this.#readings[since] = boundRoutes(earlier === undefined ? ended : sumOf([earlier, ended]))
     }
-    const { lines, requests } = worker.last
+    const { lines, requests, errors } = worker.last
     this.last = {
       lines: inOrder([this.last.lines, lines], keptLines),
       requests: inOrder([this.last.requests, requests], keptRequests),
+      errors: sumOfGroups([this.last.errors, errors]),
     }
+  }
+
+  /** Forgets their errors. */
+  clearErrors(): void {
+    this.last = { ...this.last, errors: [] }
   }
 
   /** Begins a bench window. */

@@ -15,11 +15,10 @@ import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Logs } from '../log/logs.ts'
-import type { LogLine } from '../log/recent-lines.ts'
 import { createEventLoopWatch } from '../metrics/event-loop.ts'
 import { Histogram } from '../metrics/histogram.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { createOwnProcess, type OwnProcess } from '../metrics/processes.ts'
+import { createOwnProcess, type OwnLogs, type OwnProcess } from '../metrics/processes.ts'
 import type { MetricSources } from '../metrics/table.ts'
 import type { OpenShared } from './shared.ts'
 import { socketPath } from '../systemd/socket-path.ts'
@@ -91,6 +90,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     trace,
     onCommand: async ({ type }) => {
       if (type === 'bench.start') await readings.beginWindow()
+      if (type === 'errors.clear') readings.clearErrors()
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -102,7 +102,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
   const counts = { dropped: () => events.dropped, sessions: () => sessions.counts }
-  const own = createPrimaryProcess(partsOf(eventLoop, counts, logs), () => logs.recent.list())
+  const own = createPrimaryProcess(partsOf(eventLoop, counts, logs), logs)
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
@@ -152,9 +152,9 @@ export function startPrimary(options: PrimaryOptions): Primary {
 
   function joining(member: Member): Joining {
     states.join(member)
-    const { file, folder, warnings } = loaded
+    const { file, folder, warnings, sources } = loaded
     return {
-      loaded: { config, file, folder, warnings },
+      loaded: { config, file, folder, warnings, sources },
       configFile: options.configFile,
       appKey: options.appKey,
       ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
@@ -256,11 +256,8 @@ function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: 
 
 const noPool = { workers: 0, queueSize: 0, busy: 0, waiting: 0, refused: 0 }
 
-/**
- * Makes the readings of the primary.
- * @param lines returns the last lines that the primary has logged, the oldest first
- */
-export function createPrimaryProcess(parts: PrimaryParts, lines: () => readonly LogLine[]): OwnProcess {
+/** Makes the readings of the primary, with the lines and errors of its logs. */
+export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnProcess {
   const sources: MetricSources = {
     ...parts,
     config: { 'pool_rest.queue_size': 0 },
@@ -274,5 +271,5 @@ export function createPrimaryProcess(parts: PrimaryParts, lines: () => readonly 
     connections: () => ({ open: 0, refused: 0 }),
     views: { hits: 0, misses: 0 },
   }
-  return createOwnProcess(sources, lines)
+  return createOwnProcess(sources, logs)
 }

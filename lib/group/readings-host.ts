@@ -4,6 +4,7 @@
  * no counter decreases.
  */
 import { endsWithin } from '../base/deadline.ts'
+import { sumOfGroups } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { countRequests } from '../metrics/metrics.ts'
@@ -29,6 +30,8 @@ export interface ReadingsHost {
    * @returns a function to call when the worker can answer; until then the worker is shown as starting
    */
   attach(peer: Peer, identity: WorkerIdentity): () => void
+  /** Forgets the errors of the primary, and of workers that have ended. */
+  clearErrors(): void
   /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
   beginWindow(): Promise<void>
   /**
@@ -120,6 +123,10 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
           const lists = await ask(begun(), ({ requests }) => requests(), (_, requests) => requests)
           return inOrder([ended.last.requests, ...lists.values()], keptRequests)
         },
+        errors: async () => {
+          const lists = await ask(begun(), ({ errors }) => errors(), (_, errors) => errors)
+          return sumOfGroups([own.errors(), ended.last.errors, ...lists.values()])
+        },
         history: () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
         last: (reading) => queueMicrotask(() => worker.takeLast(reading)),
@@ -131,6 +138,10 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
       return () => {
         worker.starting = false
       }
+    },
+    clearErrors() {
+      own.clearErrors()
+      ended.clearErrors()
     },
     async beginWindow() {
       await askChanges()

@@ -2,6 +2,7 @@
  * The readings of all processes as a worker gets them: it asks the primary, which asks every worker and answers with
  * the total (`readings-host.ts`).
  */
+import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
 import type { OwnProcess, Processes, Since, Summary } from '../metrics/processes.ts'
@@ -17,6 +18,7 @@ export interface ServedByWorker {
   summary(): Summary
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
+  errors(): readonly ErrorGroup[]
 }
 
 /** The functions that the primary serves. */
@@ -24,6 +26,7 @@ export interface ServedByPrimary {
   read(since: Since): Promise<ServerReading>
   lines(): Promise<readonly LogLine[]>
   requests(): Promise<readonly RecentRequest[]>
+  errors(): Promise<readonly ErrorGroup[]>
   history(): HistorySnapshot
   /** Takes the last message of a worker that ends. */
   last(reading: LastReading): void
@@ -34,6 +37,7 @@ export interface LastReading {
   readonly changes: Reading
   readonly lines: readonly LogLine[]
   readonly requests: readonly RecentRequest[]
+  readonly errors: readonly ErrorGroup[]
 }
 
 /**
@@ -41,17 +45,19 @@ export interface LastReading {
  * primary has ended. `close()` sends the last reading, so close the channel after it.
  */
 export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
-  const { takeChanges: changes, summary, lines, requests, beginWindow } = own
-  serve<ServedByWorker>(peer, 'readings', { changes, summary, lines, requests })
+  const { takeChanges: changes, summary, lines, requests, errors, clearErrors, beginWindow } = own
+  serve<ServedByWorker>(peer, 'readings', { changes, summary, lines, requests, errors })
   const primary = remote<ServedByPrimary>(peer, 'readings')
   return {
     read: (since) => primary.read(since),
     lines: () => primary.lines(),
     requests: () => primary.requests(),
+    errors: () => primary.errors(),
+    clearErrors,
     history: () => primary.history(),
     beginWindow,
     close: () => {
-      const last: LastReading = { changes: own.takeChanges(), lines: own.lines(), requests: own.requests() }
+      const last: LastReading = { changes: changes(), lines: lines(), requests: requests(), errors: errors() }
       peer.tell('readings.last', [last])
     },
   }

@@ -15,3 +15,19 @@ export function label(ctx: CoreContext): string {
 export function withRequestId(message: string, { id }: { readonly id: string }): string {
   return `${message} [${id}]`
 }
+
+/** The parts of a message about a request. Route and id are lists, empty where the message has none. */
+interface LabelParts {
+  /** The name of the route. */
+  readonly route: readonly string[]
+  readonly id: readonly string[]
+  /** The rest. */
+  readonly text: string
+}
+
+/** Takes a message apart that {@link label} and {@link withRequestId} have made. */
+export function partsOfLabel(message: string): LabelParts {
+  const [, about = '', id] = /^([^]*) \[([\w.-]{8,128})\]$/.exec(message) ?? [, message]
+  const [, route, text = about] = /^[A-Z]+ \/\S*(?: \(([^)]*)\))?: ([^]*)$/.exec(about) ?? []
+  return { route: route === undefined ? [] : [route], id: id === undefined ? [] : [id], text }
+}

@@ -77,7 +77,8 @@ const openFlags = fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_C
 const fileMode = 0o640
 const folderMode = 0o750
 const lineFeed = 10
-const rotatedName = /^svc_\d{14}_(\d{6}|[1-9]\d{6,14})\.log$/
+/** The name of a rotated file, with its number. */
+export const rotatedName = /^svc_\d{14}_(\d{6}|[1-9]\d{6,14})\.log$/
 
 /** Whether the last attempt is less than a second ago. After the clock was set back it is not. */
 export function isTooEarly(nowMs: number, lastTryMs: number): boolean {

@@ -31,8 +31,8 @@ export interface ModuleLogger extends LogPort {
 
 /** What the general log is given besides its settings. */
 export interface LoggerParts extends LogParts {
-  /** Called with each line before it is written, as it was logged and without its stack. It must not throw. */
-  readonly onLine?: (timeMs: number, level: Level, module: string, message: string) => void
+  /** Called with each line before it is written, as it was logged, and what was thrown. It must not throw. */
+  readonly onLine?: (timeMs: number, level: Level, module: string, message: string, thrown: unknown) => void
 }
 
 const megabyte = 2 ** 20
@@ -140,8 +140,9 @@ export class Logger extends Appender {
     return (message, thrown) => {
       const text = typeof message === 'string' ? message : titleOf(message)
       const nowMs = this.#now()
-      const line = renderLine(nowMs, text, thrown ?? (isError(message) ? message : undefined))
-      onLine?.(nowMs, level, module, text)
+      const error = thrown ?? (isError(message) ? message : undefined)
+      const line = renderLine(nowMs, text, error)
+      onLine?.(nowMs, level, module, text, error)
       this.#console?.append(line)
       this.append(line)
     }

@@ -1,5 +1,6 @@
 /**
- * The logs of one server: the general log, the access log where there is one, and the last lines for the monitor.
+ * The logs of one server: the general log, the access log where there is one, and the last lines and the errors for
+ * the panel.
  *
  * The access log always goes first: what happens to it, such as a full disk, is written to the general log, which must
  * still be open then.
@@ -7,8 +8,9 @@
 import { Recent } from '../base/recent.ts'
 import type { Config } from '../config/table.ts'
 import { AccessLog } from './access-log.ts'
+import { ErrorGroups } from './error-groups.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
-import { Logger, type ModuleLogger } from './logger.ts'
+import { Logger, type LoggerParts, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
 
 /** The open logs. */
@@ -18,6 +20,8 @@ export interface Logs {
   readonly access: AccessLog | undefined
   /** The last lines of the general log. */
   readonly recent: Recent<LogLine>
+  /** The errors of the general log by cause. */
+  readonly errors: ErrorGroups
   /** The general log of a module. */
   module(name: string): ModuleLogger
   /** Why the logs cannot be written now; empty when they can. */
@@ -38,7 +42,11 @@ export function openLogs(
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
 ): Logs {
   const recent = new Recent<LogLine>(keptLines)
-  const onLine = (...line: Parameters<typeof logLine>): void => recent.add(logLine(...line))
+  const errors = new ErrorGroups()
+  const onLine: LoggerParts['onLine'] = (timeMs, level, module, message, thrown) => {
+    recent.add(logLine(timeMs, level, module, message))
+    if (level === 'error' || level === 'fatal') errors.add(timeMs, module, message, thrown)
+  }
   const general = new Logger(config, folder, { onLine, target: targets?.general })
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)
   const isKept = config['access_log.enabled']
@@ -48,6 +56,7 @@ export function openLogs(
     general,
     access,
     recent,
+    errors,
     module: (name) => general.module(name),
     problems: () =>
       [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),

@@ -2,7 +2,9 @@
  * The processes of a server, as the admin panel reads them: any process can be asked and answers for all of them. Here
  * are the contract, this process, and a server of one process; `lib/group/readings.ts` has servers of several.
  */
+import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
+import type { Logs } from '../log/logs.ts'
 import { percentileMs } from './histogram.ts'
 import { createHistory, createSampler, type HistorySnapshot } from './history.ts'
 import { countRequests } from './metrics.ts'
@@ -22,6 +24,10 @@ export interface Processes {
   lines(): Promise<readonly LogLine[]>
   /** The last requests, oldest first. */
   requests(): Promise<readonly RecentRequest[]>
+  /** The errors by cause, the one that was seen last first. */
+  errors(): Promise<readonly ErrorGroup[]>
+  /** Forgets the errors of this process. The others are told by their control. */
+  clearErrors(): void
   /** The samples of the last minutes, over all processes. */
   history(): Promise<HistorySnapshot>
   /** Begins a bench window in this process. The others are told by their control. */
@@ -40,7 +46,15 @@ export interface OwnProcess {
   summary(): Summary
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
+  errors(): readonly ErrorGroup[]
+  clearErrors(): void
   beginWindow(): void
+}
+
+/** What the panel shows of the logs of this process. */
+export interface OwnLogs {
+  readonly recent: Pick<Logs['recent'], 'list'>
+  readonly errors: Pick<Logs['errors'], 'list' | 'clear'>
 }
 
 /** Joins this process with the others of its server. */
@@ -61,11 +75,8 @@ export interface Summary {
   readonly loop_p99_ms: number
 }
 
-/**
- * Makes this process.
- * @param lines returns the last lines of its log, oldest first
- */
-export function createOwnProcess(sources: MetricSources, lines: () => readonly LogLine[]): OwnProcess {
+/** Makes this process, with the lines and errors of its logs. */
+export function createOwnProcess(sources: MetricSources, { recent, errors }: OwnLogs): OwnProcess {
   const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
   let windowStart: Reading | undefined
   const readWithoutRoutes = (): Reading => readProcess(sources, [])
@@ -89,8 +100,10 @@ export function createOwnProcess(sources: MetricSources, lines: () => readonly L
         loop_p99_ms: round3(percentileMs(difference(now, windowStart).values.loopDelay, 99)),
       }
     },
-    lines,
+    lines: () => recent.list(),
     requests: () => metrics.recent(),
+    errors: () => errors.list(Date.now()),
+    clearErrors: () => errors.clear(),
     beginWindow: () => {
       for (const each of [metrics, eventLoop.delay, queueWaits, restQueueWaits]) each.beginWindow()
       windowStart = readWithoutRoutes()
@@ -105,6 +118,8 @@ export function createSingleProcess(own: OwnProcess): Processes {
     read: async (since) => ({ pid: process.pid, total: own.read(since) }),
     lines: async () => own.lines(),
     requests: async () => own.requests(),
+    errors: async () => own.errors(),
+    clearErrors: () => own.clearErrors(),
     history: async () => history.snapshot(),
     beginWindow: () => own.beginWindow(),
     close: () => history.close(),

@@ -1,5 +1,5 @@
 /**
- * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`.
+ * Bodies and errors of the panel's JSON endpoints: `{ok: false, error}`. Forms of the panel are read as well.
  */
 import { isUtf8 } from 'node:buffer'
 import { isObject } from '../base/object.ts'
@@ -8,13 +8,17 @@ import type { HttpError } from '../http/errors.ts'
 import { parseJson } from '../http/json.ts'
 import type { Reply } from '../http/reply.ts'
 import { explainJson } from '../json/json-map.ts'
+import { formOf, membersOf } from './result.ts'
 
 /**
- * Reads a JSON object. It ignores the content type and its charset: JSON is UTF-8 (RFC 8259, section 8.1).
+ * Reads a JSON object, or the members of a form of the panel. It ignores the content type of JSON and its charset: JSON
+ * is UTF-8 (RFC 8259, section 8.1).
  * @returns the object, or a reply of 400 that says what is wrong
  * @throws HttpError for a body that is too large, or a client that disconnected
  */
 export async function readObject(ctx: CoreContext): Promise<{ value: Record<string, unknown> } | { refusal: Reply }> {
+  const fields = await formOf(ctx)
+  if (fields !== undefined) return { value: membersOf(fields) }
   const bytes = await ctx.readBytes()
   if (!isUtf8(bytes)) return { refusal: refuse(ctx, 400, 'Cannot read the body as JSON: it is not UTF-8') }
   let value: unknown

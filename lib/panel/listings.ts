@@ -1,5 +1,6 @@
 /**
- * The listings: the index, from which routes can be opened, and the tables of the routes.
+ * The listings: the index, from which routes can be opened, and the tables of the routes, with forms that add, delete
+ * and match routes.
  *
  * The server filters and divides into pages of at most 200 routes, so everything works without a script. The script of
  * the page only requests the same address while the user types.
@@ -10,16 +11,19 @@ import type { Reply } from '../http/reply.ts'
 import type { Action } from '../chain/compose.ts'
 import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
 import type { RouteRecord } from '../routing/route.ts'
-import { page } from '../admin/page.ts'
+import { asksForJson, panelPage } from './page.ts'
 import type { AdminPort, ListedRoute } from './port.ts'
+import { explainMatch, type MatchAnswer } from './route-endpoints.ts'
 
 /** The part of the panel's port that the listings use. */
-type ListingsPort = Pick<AdminPort, 'config' | 'match' | 'pages' | 'routes'>
+type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'match' | 'pages' | 'routes'>
 
 /** The most routes on one page. */
 const pageSize = 200
 /** A filter is cut to this many characters. */
 const maxFilterLength = 200
+/** The methods that the forms offer. */
+const formMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 /** Stands before the name of a route's parameter in the query of the index: `in.id`. */
 const parameterPrefix = 'in.'
 
@@ -32,10 +36,11 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
   const table = (title: string, all: boolean): Action => (ctx) => {
     const routes = port.routes().filter((route) => all || !route.system)
     const found = search(routes, filterOf(ctx))
-    if (ctx.query.get('format') === 'json') return ctx.json(found.map(({ record }) => record))
+    if (asksForJson(ctx)) return ctx.json(found.map(({ record }) => record))
     const shown = cut(ctx, found, routes.length)
-    const rows = shown.routes.map(({ record }) => record)
-    return page(ctx, port, fileFor(ctx, 'list'), { title, signedIn: true, all, ...shown, rows })
+    const rows = shown.routes.map(({ record, system }) => ({ ...record, system }))
+    const forms = { ...dryMatch(port, ctx), ...askedRecord(routes, ctx), methods: formMethods }
+    return panelPage(ctx, port, fileFor(ctx, 'list'), { title, all, ...shown, rows, ...forms })
   }
 
   return {
@@ -43,7 +48,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
      * All routes, the application's first, with a button for those that take GET. With
      * `?open=<name>&in.<parameter>=<value>` it redirects to the route.
      */
-    index(ctx: CoreContext): Reply {
+    async index(ctx: CoreContext): Promise<Reply> {
       const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
       if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
@@ -54,7 +59,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
         const consequence = consequences.get(record.name) ?? ''
         return { ...record, opens: takesGet(record), names: pattern.names, path, consequence }
       })
-      return page(ctx, port, fileFor(ctx, 'index'), { title: 'Index', signedIn: true, ...shown, rows, parameterPrefix })
+      return panelPage(ctx, port, fileFor(ctx, 'index'), { title: 'Index', ...shown, rows, parameterPrefix })
     },
 
     /** The application's routes, as a table or with `?format=json`. */
@@ -63,6 +68,17 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     /** All routes, those of the system too. */
     listAll: table('All routes', true),
   }
+}
+
+/** The dry match that the query asks for, with what was typed; no answer when it asks for none. */
+function dryMatch(
+  port: ListingsPort,
+  ctx: CoreContext,
+): { method: string; asked: string; answer: MatchAnswer | undefined } {
+  const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
+  const asked = ctx.query.get('path') ?? ''
+  if (asked === '') return { method, asked, answer: undefined }
+  return { method, asked, answer: explainMatch(port.match, method, asked.startsWith('/') ? asked : `/${asked}`) }
 }
 
 /** The file of the page, or of its results alone, which the script of the page requests with `?part=`. */
@@ -113,6 +129,14 @@ function cut(ctx: CoreContext, found: readonly ListedRoute[], total: number) {
 function countText(found: number, total: number, filter: string): string {
   const routes = total === 1 ? '1 route' : `${total} routes`
   return filter === '' ? routes : `${found} of ${routes}`
+}
+
+/** The record that the query asks for, as text for a route file: without what is empty. */
+function askedRecord(routes: readonly ListedRoute[], ctx: CoreContext): { recordName: string; record: string } {
+  const recordName = ctx.query.get('record') ?? ''
+  const found = routes.find(({ record, system }) => !system && record.name === recordName)
+  const withoutEmpty = (_: string, value: unknown): unknown => (value === '' ? undefined : value)
+  return { recordName, record: found === undefined ? '' : JSON.stringify(found.record, withoutEmpty, 2) }
 }
 
 function takesGet({ method }: RouteRecord): boolean {

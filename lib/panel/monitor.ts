@@ -5,13 +5,13 @@
  * the same in JSON, so no log line or path can end the script element.
  */
 import type { Action } from '../chain/compose.ts'
-import { page } from '../admin/page.ts'
+import { panelPage } from './page.ts'
 import type { AdminPort } from './port.ts'
 
 /** The part of the panel's port that the monitor uses. */
 export type MonitorPort = Pick<
   AdminPort,
-  'config' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState' | 'monitorLog'
+  'config' | 'errors' | 'pages' | 'status' | 'history' | 'recentRequests' | 'recentLines' | 'traceState' | 'monitorLog'
 >
 
 /** The most routes in the page's table: the slowest by p99. */
@@ -37,9 +37,8 @@ export function createMonitor(port: MonitorPort): Action {
   const intervalSeconds = port.config['monitor.interval_s']
   return async (ctx) => {
     port.monitorLog.info(`opened by ${ctx.ip}`)
-    return page(ctx, port, 'monitor.html', {
+    return panelPage(ctx, port, 'monitor.html', {
       title: 'Monitor',
-      signedIn: true,
       intervalSeconds,
       documentText: scriptSafe(await monitorDocument(port)),
     })

@@ -8,8 +8,11 @@ import { prometheusType } from '../metrics/prometheus.ts'
 import { serverName } from '../base/version.ts'
 import { monitorDocument } from './monitor.ts'
 import type { AdminPort } from './port.ts'
+import { formOf } from './result.ts'
 
 const slowMs = 3000
+/** A stop by a button begins so much later: the browser can load the page that says so. */
+const buttonStopMs = 2000
 
 /** Makes the handlers. */
 export function createOperations(port: AdminPort) {
@@ -43,10 +46,18 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ status: 'ok', deleted, path })
     },
 
+    /** For a form of the panel it begins a little later. */
     async stop(ctx: CoreContext): Promise<Reply> {
+      const isForm = (await formOf(ctx)) !== undefined
       log.info(`stop asked for by ${ctx.ip}`)
-      ctx.lastOnConnection = true
-      await control.apply({ type: 'stop' })
+      if (isForm) {
+        setTimeout(() => {
+          control.apply({ type: 'stop' }).catch((error: unknown) => log.error('Cannot stop', error))
+        }, buttonStopMs)
+      } else {
+        ctx.lastOnConnection = true
+        await control.apply({ type: 'stop' })
+      }
       return ctx.json({ status: 'stopping' })
     },
 

@@ -1,6 +1,7 @@
 /**
  * Puts the admin panel of one server together.
  */
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { createPasswordCheck, type Scrypt } from '../admin/password.ts'
@@ -10,7 +11,8 @@ import type { Control } from '../application/commands.ts'
 import { version } from '../base/version.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { NodesView } from '../group/node.ts'
-import type { Config } from '../config/table.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { readChanges } from '../log/changes.ts'
 import type { Logger } from '../log/logger.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
@@ -21,7 +23,7 @@ import { statusOf } from './status.ts'
 import { createSystemRoutes } from './table.ts'
 
 interface PanelOptions {
-  readonly config: Config
+  readonly loaded: LoadedConfig
   readonly credentials: CredentialStore
   readonly registry: Registry<Chain>
   /** The readings of all processes. */
@@ -29,6 +31,7 @@ interface PanelOptions {
   readonly logger: Logger
   readonly control: Control
   readonly readiness: AdminPort['readiness']
+  readonly preview: AdminPort['preview']
   /** The nodes, where servers share an engine. */
   readonly nodes: NodesView | undefined
   /** The token that a remote setup must present; 128 random bits unless given. */
@@ -46,11 +49,15 @@ interface Panel {
   announceSetup(): void
 }
 
+/** How many changes the page shows. */
+const keptChanges = 200
+
 const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
 
 /** Builds the panel. Nothing is registered before `open()`. */
 export function createPanel(options: PanelOptions): Panel {
-  const { config, credentials, registry, processes, logger, nodes } = options
+  const { loaded, credentials, registry, processes, logger, nodes } = options
+  const { config } = loaded
   const pages = new Views({
     root: pagesFolder,
     cacheFolder: pagesFolder,
@@ -62,6 +69,7 @@ export function createPanel(options: PanelOptions): Panel {
   })
   const port: AdminPort = {
     config,
+    configSources: loaded.sources,
     control: options.control,
     credentials: () => credentials.current,
     setupToken: options.setupToken ?? makeSetupToken(),
@@ -78,8 +86,11 @@ export function createPanel(options: PanelOptions): Panel {
     history: () => processes.history(),
     recentRequests: () => processes.requests(),
     recentLines: () => processes.lines(),
+    errors: () => processes.errors(),
+    changes: () => readChanges(resolve(loaded.folder, config['paths.log']), config['log.file'], keptChanges),
     traceState: () => logger.trace.state(),
     routes: () => registry.list(),
+    preview: options.preview,
     match: (method, path) => dryMatch(registry, method, path),
     readiness: options.readiness,
     pages,

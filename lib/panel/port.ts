@@ -4,6 +4,9 @@
 import type { Config } from '../config/table.ts'
 import type { Control } from '../application/commands.ts'
 import type { ModuleLogger } from '../log/logger.ts'
+import type { ReloadPreview } from '../application/application.ts'
+import type { ChangeLine } from '../log/changes.ts'
+import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
 import type { RecentRequest } from '../metrics/recent-requests.ts'
@@ -30,6 +33,8 @@ export interface DryMatch {
 export interface AdminPort {
   /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
   readonly config: Config
+  /** Where the values of the configuration come from, by key; a missing one has its default. */
+  readonly configSources: Readonly<Record<string, string>>
   /** Changes the running server. */
   readonly control: Control
   /** The present name, password hash and secret. */
@@ -50,10 +55,16 @@ export interface AdminPort {
   recentRequests(): Promise<readonly RecentRequest[]>
   /** The last lines of the general log, oldest first. */
   recentLines(): Promise<readonly LogLine[]>
+  /** The errors by cause, the one that was seen last first. */
+  errors(): Promise<readonly ErrorGroup[]>
+  /** The last 200 changes in the log of this machine, the newest first. */
+  changes(): Promise<readonly ChangeLine[]>
   /** The trace switches. */
   traceState(): Readonly<Record<string, boolean>>
   /** All routes in the order of registration. */
   routes(): readonly ListedRoute[]
+  /** What a reload would change now. */
+  preview(): Promise<ReloadPreview>
   /**
    * Returns the route that would answer, or the methods that the path takes; none when no pattern matches. Throws
    * HttpError 400 as a request would.

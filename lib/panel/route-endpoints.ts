@@ -1,12 +1,14 @@
 /**
- * Routes at run time: add, delete, reload, and the dry match.
+ * Routes at run time: add, delete, reload, what a reload would change, and the dry match.
  */
 import { ReloadError, RouteRefusedError, RoutesUnsavedError, type ReloadProblem } from '../application/commands.ts'
 import type { CoreContext } from '../http/context.ts'
-import { HttpError, isHttpError } from '../http/errors.ts'
+import { isHttpError } from '../http/errors.ts'
 import type { Reply } from '../http/reply.ts'
 import { withRequestId } from '../http/label.ts'
+import type { RouteRecord } from '../routing/route.ts'
 import { readObject, refuse } from './json-body.ts'
+import { asksForJson, panelPage } from './page.ts'
 import type { AdminPort } from './port.ts'
 
 /** A problem as the answer has it: the place is in the text. */
@@ -15,17 +17,8 @@ function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
 }
 
 /** Makes the handlers. */
-export function createRouteEndpoints({ control, match, routes, log }: AdminPort) {
-  /** Like `match`, but returns the error that the request would get. */
-  function dryMatch(method: string, path: string): ReturnType<typeof match> | HttpError {
-    try {
-      return match(method, path)
-    } catch (error) {
-      if (isHttpError(error)) return error
-      throw error
-    }
-  }
-
+export function createRouteEndpoints(port: AdminPort) {
+  const { control, match, routes, log } = port
   function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
     log.error(withRequestId(error.message, ctx))
     return refuse(ctx, 500, error.message, { name })
@@ -101,23 +94,50 @@ export function createRouteEndpoints({ control, match, routes, log }: AdminPort)
       const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
       const path = ctx.query.get('path') ?? ''
       if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)
-      const queryAt = path.indexOf('?')
-      const found = dryMatch(method, queryAt < 0 ? path : path.slice(0, queryAt))
-      if (isHttpError(found)) {
-        return ctx.json({ ok: true, matched: false, status: found.status, reason: found.message })
+      return ctx.json({ ok: true, ...explainMatch(match, method, path) })
+    },
+
+    /** What a reload would change, as a page or as JSON; where it would be refused, why. */
+    async diff(ctx: CoreContext): Promise<Reply> {
+      const { added, removed, changed, problems } = await port.preview()
+      const errors = problems.map(withPlace)
+      if (!asksForJson(ctx)) {
+        const data = { title: 'What a reload would change', added, removed, changed, errors }
+        return panelPage(ctx, port, 'diff.html', data)
       }
-      if ('record' in found) return ctx.json({ ok: true, matched: true, route: found.record, params: found.params })
-      const allow = [...found]
-      if (allow.length === 0) {
-        return ctx.json({ ok: true, matched: false, status: 404, reason: 'no pattern matches the path' })
-      }
+      const names = (records: readonly RouteRecord[]): string[] => records.map(({ name }) => name)
       return ctx.json({
-        ok: true,
-        matched: false,
-        status: method === 'OPTIONS' ? 204 : 405,
-        reason: `the path takes ${allow.join(', ')}`,
-        allow,
+        ok: errors.length === 0,
+        added: names(added),
+        removed: names(removed),
+        changed: names(changed.map(({ to }) => to)),
+        ...(errors.length > 0 && { errors }),
       })
     },
   }
+}
+
+/** The answer to a dry match. */
+export type MatchAnswer =
+  | { readonly matched: true; readonly route: RouteRecord; readonly params: Readonly<Record<string, string>> }
+  | { readonly matched: false; readonly status: number; readonly reason: string; readonly allow?: readonly string[] }
+
+/**
+ * Says which route would answer, or why none.
+ * @param method in upper case
+ * @param path begins with `/`; a query is left out
+ */
+export function explainMatch(match: AdminPort['match'], method: string, path: string): MatchAnswer {
+  let found: ReturnType<AdminPort['match']>
+  try {
+    found = match(method, path.replace(/\?.*$/s, ''))
+  } catch (error) {
+    if (!isHttpError(error)) throw error
+    return { matched: false, status: error.status, reason: error.message }
+  }
+  if ('record' in found) return { matched: true, route: found.record, params: found.params }
+  const allow = [...found]
+  if (allow.length === 0) return { matched: false, status: 404, reason: 'no pattern matches the path' }
+  const status = method === 'OPTIONS' ? 204 : 405
+  return { matched: false, status, reason: `the path takes ${allow.join(', ')}`, allow }
 }

@@ -15,6 +15,8 @@ import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
 import type { AdminPort } from './port.ts'
+import { createReports } from './reports.ts'
+import { answersForms } from './result.ts'
 import { createRouteEndpoints } from './route-endpoints.ts'
 import { createSignIn, type SignIn } from '../admin/sign-in.ts'
 import { createTraceEndpoints } from './trace-endpoints.ts'
@@ -51,6 +53,12 @@ export const systemRoutes = [
   { ...guarded, name: 'svc.status', method: 'GET', url: '/svc-status', meaning: 'The metrics as JSON.' },
   { ...guarded, name: 'svc.metrics', method: 'GET', url: '/svc-metrics', meaning: 'The metrics as Prometheus text.' },
   { ...guarded, name: 'svc.monitor', method: 'GET', url: '/svc-monitor', meaning: 'The dashboard.' },
+  { ...guarded, name: 'svc.errors', method: 'GET', url: '/svc-errors', meaning: 'The errors by cause.' },
+  { ...changing, name: 'svc.errors.clear', method: 'POST', url: '/svc-errors/clear', meaning: 'Forgets all errors.' },
+  { ...guarded, name: 'svc.config', method: 'GET', url: '/svc-config',
+    meaning: 'Every key of the configuration, and where its value comes from.' },
+  { ...guarded, name: 'svc.changes', method: 'GET', url: '/svc-changes',
+    meaning: 'What was changed last, and by whom.' },
   { ...guarded, name: 'svc.index', method: 'GET', url: '/svc-index',
     meaning: 'All routes, with a button to open them.' },
   { ...guarded, change: 'with-query', name: 'svc.trace', method: 'GET', url: '/svc-trace',
@@ -73,6 +81,8 @@ export const systemRoutes = [
     meaning: 'All routes, those of the system too.' },
   { ...guarded, name: 'svc.routes.match', method: 'GET', url: '/svc-routes/match',
     meaning: 'Which route would answer, or why none.' },
+  { ...guarded, name: 'svc.routes.diff', method: 'GET', url: '/svc-routes/diff',
+    meaning: 'What a reload would change.' },
   { ...open, name: 'svc.login', method: 'GET', url: '/svc-login', meaning: 'The login form.' },
   { ...open, change: 'always', name: 'svc.login.post', method: 'POST', url: '/svc-login', meaning: 'Signs in.' },
   { ...open, change: 'always', name: 'svc.logout', method: 'GET,POST', url: '/svc-logout', meaning: 'Signs out.' },
@@ -115,12 +125,14 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
     .map((row) => {
       const layers = [{ name: 'svc.guard', run: guard(row) }]
       const { name, url, method } = row
+      const handler = handlers[name]
+      const action = row.change === 'never' ? handler : answersForms(name, namingProcesses(handler))
       return {
         record: { name, url, method, action: '', middleware: '', scope: '' },
         pattern: parsePattern(url),
         system: true,
         refusesHead: row.change === 'always',
-        target: compose(layers, row.change === 'never' ? handlers[name] : namingProcesses(handlers[name]), noReports),
+        target: compose(layers, action, noReports),
       }
     })
   return { routes, announceSetup: () => signIn.announceSetup() }
@@ -146,6 +158,7 @@ function changesOnGet(url: string): boolean {
 function createHandlers(port: AdminPort, signIn: SignIn): Handlers {
   const operations = createOperations(port)
   const listings = createListings(port, consequences)
+  const reports = createReports(port)
   const routes = createRouteEndpoints(port)
   const trace = createTraceEndpoints(port)
   return {
@@ -155,6 +168,10 @@ function createHandlers(port: AdminPort, signIn: SignIn): Handlers {
     'svc.status': operations.status,
     'svc.metrics': operations.metrics,
     'svc.monitor': createMonitor(port),
+    'svc.errors': reports.errors,
+    'svc.errors.clear': reports.clearErrors,
+    'svc.config': reports.config,
+    'svc.changes': reports.changes,
     'svc.index': listings.index,
     'svc.trace': trace.get,
     'svc.trace.set': trace.set,
@@ -168,6 +185,7 @@ function createHandlers(port: AdminPort, signIn: SignIn): Handlers {
     'svc.routes.list': listings.list,
     'svc.routes.listall': listings.listAll,
     'svc.routes.match': routes.match,
+    'svc.routes.diff': routes.diff,
     'svc.login': signIn.loginPage,
     'svc.login.post': signIn.login,
     'svc.logout': signIn.logout,

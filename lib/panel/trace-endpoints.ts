@@ -5,6 +5,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
+import { formOf } from './result.ts'
 
 /** The longest `ttl`, in seconds: a day. */
 const maxTtlSeconds = 86_400
@@ -52,9 +53,9 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
       return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
     },
 
-    /** `{module, enabled, ttl?}`; without a body, a query as with GET. */
+    /** `{module, enabled, ttl?}`; without members, a query as with GET. */
     async set(ctx: CoreContext): Promise<Reply> {
-      if (ctx.rawQuery.length > 1 && (await ctx.readBytes()).length === 0) return setByQuery(ctx)
+      if (ctx.rawQuery.length > 1 && (await hasNoMembers(ctx))) return setByQuery(ctx)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { module, enabled, ttl } = body.value
@@ -66,6 +67,12 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
       return apply(ctx, module, enabled, ttl)
     },
   }
+}
+
+/** Whether there is no body, or a form of the panel with nothing in it. */
+async function hasNoMembers(ctx: CoreContext): Promise<boolean> {
+  const fields = await formOf(ctx)
+  return fields === undefined ? (await ctx.readBytes()).length === 0 : Object.keys(fields).length === 0
 }
 
 function isTtl(ttl: unknown): ttl is number | undefined {

@@ -22,6 +22,8 @@ export interface Given {
   readonly metricsToken?: string
   /** The file descriptor of a listening socket. */
   readonly listenFd?: number
+  /** Where these secrets come from, by the key of the configuration that they stand for. */
+  readonly from?: Readonly<Record<string, string | undefined>>
   /** Where secrets come from, and why a socket is not used: lines for the log. */
   readonly notes: readonly Note[]
   /** Undefined where no service manager waits for notifications. */
@@ -110,6 +112,7 @@ export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: s
     ...(password !== undefined && { sharedPassword: password.secret }),
     ...(metricsToken !== undefined && { metricsToken: metricsToken.secret }),
     ...(fd !== undefined && { listenFd: fd }),
+    from: { app_key: appKey?.from, 'admin.metrics_token': metricsToken?.from },
     notes,
     notifier: createNotifier(env, pid, warn),
     ...(isManaged && { adapt: configOfService }),

@@ -52,8 +52,8 @@ test('the list has the routes of the application alone, with all of their column
   assert.equal(headers['content-type'], 'text/html; charset=utf-8')
   assert.equal(headers['x-frame-options'], 'DENY')
   assert.deepEqual(rows(text), [
-    ['users.show', 'GET, POST', '/users/:id', 'SVC_MwSession, audit', 'users.js@show'],
-    ['home', 'all', '/', '', 'a.js'],
+    ['users.show', 'GET, POST', '/users/:id', 'SVC_MwSession, audit', 'users.js@show', 'Record'],
+    ['home', 'all', '/', '', 'a.js', 'Record'],
   ])
 })
 

@@ -301,7 +301,7 @@ test('the lists as JSON are route records: those of the application, or all', as
   const list = await server.askSignedIn('/svc-routes/list?format=json')
   is(list, 200, [{ name: 'hello', url: '/hello/:name', action: 'hello.mjs', method: 'GET', middleware: '', scope: '' }])
   const all = await names(server, 'listall')
-  assert.deepEqual([all.at(0), all.at(-1), all.length], ['svc.ping', 'hello', 26])
+  assert.deepEqual([all.at(0), all.at(-1), all.length], ['svc.ping', 'hello', 31])
 })
 
 test('an odd name and pattern are escaped in the listings', async (t) => {

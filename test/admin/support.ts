@@ -27,7 +27,7 @@ import type { Answer } from '../support/request.ts'
 import { emptyRestPool } from '../support/rest-pool.ts'
 
 /** What the tests of this folder use of the panel's port. */
-export type TestPort = Pick<AdminPort, 'config' | 'control' | 'match' | 'routes' | 'pages' | 'log'> & AccessPort
+export type TestPort = Pick<AdminPort, 'config' | 'control' | 'errors' | 'match' | 'routes' | 'pages' | 'log'> & AccessPort
 
 /** A port, what it holds, and the log lines `LEVEL message` that were written. */
 export interface PortInHand {
@@ -57,6 +57,7 @@ export function makePort(
     onProblem: () => {},
   })
   const port: TestPort = {
+    errors: () => Promise.resolve([]),
     config: parseConfig(config, '/nowhere').config,
     control: {
       apply: <T extends CommandType>(command: Command<T>) =>

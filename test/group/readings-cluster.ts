@@ -1,5 +1,6 @@
 /** A primary and workers that tell readings, in one process: the channels between them are in memory. */
 import type { TestContext } from 'node:test'
+import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
 import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
 import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
@@ -20,6 +21,7 @@ export interface Worker {
   readonly metrics: Metrics
   readonly queueWaits: Histogram
   readonly lines: LogLine[]
+  readonly errors: ErrorGroups
   /** What a test may change at any time. */
   readonly parts: WorkerParts
   /** Counts requests that were answered. */
@@ -79,7 +81,7 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
     accessLog: { written: 0, lost: 0 },
     warnings: () => ['of all'],
   }
-  return createPrimaryProcess(parts, () => [primaryLine])
+  return createPrimaryProcess(parts, { recent: { list: () => [primaryLine] }, errors: new ErrorGroups() })
 }
 
 function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: string): Worker {
@@ -88,8 +90,9 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: stri
   const metrics = new Metrics()
   const queueWaits = new Histogram()
   const lines: LogLine[] = []
+  const errors = new ErrorGroups()
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
-  const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), () => lines)
+  const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
   const begun = host.attach(createPeer(here), { id, pid: 100 + Number(id) })
   const processes = createClusterProcesses(createPeer(gated.port), own)
   begun()
@@ -98,6 +101,7 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: stri
     metrics,
     queueWaits,
     lines,
+    errors,
     parts,
     serve: (count, changes = {}) => {
       const request = endedRequest({ routeName: 'a', ...changes })

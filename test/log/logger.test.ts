@@ -62,7 +62,7 @@ for (const level of levels) {
   })
 }
 
-test('onLine is given each line that passes, as it was logged, and nothing else', (t) => {
+test('onLine is given each line that passes, as it was logged, with its error, and nothing else', (t) => {
   const given: unknown[] = []
   const onLine = (...line: unknown[]): void => void given.push(line)
   const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
@@ -70,8 +70,10 @@ test('onLine is given each line that passes, as it was logged, and nothing else'
   logger.module('pool').info('switched off')
   logger.module('pool').warn('a\nb')
   clock.ms += 5
-  logger.module('app').error('failed', new Error('why'))
-  assert.deepEqual(given, [[clock.ms - 5, 'warn', 'pool', 'a\nb'], [clock.ms, 'error', 'app', 'failed']])
+  const why = new Error('why')
+  logger.module('app').error('failed', why)
+  const warned = [clock.ms - 5, 'warn', 'pool', 'a\nb', undefined]
+  assert.deepEqual(given, [warned, [clock.ms, 'error', 'app', 'failed', why]])
 })
 
 test('a trace switch holds back DEBUG and INFO of its module and nothing else', (t) => {

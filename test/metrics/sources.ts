@@ -1,4 +1,5 @@
 /** Where readings come from, made up, and what a server of one process shows of them. */
+import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import { createOwnProcess, type OwnProcess } from '../../lib/metrics/processes.ts'
@@ -77,7 +78,7 @@ export function busyMetrics(): Metrics {
 
 /** The process of some sources. */
 export function ownProcess(sources: MetricSources): OwnProcess {
-  return createOwnProcess(sources, () => [])
+  return createOwnProcess(sources, { recent: { list: () => [] }, errors: new ErrorGroups() })
 }
 
 /** The status of a server that has one process. */

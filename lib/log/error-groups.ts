@@ -1,0 +1,189 @@
+/**
+ * Errors by cause: the ERROR and FATAL lines of the general log, grouped by their place in the source and their message
+ * without its values. So a cause that fails a thousand requests is one entry with a count, and not a thousand lines.
+ *
+ * There are at most 200 groups, of 1 MiB together. The one that was seen longest ago goes first.
+ */
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { partsOfLabel } from '../http/label.ts'
+import { escapeControls } from './line.ts'
+import { stackLines } from './stack.ts'
+
+/** Errors of one cause. */
+export interface ErrorGroup {
+  /** The file and line of the application that threw; the module of the log where no file is known. */
+  readonly place: string
+  /** The message, with `"…"` for quoted texts and `#` for numbers. */
+  readonly message: string
+  readonly count: number
+  /** When it was seen first and last, in milliseconds since 1970. */
+  readonly first_at: number
+  readonly last_at: number
+  /** The names of routes that failed with it; at most 5. */
+  readonly routes: readonly string[]
+  /** The ids of the last requests that failed with it; at most 5, the newest last. */
+  readonly requests: readonly string[]
+  /** Of the last one: the message, and in each list of frames those of the application first. Empty without any. */
+  readonly stack: string
+  /** How many there were in each of the last 60 minutes, the present one last. */
+  readonly minutes: readonly number[]
+}
+
+/** A group while it is counted: the minutes are a map from the minute since 1970. */
+interface Counted extends Omit<ErrorGroup, 'minutes'> {
+  readonly byMinute: ReadonlyMap<number, number>
+}
+
+const maxGroups = 200
+/** The memory of all groups, counted as two bytes for each character and some for the object. */
+const maxBytes = 2 ** 20
+const objectBytes = 2048
+const maxNames = 5
+const maxMessageLength = 2000
+const maxTextLength = 300
+const maxStackLength = 4000
+const minuteMs = 60_000
+const shownMinutes = 60
+
+const serverUrl = new URL('..', import.meta.url)
+/** The folder of the server itself, as the frames of modules and of other scripts have it. */
+const serverFolders = [serverUrl.pathname, fileURLToPath(serverUrl)]
+/** A frame of a stack: the path, without what was added to load a changed module anew, and the line. */
+const framePattern = /^ +at (?:.*\()?(?:file:\/\/)?(\/.*?)(?:\?[^:]*)?:(\d+):\d+\)?$/
+const quoted = /(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)/g
+const numbers = /\b(?=\w*\d)[\da-f]{8,}(?:-[\da-f]{4,})*\b|\d+/gi
+
+/** Groups the errors of one process. */
+export class ErrorGroups {
+  /** By place and message, the one that was seen longest ago first. */
+  readonly #groups = new Map<string, Counted>()
+  #bytes = 0
+
+  /**
+   * Counts a line of the log. It never throws.
+   * @param thrown the error below the line, if there is one
+   */
+  add(timeMs: number, module: string, message: string, thrown: unknown): void {
+    const { route, id, text } = partsOfLabel(message)
+    const lines = thrown === undefined ? [] : stackLines(thrown)
+    const place = placeOf(lines) ?? module
+    const shown = withoutValues(lines[0]?.trim() ?? text)
+    const key = `${place}\n${shown}`
+    const before = this.#groups.get(key)
+    const minute = Math.floor(timeMs / minuteMs)
+    const byMinute = new Map([...(before?.byMinute ?? [])].filter(([at]) => at > minute - shownMinutes))
+    byMinute.set(minute, (byMinute.get(minute) ?? 0) + 1)
+    this.#delete(key)
+    this.#set(key, {
+      place,
+      message: shown,
+      count: (before?.count ?? 0) + 1,
+      first_at: before?.first_at ?? timeMs,
+      last_at: timeMs,
+      routes: lastOf([...(before?.routes ?? []), ...route]),
+      requests: lastOf([...(before?.requests ?? []), ...id]),
+      stack: ownFramesFirst(lines).join('\n').slice(0, maxStackLength),
+      byMinute,
+    })
+  }
+
+  /** The groups, the one that was seen last first. */
+  list(nowMs: number): ErrorGroup[] {
+    const first = Math.floor(nowMs / minuteMs) - shownMinutes + 1
+    const groups = [...this.#groups.values()].reverse()
+    return groups.map(({ byMinute, ...group }) => {
+      const minutes = Array.from({ length: shownMinutes }, (_, at) => byMinute.get(first + at) ?? 0)
+      return { ...group, minutes }
+    })
+  }
+
+  /** Forgets all groups. */
+  clear(): void {
+    this.#groups.clear()
+    this.#bytes = 0
+  }
+
+  #set(key: string, group: Counted): void {
+    this.#groups.set(key, group)
+    this.#bytes += bytesOf(group)
+    while (this.#groups.size > maxGroups || this.#bytes > maxBytes) {
+      this.#delete(this.#groups.keys().next().value as string) // There is one: this one at least.
+    }
+  }
+
+  #delete(key: string): void {
+    const group = this.#groups.get(key)
+    if (group === undefined) return
+    this.#groups.delete(key)
+    this.#bytes -= bytesOf(group)
+  }
+}
+
+/** Adds up the groups of several processes: the one that was seen last first, at most 200. */
+export function sumOfGroups(lists: readonly (readonly ErrorGroup[])[]): ErrorGroup[] {
+  const sums = new Map<string, ErrorGroup>()
+  for (const group of lists.flat().sort((a, b) => b.last_at - a.last_at)) {
+    const key = `${group.place}\n${group.message}`
+    const newer = sums.get(key)
+    sums.set(key, newer === undefined ? group : sumOf(newer, group))
+  }
+  return [...sums.values()].slice(0, maxGroups)
+}
+
+function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
+  return {
+    ...newer,
+    count: newer.count + older.count,
+    first_at: Math.min(newer.first_at, older.first_at),
+    routes: lastOf([...older.routes, ...newer.routes]),
+    requests: lastOf([...older.requests, ...newer.requests]),
+    minutes: newer.minutes.map((count, at) => count + (older.minutes[at] ?? 0)),
+  }
+}
+
+/** The last of different names. */
+function lastOf(names: readonly string[]): readonly string[] {
+  return [...new Set(names.toReversed())].slice(0, maxNames).reverse()
+}
+
+function withoutValues(message: string): string {
+  const beginning = message.slice(0, maxMessageLength)
+  const shown = beginning.replace(quoted, '$1…$1').replace(numbers, '#')
+  return escapeControls(shown).slice(0, maxTextLength)
+}
+
+/** The place of the first frame of the application. */
+function placeOf(lines: readonly string[]): string | undefined {
+  const frame = lines.find(isOwnFrame)
+  const [, file, line] = framePattern.exec(frame ?? '') ?? []
+  if (file === undefined) return undefined
+  const near = relative(process.cwd(), file)
+  return `${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength)
+}
+
+/** Whether a line is a frame of the application: neither of the server nor of Node. */
+function isOwnFrame(line: string): boolean {
+  const [, file] = framePattern.exec(line) ?? []
+  if (file === undefined || file.includes('/node_modules/')) return false
+  return serverFolders.every((folder) => !file.startsWith(folder))
+}
+
+/** The lines with the application's frames first in each list of frames. */
+function ownFramesFirst(lines: readonly string[]): string[] {
+  const isFrame = (line: string): boolean => line.startsWith('    at ')
+  const sorted: string[] = []
+  const others: string[] = []
+  for (const line of lines) {
+    if (isFrame(line) && !isOwnFrame(line)) others.push(line)
+    else {
+      if (!isFrame(line)) sorted.push(...others.splice(0))
+      sorted.push(line)
+    }
+  }
+  return [...sorted, ...others]
+}
+
+function bytesOf({ place, message, stack, routes, requests }: Counted): number {
+  return objectBytes + 2 * [place, message, stack, ...routes, ...requests].join('').length
+}

@@ -1,0 +1,32 @@
+/**
+ * Pages of the panel for those who have passed its guard: with the number of errors in the navigation, and the result
+ * of the button that led here.
+ */
+import type { CoreContext } from '../http/context.ts'
+import type { Reply } from '../http/reply.ts'
+import { page } from '../admin/page.ts'
+import type { AdminPort } from './port.ts'
+import { takeResult } from './result.ts'
+
+/** The part of the panel's port that every page uses. */
+export type PagePort = Pick<AdminPort, 'config' | 'pages' | 'errors'>
+
+/**
+ * Replies with a page; its data has the `result` with the fields that were typed, too.
+ * @param file relative to `lib/panel/pages`
+ * @throws ViewError when the page is missing or wrong
+ */
+export async function panelPage(
+  ctx: CoreContext,
+  port: PagePort,
+  file: string,
+  data: Readonly<Record<string, unknown>> & { readonly title: string },
+): Promise<Reply> {
+  const errorCount = (await port.errors()).length
+  return page(ctx, port, file, { signedIn: true, errorCount, result: takeResult(ctx), ...data })
+}
+
+/** Whether a page is asked for as JSON. */
+export function asksForJson(ctx: CoreContext): boolean {
+  return ctx.query.get('format') === 'json'
+}

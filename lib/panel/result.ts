@@ -1,0 +1,121 @@
+/**
+ * The panel's own forms. A urlencoded body with `page=1` comes from one of them: its other fields are the members of
+ * the JSON that a program would send, and the answer is a redirect to the page that shows the result.
+ *
+ * The result travels in a cookie of a minute for that page alone. So it is there whichever process answers, and no link
+ * can make a page say it.
+ */
+import { isObject } from '../base/object.ts'
+import type { Action } from '../chain/compose.ts'
+import type { CoreContext } from '../http/context.ts'
+import { BodyReply } from '../http/reply.ts'
+
+/** The result of a change. */
+export interface Result {
+  readonly ok: boolean
+  readonly text: string
+  /** The fields that were typed, where the change was refused: the form shows them again. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** The page that shows the result of a change, and the text for a change that has succeeded. */
+interface ResultPage {
+  readonly page: string
+  text(answer: Readonly<Record<string, unknown>>): string
+}
+
+const cookie = 'svc_result'
+/** A browser drops a cookie of more than 4,096 bytes, name and value together. */
+const maxValueLength = 3500
+const maxTextLength = 500
+const keptSeconds = 60
+/** Members that are no text. */
+const flags = new Set(['persist', 'enabled'])
+const numbers = new Set(['ttl', 'body_limit_kb'])
+
+/** The pages by the names of the routes. */
+const resultPages: Readonly<Record<string, ResultPage>> = {
+  'svc.trace.set': { page: '/svc-monitor', text: () => 'The trace is switched.' },
+  'svc.cache.clear': { page: '/svc-monitor', text: ({ deleted }) => `View cache: ${String(deleted)} files deleted.` },
+  'svc.stop': { page: '/svc-monitor', text: () => 'The server is stopping.' },
+  'svc.bench.start': { page: '/svc-monitor', text: () => 'A bench window has begun: the counters are 0.' },
+  'svc.bench.stop': { page: '/svc-monitor', text: () => 'The counters below are those of the bench window.' },
+  'svc.routes.add': {
+    page: '/svc-routes/list',
+    text: ({ name, warning = '' }) => `Route ${String(name)} added. ${String(warning)}`.trim(),
+  },
+  'svc.routes.delete': { page: '/svc-routes/list', text: ({ name }) => `Route ${String(name)} deleted.` },
+  'svc.routes.reload': {
+    page: '/svc-routes/list',
+    text: ({ total_loaded: loaded, warnings = [] }) =>
+      [`${String(loaded)} routes loaded.`, ...(warnings as readonly string[])].join(' '),
+  },
+  'svc.errors.clear': { page: '/svc-errors', text: () => 'All errors cleared.' },
+}
+
+/**
+ * Lets a handler that answers JSON answer forms of the panel, too.
+ * @param name of the route; one without a page for its results is left as it is
+ */
+export function answersForms(name: string, action: Action): Action {
+  const shown = resultPages[name]
+  if (shown === undefined) return action
+  return async (ctx) => {
+    const fields = await formOf(ctx)
+    const reply = await action(ctx)
+    if (fields === undefined || !(reply instanceof BodyReply)) return reply
+    const answer = JSON.parse(reply.body.toString()) as Record<string, unknown>
+    const ok = ctx.status < 400
+    leaveResult(ctx, shown.page, { ok, text: ok ? shown.text(answer) : String(answer['error']), fields })
+    return ctx.redirect(shown.page, 303)
+  }
+}
+
+/** The fields of a form of the panel, without `page`; undefined for any other request. Throws as `readBytes` does. */
+export async function formOf(ctx: CoreContext): Promise<Readonly<Record<string, string>> | undefined> {
+  if (ctx.method !== 'POST' || !/^application\/x-www-form-urlencoded\b/i.test(ctx.header('content-type') ?? '')) {
+    return undefined
+  }
+  const form = new URLSearchParams((await ctx.readBytes()).toString())
+  if (form.get('page') !== '1') return undefined
+  form.delete('page')
+  return Object.fromEntries(form)
+}
+
+/** The members that the fields of a form stand for. A field that was left empty is none. */
+export function membersOf(fields: Readonly<Record<string, string>>): Record<string, unknown> {
+  const typed = Object.entries(fields).filter(([, text]) => text !== '')
+  return Object.fromEntries(typed.map(([name, text]) => [name, valueOf(name, text)]))
+}
+
+/** Takes the result that the request before has left for this page; undefined without one. It is shown once. */
+export function takeResult(ctx: CoreContext): Result | undefined {
+  const value = ctx.cookies[cookie]
+  if (value === undefined || value === '') return undefined
+  ctx.setCookie(cookie, '', { path: ctx.path, maxAge: 0 })
+  try {
+    const { ok, text, fields } = JSON.parse(Buffer.from(value, 'base64url').toString()) as Record<string, unknown>
+    if (typeof text !== 'string') return undefined
+    const kept = isObject(fields) ? Object.entries(fields).filter(([, typed]) => typeof typed === 'string') : []
+    return { ok: ok === true, text, fields: Object.fromEntries(kept) as Result['fields'] }
+  } catch {
+    return undefined // Somebody else has made the cookie.
+  }
+}
+
+/** Leaves a result for a page. What was typed is left out where it is not needed, or too long. */
+function leaveResult(ctx: CoreContext, path: string, { ok, text, fields }: Result): void {
+  const short = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
+  const whole = encode({ ok, text: short, fields: ok ? {} : fields })
+  const value = whole.length > maxValueLength ? encode({ ok, text: short, fields: {} }) : whole
+  ctx.setCookie(cookie, value, { path, maxAge: keptSeconds, sameSite: 'Strict' })
+}
+
+function encode(result: Result): string {
+  return Buffer.from(JSON.stringify(result)).toString('base64url')
+}
+
+function valueOf(name: string, text: string): unknown {
+  if (flags.has(name)) return text === 'true' || (text === 'false' ? false : text)
+  return numbers.has(name) && /^\d{1,15}$/.test(text) ? Number(text) : text
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cookieOf, nowSeconds, startPanel, type PanelServer } from './panel-server.ts'
+
+const failing = {
+  'routes/a.json': [
+    { name: 'pay', url: '/pay/:id', method: 'GET', action: 'pay.mjs' },
+    { name: 'fine', url: '/fine', method: 'GET', action: 'pay.mjs@fine' },
+  ],
+  'pay.mjs': `
+    export default (ctx) => { throw new Error('Order ' + ctx.params.id + ' of "<b>" is gone') }
+    export const fine = () => 'fine'
+  `,
+}
+
+async function json(server: PanelServer, path: string): Promise<unknown> {
+  const { status, json } = await server.askSignedIn(`${path}?format=json`)
+  assert.equal(status, 200)
+  return json()
+}
+
+const withAdmin = (cookie = ''): string => `${cookieOf(nowSeconds())}; ${cookie}`
+
+/** Posts a form of the panel, and asks for the page that it leads to. */
+async function pressed(server: PanelServer, path: string, fields: Record<string, string>) {
+  const body = new URLSearchParams({ page: '1', ...fields }).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const answer = await server.askSignedIn(path, { method: 'POST', body, headers })
+  const { status, headers: { location = '', 'set-cookie': cookies } } = answer
+  assert.equal(status, 303)
+  const [cookie = ''] = [cookies].flat()
+  assert.match(cookie, new RegExp(`^svc_result=[\\w-]+; Max-Age=60; Path=${location}; HttpOnly; SameSite=Strict$`))
+  const page = await server.askSignedIn(location, { headers: { cookie: withAdmin(cookie.split(';')[0]) } })
+  const [, kind, text] = /<p class="message (good|error) result" role="\w+">([^<]*)<\/p>/.exec(page.text) ?? []
+  return { location, kind, text, page }
+}
+
+test('errors are grouped by cause, and cleared by a button, which leaves an audit line', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  for (const id of [1, 2, 3]) assert.equal((await server.ask(`/pay/${id}`)).status, 500)
+  const [group, ...others] = (await json(server, '/svc-errors')) as Record<string, unknown>[]
+  assert.deepEqual(others, [])
+  assert.deepEqual([group?.['count'], group?.['message'], group?.['routes']], [3, 'Error: Order # of "…" is gone', ['pay']])
+  assert.match(String(group?.['place']), /pay\.mjs:2$/)
+  assert.match(String(group?.['stack']), /Order 3 of "<b>"/)
+  const { text } = await server.askSignedIn('/svc-errors')
+  assert.match(text, /<strong>Error: Order # of &quot;…&quot; is gone<\/strong>/)
+  assert.match(text, /id="error-count">1</)
+  assert.ok(!text.includes('<b>'))
+  const { location, kind, text: said } = await pressed(server, '/svc-errors/clear', {})
+  assert.deepEqual([location, kind, said], ['/svc-errors', 'good', 'All errors cleared.'])
+  assert.deepEqual(await json(server, '/svc-errors'), [])
+  assert.ok(server.lines().some((line) => /INFO server errors cleared by 127\.0\.0\.1: 1 groups$/.test(line)))
+})
+
+test('the configuration says of each key its value and where it comes from, and of a secret whether it is set', async (t) => {
+  const server = await startPanel(t, { 'log.max_files': 3, app_key: 'x'.repeat(20), 'pool_http.queue_size': 17 })
+  const { keys, warnings } = (await json(server, '/svc-config')) as {
+    keys: { key: string; value: unknown; source: string; warnings: string[] }[]
+    warnings: string[]
+  }
+  const of = (name: string) => keys.find(({ key }) => key === name)
+  assert.deepEqual([of('pool_http.queue_size')?.value, of('pool_ws.workers')?.source], [17, 'default'])
+  assert.match(String(of('pool_http.queue_size')?.source), /^svc\.json, line \d+$/)
+  assert.deepEqual([of('app_key')?.value, of('admin.secret')?.value, of('shared.url')?.value], ['set', 'set', 'empty'])
+  assert.match(String(of('app_key')?.warnings), /fewer than 32 characters/)
+  assert.deepEqual([of('app_key_previous')?.warnings, warnings], [[], []])
+  const { text } = await server.askSignedIn('/svc-config')
+  for (const secret of ['x'.repeat(20), '0123456789abcdef0123456789abcdef']) assert.ok(!text.includes(secret))
+  assert.match(text, /queue_size<\/td>\s*<td[^>]*>17</)
+})
+
+test('changes says who changed what, also before the last restart', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const route = { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' }
+  await server.post('/svc-routes/add', route)
+  await server.restart()
+  await server.post('/svc-trace', { module: 'pool', enabled: false })
+  const lines = (await json(server, '/svc-changes')) as { time: string; message: string }[]
+  assert.deepEqual(lines.map(({ message }) => message), [
+    'trace of pool set by 127.0.0.1: from on to off',
+    `route "new" added by 127.0.0.1: ${JSON.stringify(route)}`,
+  ])
+  assert.match(String(lines[0]?.time), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/)
+  assert.match((await server.askSignedIn('/svc-changes')).text, /trace of pool set by 127\.0\.0\.1/)
+})
+
+test('diff says what a reload would change, and changes nothing', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const [pay, fine] = failing['routes/a.json']
+  assert.deepEqual(await json(server, '/svc-routes/diff'), { ok: true, added: [], removed: [], changed: [] })
+  await server.post('/svc-routes/add', { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' })
+  server.write({ 'routes/a.json': [{ ...pay, url: '/pays/:id' }, { ...fine, name: 'well' }] })
+  const expected = { ok: true, added: ['well'], removed: ['fine', 'new'], changed: ['pay'] }
+  assert.deepEqual(await json(server, '/svc-routes/diff'), expected)
+  const { text } = await server.askSignedIn('/svc-routes/diff')
+  assert.match(text, /&quot;\/pays\/:id&quot;/)
+  assert.equal((await server.ask('/fine')).status, 200)
+  const reloaded = (await server.post('/svc-routes/reload', {})).json() as Record<string, unknown>
+  assert.deepEqual([reloaded['added'], reloaded['removed'], reloaded['changed']], [['well'], ['fine', 'new'], ['pay']])
+  server.write({ 'routes/a.json': '[{' })
+  const refused = (await json(server, '/svc-routes/diff')) as { ok: boolean; errors: { file: string }[] }
+  assert.deepEqual([refused.ok, refused.errors[0]?.file], [false, 'a.json'])
+  assert.match((await server.askSignedIn('/svc-routes/diff')).text, /A reload would be refused/)
+})
+
+test('a form of the panel adds, shows, matches and deletes a route, and keeps what was typed when it is refused', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const typed = { name: 'new', url: '/new/:id', method: 'GET', action: 'pay.mjs@fine', middleware: '' }
+  const added = await pressed(server, '/svc-routes/add', { ...typed, persist: 'true' })
+  assert.deepEqual([added.location, added.kind, added.text], ['/svc-routes/list', 'good', 'Route new added.'])
+  assert.match(server.read('routes/admin.json'), /"\/new\/:id"/)
+  const again = await pressed(server, '/svc-routes/add', { ...typed, url: '/"other"' })
+  assert.equal(again.kind, 'error')
+  assert.match(again.page.text, /value="\/&quot;other&quot;"/)
+  const dry = await server.askSignedIn('/svc-routes/list?method=GET&path=/new/7')
+  assert.match(dry.text, /Route new answers: GET \/new\/:id/)
+  assert.match((await server.askSignedIn('/svc-routes/list?path=/nowhere')).text, /None answers \(404\)/)
+  const record = await server.askSignedIn('/svc-routes/list?record=new')
+  assert.match(record.text, /<pre[^>]*>\{\n {2}&quot;name&quot;: &quot;new&quot;/)
+  const gone = await pressed(server, '/svc-routes/delete', { name: 'new' })
+  assert.deepEqual([gone.kind, gone.text], ['good', 'Route new deleted.'])
+  assert.equal((await server.ask('/new/7')).status, 404)
+})
+
+for (const [path, fields, page, text] of [
+  ['/svc-trace', { module: 'pool', enabled: 'false', ttl: '5' }, '/svc-monitor', 'The trace is switched.'],
+  ['/svc-trace?mod=pool&on=0', {}, '/svc-monitor', 'The trace is switched.'],
+  ['/svc-trace', { module: 'nobody', enabled: 'true' }, '/svc-monitor', /nobody/],
+  ['/svc-cache-clear', {}, '/svc-monitor', 'View cache: 0 files deleted.'],
+  ['/svc-bench-start', {}, '/svc-monitor', /bench window has begun/],
+  ['/svc-bench-stop', {}, '/svc-monitor', /those of the bench window/],
+  ['/svc-routes/reload', {}, '/svc-routes/list', '2 routes loaded.'],
+  ['/svc-stop', {}, '/svc-monitor', 'The server is stopping.'],
+] as const) {
+  test(`a form of the panel gets a page from ${path} with ${JSON.stringify(fields)}`, async (t) => {
+    const server = await startPanel(t, {}, failing)
+    const result = await pressed(server, path, fields)
+    assert.equal(result.location, page)
+    if (typeof text === 'string') assert.equal(result.text, text)
+    else assert.match(String(result.text), text)
+    if (path === '/svc-stop') await server.app.stopped
+  })
+}
+
+test('a result is shown once, on its page alone, and a cookie that is none is passed over', async (t) => {
+  const server = await startPanel(t)
+  for (const value of ['x', Buffer.from('[1]').toString('base64url'), Buffer.from('null').toString('base64url')]) {
+    const { status, text, headers } = await server.askSignedIn('/svc-errors', { headers: { cookie: withAdmin(`svc_result=${value}`) } })
+    assert.equal(status, 200)
+    assert.doesNotMatch(text, /<script>|class="message error result"[^>]*>undefined/)
+    assert.match(String(headers['set-cookie']), /^svc_result=; Max-Age=0; Path=\/svc-errors/)
+  }
+})
+
+test('a body without page=1 is JSON, whatever its type says', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const { status, json } = await server.askSignedIn('/svc-routes/delete', { method: 'POST', body: '{"name":"fine"}', headers })
+  assert.deepEqual([status, json()], [200, { ok: true, name: 'fine' }])
+})
