@@ -170,8 +170,10 @@ export function htmlPage(title: string, css: string, content: string): string {
 <style>${css}</style>
 </head>
 <body>
+<main>
 <h1>${title}</h1>
 ${content}
+</main>
 </body>
 </html>
 `

@@ -1,0 +1,88 @@
+// The pages by the rules of WCAG 2.2, levels A and AA, that axe-core can judge: those of the panel, its results and
+// errors, those of the demo, and those that `init` makes, wide and narrow, light and dark.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { password, startPanel, user } from '../admin/panel-server.ts'
+import { startBoard } from '../support/board.ts'
+import { openPage, type Page } from '../support/browser.ts'
+import { send, signUp } from './board-person.ts'
+
+const file = fileURLToPath(new URL('../accessibility/node_modules/axe-core/axe.min.js', import.meta.url))
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const looks = [
+  { width: 1280, height: 900, dark: false },
+  { width: 1280, height: 900, dark: true },
+  { width: 360, height: 740, dark: false },
+  { width: 360, height: 740, dark: true },
+]
+const failing = {
+  'routes/a.json': [
+    { name: 'pay', url: '/pay/:id', method: 'GET', action: 'pay.mjs' },
+    { name: 'fine', url: '/fine', method: 'GET', action: 'pay.mjs@fine' },
+  ],
+  'pay.mjs': `
+    export default (ctx) => { throw new Error('Order ' + ctx.params.id + ' is gone') }
+    export const fine = () => ({ fine: true })
+  `,
+}
+
+/** Opens a page in each look. Returns what axe-core finds wrong, with the elements. */
+async function violations(page: Page, url: string): Promise<string[]> {
+  assert.ok(existsSync(file), 'axe-core is not installed: run `npm ci --prefix test/accessibility`')
+  const found: string[] = []
+  for (const look of looks) {
+    await page.look(look)
+    await page.open(url)
+    await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
+    await page.evaluate(`${readFileSync(file, 'utf8')}; 0`)
+    const { violations: wrong } = JSON.parse(
+      String(await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} }).then(JSON.stringify)`)),
+    ) as { violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[] }
+    const { width, dark } = look
+    for (const { id, nodes } of wrong) {
+      const [first] = nodes
+      found.push(`${url.replace(/^.*:\d+/, '')} at ${width}${dark ? ', dark' : ''}: ${id}, ${nodes.length} times: ${first?.target.join(' ')}: ${first?.failureSummary}`)
+    }
+  }
+  return found
+}
+
+describe('accessibility', { concurrency: 2 }, () => {
+  test('the pages of the panel have no violation', async (t) => {
+    const page = await openPage(t)
+    const server = await startPanel(t, {}, failing)
+    for (const id of [1, 2]) await server.ask(`/pay/${id}`)
+    await server.post('/svc-routes/add', { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' })
+    const found = await violations(page, `${server.url}/svc-login`)
+    await page.open(`${server.url}/svc-login`)
+    await page.type('#user', user)
+    await page.type('#password', password)
+    await page.follow('form button')
+    for (const path of [
+      '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/listall', '/svc-routes/list?method=GET&path=/fine',
+      '/svc-routes/list?path=/nowhere', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config', '/svc-changes',
+      '/svc-index', '/nowhere', '/pay/3',
+    ]) {
+      found.push(...(await violations(page, server.url + path)))
+    }
+    assert.deepEqual(found, [])
+  })
+
+  test('a server that is not set up has no violation', async (t) => {
+    const page = await openPage(t)
+    const server = await startPanel(t, { 'admin.user': '', 'admin.password': '', 'admin.secret': '', 'admin.setup_token': 'on' })
+    assert.deepEqual(await violations(page, `${server.url}/svc-setup`), [])
+  })
+
+  test('the pages of the demo have no violation', async (t) => {
+    const page = await openPage(t)
+    const { url } = await startBoard(t)
+    const found = [...(await violations(page, `${url}/sign-in`)), ...(await violations(page, `${url}/sign-up`))]
+    await signUp(page, url, 'Ann')
+    await send(page, { text: 'A notice' })
+    for (const path of ['/', '/notices/1', '/notices/1/edit', '/nowhere']) found.push(...(await violations(page, url + path)))
+    assert.deepEqual(found, [])
+  })
+})
