@@ -1,5 +1,5 @@
 /**
- * The tables in docs/performance.md, between two marks. A run replaces the rows of the same workload, major version of
+ * The tables in docs/decisions/performance.md, between two marks. A run replaces the rows of the same workload, major version of
  * Node and number of connections, and leaves the others: so the page can be made in several runs.
  *
  * Surprise: where machine, packages or length of the rounds are others than those of the page, nothing of it is kept:

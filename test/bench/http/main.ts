@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: requests a second, processor time a request, latency and memory of svc, of bare `node:http` and of
- * what its users would pick instead. docs/performance.md says how it is measured; `--help` lists the options.
+ * what its users would pick instead. docs/decisions/performance.md says how it is measured; `--help` lists the options.
  *
  * Surprise: the access log and the metrics of svc are on, as in production; those of the others are off, but for the
  * rows of Fastify that say so.
@@ -84,7 +84,7 @@ async function measureOnNodes(workload: Workload, folder: string): Promise<Measu
 }
 
 function writeDocument(conditions: string, section: Section): void {
-  const file = join(root, 'docs/performance.md')
+  const file = join(root, 'docs/decisions/performance.md')
   const order = workloads.map(({ title }) => title)
   writeFileSync(file, writeFigures(readFileSync(file, 'utf8'), { conditions, sections: [section], order }))
 }

@@ -21,7 +21,7 @@ export interface Options {
   readonly against: string | undefined
   /** A short run for a build: nothing in it fails because of what it measures. */
   readonly short: boolean
-  /** Whether the tables go into docs/performance.md. */
+  /** Whether the tables go into docs/decisions/performance.md. */
   readonly write: boolean
   readonly help: boolean
 }
@@ -38,7 +38,7 @@ Workloads: ${workloads.map(({ name }) => name).join(' ')}; all unless named
   --nodes N,N        these major versions of Node, say 20,24,26; npm installs what is not there.
                      Unless --servers says otherwise bare, svc and fastify alone
   --against FOLDER   beside them the server of another checkout, built where this one is: "svc, other"
-  --write            writes the tables into docs/performance.md
+  --write            writes the tables into docs/decisions/performance.md
   --short            bare and svc, json, 64 connections, 3 rounds: for a build, fails for no figure
 `
 
