@@ -251,7 +251,12 @@ export function createApp(options: AppOptions = {}): App {
     await removeLeftUploads(inFolder(config['paths.temp']), log('server'))
     await shared?.opened()
     built.shareEnds()
-    await node?.open({ apply: (state) => reconciler.follow(state), summary: async () => own.summary() })
+    await node?.open({
+      apply: (state) => reconciler.follow(state),
+      summary: async () => own.summary(),
+      errors: async () => own.errors(),
+      clearErrors: async () => own.clearErrors(),
+    })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
     if (part === undefined) await dev?.watch(control)

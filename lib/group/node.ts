@@ -25,6 +25,7 @@ import { endsWithin } from '../base/deadline.ts'
 import { reasonOf } from '../base/reason.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
 import { version } from '../base/version.ts'
+import type { ErrorGroup } from '../log/error-groups.ts'
 import type { Summary } from '../metrics/processes.ts'
 import { answerFor, awayError } from '../redis/errors.ts'
 import { isTemporary, RedisAwayError } from '../redis/errors.ts'
@@ -32,6 +33,7 @@ import { listRefused, Membership, newState } from './membership.ts'
 import { isLive, mayApply, nodeKeys, type ListedNode, type NodeEntry, type SeenNode } from './node-list.ts'
 import { Rate } from './rate.ts'
 import { ForgedStateError, RedisState } from './redis-state.ts'
+import { SharedErrors } from './shared-errors.ts'
 import type { SharedParts } from './shared.ts'
 
 /** The processes of this node. */
@@ -40,6 +42,10 @@ interface NodeProcesses {
   apply(state: DesiredState): Promise<unknown>
   /** Sums up their readings. */
   summary(): Promise<Summary>
+  /** Their errors by cause. */
+  errors(): Promise<readonly ErrorGroup[]>
+  /** Forgets these. */
+  clearErrors(): Promise<unknown>
   /** Called when `isReady` or the warnings may have changed. */
   onHealth?(): void
 }
@@ -52,6 +58,10 @@ export interface NodesView {
   warnings(): readonly string[]
   /** Returns all nodes of the last hour in the order of names. */
   list(): Promise<readonly ListedNode[]>
+  /** Returns the errors by cause of the other nodes, a list each. Rejects while the engine is away. */
+  errors(): Promise<readonly (readonly ErrorGroup[])[]>
+  /** Clears those of the other nodes. Rejects as above. */
+  clearErrors(): Promise<void>
 }
 
 /** The most beats between a failure and the next attempt. */
@@ -69,6 +79,7 @@ export class Node implements NodesView, StateStore {
   readonly #routesFolder: string
   readonly #membership: Membership
   readonly #shared: RedisState
+  readonly #errors: SharedErrors
   readonly #writing = new SerialQueue()
   readonly #rate = new Rate()
   #processes: NodeProcesses | undefined
@@ -118,6 +129,13 @@ export class Node implements NodesView, StateStore {
     const announcement = { channel: keys.channel, message: newState }
     const appKeys = [appKey, ...config.app_key_previous]
     this.#shared = new RedisState({ redis, key: keys.state, name: config['shared.name'], appKeys, announcement })
+    this.#errors = new SharedErrors({
+      redis,
+      prefix: `${keys.nodes}:errors:`,
+      id: this.#membership.id,
+      own: () => (this.#processes as NodeProcesses).errors(), // open() sets them before the first beat.
+      clearOwn: () => (this.#processes as NodeProcesses).clearErrors(),
+    })
     this.#name = nameOf(config['server.port'])
   }
 
@@ -145,6 +163,14 @@ export class Node implements NodesView, StateStore {
 
   list(): Promise<readonly ListedNode[]> {
     return Promise.resolve(this.#membership.list())
+  }
+
+  errors(): Promise<readonly (readonly ErrorGroup[])[]> {
+    return this.#errors.ofOthers(this.#ids()).catch(rethrowAnswer)
+  }
+
+  clearErrors(): Promise<void> {
+    return this.#errors.clearOthers(this.#ids(), this.nowMs()).catch(rethrowAnswer)
   }
 
   /** Connects to the other nodes. Call it before the application is loaded. Never rejects. */
@@ -235,6 +261,10 @@ export class Node implements NodesView, StateStore {
     const at = line.indexOf(wanted.stamp)
     // A state names a limited number of ancestors. Beyond them, the version decides.
     return at === -1 ? seq >= wanted.version && seq <= version : line.indexOf(stamp) !== -1 && line.indexOf(stamp) <= at
+  }
+
+  #ids(): string[] {
+    return this.#membership.nodes.map(({ id }) => id)
   }
 
   #judge(): ReturnType<typeof judge> {
@@ -359,6 +389,7 @@ export class Node implements NodesView, StateStore {
       if (this.#problem === '' && stamp === this.#own.stamp) this.#isChecked = true
       else if (this.#pause <= 0) void this.#align()
       if (this.isReady && this.#judge() === 'give') void this.#giveCredentials()
+      this.#errors.look().catch(() => {}) // The engine is away, which shared.ts logs; the next beat looks again.
     }
     const differ = this.#judge() === 'differ'
     if (differ && !this.#toldOfCredentials) this.#parts.log.warn(credentialsDiffer)
@@ -404,6 +435,11 @@ export class Node implements NodesView, StateStore {
 /** Another node was faster. The next beat reads the state again. */
 class PendingError extends Error {
   override readonly name = 'PendingError'
+}
+
+/** @throws HttpError 503 while the engine is away */
+function rethrowAnswer(error: unknown): never {
+  throw answerFor(error)
 }
 
 /** @param port 0: there is none, or it is known only later */

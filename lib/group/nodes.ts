@@ -1,7 +1,9 @@
 /** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
+import type { ErrorGroup } from '../log/error-groups.ts'
 import type { NodesView } from './node.ts'
 import type { ListedNode } from './node-list.ts'
 import type { Peer } from './peer.ts'
+import { doneBy, outcomeOf, type Outcome } from './state-channel.ts'
 
 /** Decides whether a worker is ready. */
 export interface NodesHealth {
@@ -27,6 +29,8 @@ export function hostNodes(nodes: NodesView): NodesHost {
       peers.add(peer)
       void peer.closed.then(() => peers.delete(peer))
       peer.on('nodes.list', () => nodes.list())
+      peer.on('nodes.errors', () => outcomeOf(() => nodes.errors()))
+      peer.on('nodes.clear', () => outcomeOf(() => nodes.clearErrors()))
     },
     get health() {
       return healthNow()
@@ -56,5 +60,7 @@ export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
     },
     warnings: () => (told ?? joined).warnings,
     list: async () => (await peer.call('nodes.list')) as readonly ListedNode[], // As above.
+    errors: async () => doneBy((await peer.call('nodes.errors')) as Outcome<readonly (readonly ErrorGroup[])[]>),
+    clearErrors: async () => doneBy((await peer.call('nodes.clear')) as Outcome<void>),
   })
 }

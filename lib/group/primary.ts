@@ -111,6 +111,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
       node?.open({
         apply: (state) => states.apply(state),
         summary: () => readings.summary(serving),
+        errors: () => readings.errors(),
+        clearErrors: () => states.everywhere({ type: 'errors.clear' }),
         onHealth: () => nodesHost?.look(),
       }),
     () => {},

@@ -4,7 +4,7 @@
  * no counter decreases.
  */
 import { endsWithin } from '../base/deadline.ts'
-import { sumOfGroups } from '../log/error-groups.ts'
+import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { countRequests } from '../metrics/metrics.ts'
@@ -30,6 +30,8 @@ export interface ReadingsHost {
    * @returns a function to call when the worker can answer; until then the worker is shown as starting
    */
   attach(peer: Peer, identity: WorkerIdentity): () => void
+  /** The errors of all processes by cause. */
+  errors(): Promise<readonly ErrorGroup[]>
   /** Forgets the errors of the primary, and of workers that have ended. */
   clearErrors(): void
   /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
@@ -103,6 +105,11 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
     }
   }
 
+  async function errors(): Promise<readonly ErrorGroup[]> {
+    const lists = await ask(begun(), ({ errors: ofWorker }) => ofWorker(), (_, groups) => groups)
+    return sumOfGroups([own.errors(), ended.last.errors, ...lists.values()])
+  }
+
   const sample = createSampler(async () => {
     await askChanges()
     return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
@@ -123,10 +130,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
           const lists = await ask(begun(), ({ requests }) => requests(), (_, requests) => requests)
           return inOrder([ended.last.requests, ...lists.values()], keptRequests)
         },
-        errors: async () => {
-          const lists = await ask(begun(), ({ errors }) => errors(), (_, errors) => errors)
-          return sumOfGroups([own.errors(), ended.last.errors, ...lists.values()])
-        },
+        errors,
         history: () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
         last: (reading) => queueMicrotask(() => worker.takeLast(reading)),
@@ -139,6 +143,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
         worker.starting = false
       }
     },
+    errors,
     clearErrors() {
       own.clearErrors()
       ended.clearErrors()

@@ -28,7 +28,7 @@ export interface TimedState {
 }
 
 /** The answer of the primary: the result, or an error for which the worker has a class of its own. */
-type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
+export type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
 
 /** The functions that the primary serves. */
 interface ServedByPrimary {
@@ -59,13 +59,6 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
   const primary = remote<ServedByPrimary>(peer, 'state')
   let aheadMs = 0
 
-  async function doneBy<T>(call: Promise<Outcome<T>>): Promise<T> {
-    const outcome = await call
-    if ('away' in outcome) throw awayError(outcome.away)
-    if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
-    return outcome.done
-  }
-
   function timed({ state, nowMs }: TimedState): DesiredState {
     aheadMs = nowMs - performance.now()
     return state
@@ -75,11 +68,11 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     isShared,
     nowMs: () => performance.now() + aheadMs,
     timed,
-    read: async () => timed(await doneBy(primary.read())),
-    write: (next, file) => doneBy(primary.write(next, file ?? null)),
-    missing: (state, withinMs) => doneBy(primary.missing(state, withinMs)),
-    everywhere: (command) => doneBy(primary.everywhere(command)),
-    asWhole: (command) => doneBy(primary.asWhole(command)),
+    read: async () => timed(doneBy(await primary.read())),
+    write: async (next, file) => doneBy(await primary.write(next, file ?? null)),
+    missing: async (state, withinMs) => doneBy(await primary.missing(state, withinMs)),
+    everywhere: async (command) => doneBy(await primary.everywhere(command)),
+    asWhole: async (command) => doneBy(await primary.asWhole(command)),
   }
 }
 
@@ -115,6 +108,8 @@ interface StateHost {
    * them: when it fails, this rejects, and the others keep the previous state.
    */
   apply(state: DesiredState): Promise<void>
+  /** Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does. */
+  everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
 }
 
 /** The time for a worker that is loading, or that is making a change of its own: the longest that a timer can wait. */
@@ -190,7 +185,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return lines.filter((line) => line !== undefined)
   }
 
-  async function everywhere(command: Command<MachineCommandType>, from: Member): Promise<readonly string[]> {
+  async function everywhere(command: Command<MachineCommandType>, from?: Member): Promise<readonly string[]> {
     await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
     const lines = await Promise.all(
@@ -232,11 +227,19 @@ export function createStateHost(options: StateHostOptions): StateHost {
       })
     },
     apply,
+    everywhere: (command) => everywhere(command),
   }
 }
 
-/** Rejects with errors that the client must not see. */
-async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+/** The result of an answer of the primary. Throws the error of its class. */
+export function doneBy<T>(outcome: Outcome<T>): T {
+  if ('away' in outcome) throw awayError(outcome.away)
+  if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
+  return outcome.done
+}
+
+/** Makes the answer of the primary. Rejects with errors that the client must not see. */
+export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { done: await work() }
   } catch (error) {

@@ -13,6 +13,7 @@ import type { Chain } from '../chain/compose.ts'
 import type { NodesView } from '../group/node.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { readChanges } from '../log/changes.ts'
+import { sumOfGroups } from '../log/error-groups.ts'
 import type { Logger } from '../log/logger.ts'
 import type { Processes } from '../metrics/processes.ts'
 import { renderPrometheus } from '../metrics/prometheus.ts'
@@ -86,7 +87,14 @@ export function createPanel(options: PanelOptions): Panel {
     history: () => processes.history(),
     recentRequests: () => processes.requests(),
     recentLines: () => processes.lines(),
-    errors: () => processes.errors(),
+    errors: async () => {
+      const [ofServer, ofOthers = []] = await Promise.all([processes.errors(), nodes?.errors()])
+      return sumOfGroups([ofServer, ...ofOthers])
+    },
+    clearErrors: async () => {
+      await nodes?.clearErrors()
+      await options.control.apply({ type: 'errors.clear' })
+    },
     changes: () => readChanges(resolve(loaded.folder, config['paths.log']), config['log.file'], keptChanges),
     traceState: () => logger.trace.state(),
     routes: () => registry.list(),

@@ -57,6 +57,8 @@ export interface AdminPort {
   recentLines(): Promise<readonly LogLine[]>
   /** The errors by cause, the one that was seen last first. */
   errors(): Promise<readonly ErrorGroup[]>
+  /** Forgets the errors, in every process and node. */
+  clearErrors(): Promise<void>
   /** The last 200 changes in the log of this machine, the newest first. */
   changes(): Promise<readonly ChangeLine[]>
   /** The trace switches. */

@@ -12,7 +12,7 @@ import type { AdminPort } from './port.ts'
 /** The part of the panel's port that the reports use. */
 type ReportsPort = Pick<
   AdminPort,
-  'changes' | 'config' | 'configSources' | 'control' | 'credentials' | 'errors' | 'log' | 'pages' | 'status'
+  'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'log' | 'pages' | 'status'
 >
 
 /** A key of the configuration as the page shows it. */
@@ -39,10 +39,10 @@ export function createReports(port: ReportsPort) {
       return panelPage(ctx, port, 'errors.html', { title: 'Errors', groups, time, curve: pathOf })
     },
 
-    /** Forgets all errors, in every process of this server. */
+    /** Forgets all errors. */
     async clearErrors(ctx: CoreContext): Promise<Reply> {
       const { length } = await port.errors()
-      await port.control.apply({ type: 'errors.clear' })
+      await port.clearErrors()
       port.log.info(`errors cleared by ${ctx.ip}: ${length} groups`)
       return ctx.json({ ok: true, cleared: length })
     },

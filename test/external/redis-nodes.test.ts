@@ -250,6 +250,49 @@ describe('nodes', () => {
     assert.deepEqual([...(await several.clients()).keys()].sort(), before.sort())
   })
 
+  it('show the errors of all by cause, and forget them everywhere when one is asked', async (t) => {
+    const { url } = await startRedis(t)
+    const failing = {
+      'routes/bad.json': [{ name: 'bad', url: '/bad', action: 'bad.mjs' }],
+      'bad.mjs': "export default () => { throw new Error('Order 7 is gone') }",
+    }
+    const nodes = await startThree(t, url, failing)
+    for (const node of nodes) for (const _ of [1, 2]) assert.equal((await ask(node.url, '/bad')).status, 500)
+    const errorsOf = async ({ url: at }: Node): Promise<[string, number][]> => {
+      const groups = (await ask(at, '/svc-errors?format=json')).json() as { message: string; count: number }[]
+      return groups.map(({ message, count }) => [message, count])
+    }
+    const countOf = async (node: Node): Promise<number> => (await errorsOf(node)).reduce((sum, [, count]) => sum + count, 0)
+    for (const node of nodes) await until(async () => (await countOf(node)) === 6)
+    for (const node of nodes) for (const [message] of await errorsOf(node)) assert.equal(message, 'Error: Order # is gone')
+    assert.equal((await post(nodes[2].url, '/svc-errors/clear', {})).status, 200)
+    assert.deepEqual(await errorsOf(nodes[2]), [])
+    for (const node of nodes) await until(async () => (await countOf(node)) === 0)
+    assert.equal((await ask(nodes[0].url, '/bad')).status, 500)
+    for (const node of nodes) await until(async () => (await countOf(node)) === 1)
+  })
+
+  it('take no group of errors from the engine that is none', async (t) => {
+    const { url, ask: redis } = await startRedis(t)
+    const [one, two] = [await startOne(t, url), await startOne(t, url)]
+    const keys = (await redis('HKEYS', 'svc:nodes')).split('\n')
+    assert.equal(keys.length, 2)
+    for (const node of [one, two]) await until(async () => (await nodesOf(node.url)).length === 2)
+    const minutes = Array.from({ length: 60 }, () => 0)
+    const good = {
+      place: 'a', message: 'good', stack: '', count: 1, first_at: 1, last_at: 1, routes: [], requests: [], minutes,
+    }
+    const wrong = [null, 7, {}, { ...good, count: 'x' }, { ...good, routes: [1] }, { ...good, minutes: {} }]
+    for (const key of keys) await redis('SET', `svc:nodes:errors:${key}`, JSON.stringify([...wrong, good]))
+    for (const node of [one, two]) {
+      const groups = (await ask(node.url, '/svc-errors?format=json')).json() as { message: string }[]
+      assert.deepEqual(groups.map(({ message }) => message), ['good'])
+      assert.equal((await request(`${node.url}/svc-errors`)).status, 200)
+    }
+    for (const key of keys) await redis('SET', `svc:nodes:errors:${key}`, '{')
+    assert.equal((await ask(one.url, '/svc-errors?format=json')).text, '[]')
+  })
+
   it('need no more rights than those of docs/security.md', async (t) => {
     const rights = /needs no more than `([^`]+)`/.exec(readPage('docs/security.md').prose)?.[1]?.split(' ') ?? []
     const server = await startRedis(t)

@@ -253,6 +253,11 @@ describe('the nodes as workers know them', () => {
       },
       warnings: () => state.warnings,
       list: async () => [listedNode],
+      errors: async () => {
+        if (state.isReady) throw awayError('the engine is away')
+        return []
+      },
+      clearErrors: async () => {},
     })
     const view = listenForNodes(worker)
     host.attach(primary)
@@ -264,6 +269,9 @@ describe('the nodes as workers know them', () => {
     await joined.list()
     assert.deepEqual([joined.isReady, joined.warnings()], [true, []])
     assert.equal(view({ isReady: false, warnings: [] }).isReady, true)
+    const isAway = (error: unknown): boolean => error instanceof HttpError && error.status === 503
+    await assert.rejects(joined.errors(), isAway)
+    await joined.clearErrors()
     assert.equal(here.sent.filter((text) => text.includes('nodes.health')).length, 1)
   })
 })

@@ -1,0 +1,109 @@
+/**
+ * The errors of all nodes. Each node writes its own into the shared engine, every five seconds at most and only when
+ * they have changed, and reads those of the others when a page asks. To clear them is to write a time: each node
+ * forgets what it has counted when it sees a later time than before.
+ */
+import { performance } from 'node:perf_hooks'
+import { isObject } from '../base/object.ts'
+import type { ErrorGroup } from '../log/error-groups.ts'
+import type { Redis } from '../redis/client.ts'
+import { listIn, textIn } from '../redis/reply.ts'
+
+interface SharedErrorsOptions {
+  readonly redis: Redis
+  /** The beginning of the keys; the id of a node follows. */
+  readonly prefix: string
+  /** The id of this node. */
+  readonly id: string
+  /** The errors of the processes of this node. */
+  own(): Promise<readonly ErrorGroup[]>
+  /** Forgets them. */
+  clearOwn(): Promise<unknown>
+}
+
+const everyMs = 5000
+/** A node that has ended shows its errors for so long. */
+const keptSeconds = 7200
+/** A node shares its newest groups only. */
+const sharedGroups = 50
+
+/** The errors of one node and of the others. */
+export class SharedErrors {
+  readonly #options: SharedErrorsOptions
+  readonly #clearedKey: string
+  readonly #ownKey: string
+  #written = '[]'
+  /** The time in the engine that this node has followed; undefined while it has no errors. */
+  #cleared: string | undefined
+  #dueAt = 0
+
+  constructor(options: SharedErrorsOptions) {
+    this.#options = options
+    this.#clearedKey = `${options.prefix}cleared`
+    this.#ownKey = options.prefix + options.id
+  }
+
+  /** Writes this node's errors when they are due. Rejects as the engine's client does. */
+  async look(): Promise<void> {
+    const { redis, own, clearOwn } = this.#options
+    const nowMs = performance.now()
+    if (nowMs < this.#dueAt) return
+    this.#dueAt = nowMs + everyMs
+    if ((await own()).length === 0 && this.#written === '[]') return void (this.#cleared = undefined)
+    const cleared = textOf(await redis.command('GET', this.#clearedKey))
+    if (this.#cleared !== undefined && this.#cleared !== cleared) await clearOwn()
+    this.#cleared = cleared
+    const text = JSON.stringify((await own()).slice(0, sharedGroups))
+    const isSame = text === this.#written
+    this.#written = text
+    if (!isSame) await redis.command('SET', this.#ownKey, text, 'EX', String(keptSeconds))
+    else if (text !== '[]') await redis.command('EXPIRE', this.#ownKey, String(keptSeconds))
+  }
+
+  /** The groups of other nodes, a list each. Rejects as the engine's client does. @param ids of the nodes */
+  async ofOthers(ids: readonly string[]): Promise<readonly ErrorGroup[][]> {
+    const { redis, prefix, id: self } = this.#options
+    const keys = ids.filter((id) => id !== self).map((id) => prefix + id)
+    if (keys.length === 0) return []
+    return listIn(await redis.command('MGET', ...keys)).map((text) => groupsIn(textOf(text)))
+  }
+
+  /** Clears the errors of all nodes but this one. Rejects as the engine's client does. @param ids of the nodes */
+  async clearOthers(ids: readonly string[], nowMs: number): Promise<void> {
+    const { redis, prefix } = this.#options
+    const cleared = String(Math.round(nowMs))
+    await redis.command('SET', this.#clearedKey, cleared)
+    this.#cleared = cleared
+    if (ids.length > 0) await redis.command('DEL', ...ids.map((id) => prefix + id))
+    this.#written = '[]'
+  }
+}
+
+function textOf(reply: unknown): string {
+  return reply === null || reply === undefined ? '' : textIn(reply as Parameters<typeof textIn>[0])
+}
+
+/** The groups of another node, which somebody else may have written; what is no group is left out. */
+function groupsIn(text: string): ErrorGroup[] {
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list.filter(isGroup) : []
+  } catch {
+    return []
+  }
+}
+
+function isGroup(value: unknown): value is ErrorGroup {
+  if (!isObject(value)) return false
+  const isListOf = (name: string, type: string): boolean => {
+    const list = value[name]
+    return Array.isArray(list) && list.every((each) => typeof each === type)
+  }
+  return (
+    ['place', 'message', 'stack'].every((name) => typeof value[name] === 'string')
+    && ['count', 'first_at', 'last_at'].every((name) => Number.isFinite(value[name]))
+    && isListOf('routes', 'string')
+    && isListOf('requests', 'string')
+    && isListOf('minutes', 'number')
+  )
+}
