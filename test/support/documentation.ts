@@ -163,7 +163,7 @@ function tableOf(rows: readonly (readonly [string, Row])[]): string {
   return `Each is ${allowedValues(first)}, ${presetOf(first)} unless given. ${first.meaning}\n\n| key | key | key |\n| --- | --- | --- |\n${lines.join('\n')}\n`
 }
 
-const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
+const header = '| key | values (default) | meaning |\n| --- | --- | --- |\n'
 
 /** Every group, made for its table alone. */
 function builtInGroups(): BuiltInGroup[] {
@@ -207,8 +207,8 @@ function titleOf(key: string): string {
 }
 
 function lineOf(key: string, row: Row): string {
-  const values = allowedValues(row) + (row.secret ? ' (*secret*)' : '')
-  return `| \`${key}\` | ${values} | ${presetOf(row)} | ${row.meaning} |`
+  const values = `${allowedValues(row)}${row.secret ? ', *secret*' : ''} (${presetOf(row)})`
+  return `| \`${key}\` | ${values} | ${row.meaning} |`
 }
 
 function presetOf(row: Row): string {
