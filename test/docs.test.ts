@@ -158,12 +158,13 @@ describe('docs/asvs.md', () => {
   })
 })
 
-describe('docs/routes-and-actions.md', () => {
-  const page = readPage('docs/routes-and-actions.md')
+describe('docs/recipes/members.md', () => {
+  const page = readPage('docs/recipes/members.md')
 
-  it('has a members application that works as a browser would go through it', async (t) => {
-    const { url, app } = await startApplication(t, shownFiles(page))
+  it('has an application that works as a browser would go through it', async (t) => {
+    const { url, app, folder } = await startApplication(t, shownFiles(page))
     assert.deepEqual(app.warnings(), [])
+    await runCurlLines(page, { 8080: url }, folder)
     const browser = createBrowser(url)
     const signIn = (password: string): Promise<Answer> => browser.send('/login', { name: 'ann', password })
     await browser.open('/login')
@@ -188,6 +189,10 @@ describe('docs/routes-and-actions.md', () => {
     assert.equal((await browser.send('/logout', {})).headers['location'], '/login')
     assert.equal((await request(`${url}/notes`, { headers: { cookie: headers.cookie } })).status, 302)
   })
+})
+
+describe('docs/routes-and-actions.md', () => {
+  const page = readPage('docs/routes-and-actions.md')
 
   it('gives the routes of its matching table their names', async (t) => {
     const files = { ...shownFiles(page), 'users.mjs': '', 'greeting.html': '' }

@@ -24,40 +24,37 @@ const head = `<!-- Made by \`npm run docs\` from test/support/documentation.ts, 
 the built-in middleware. Change those. -->
 # Configuration
 
-The server reads \`svc.json\`, and over it [\`svc.local.json\`](#the-local-file) where that is there. Without a file, or for a key that the file does not have, the defaults
-below hold. The built-in middleware has [settings](#settings-of-the-built-in-middleware) in a file of its own.
+The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file) over it. A key that neither has keeps its default below. The
+built-in middleware has [settings](#settings-of-the-built-in-middleware) in a file of its own. A change of \`svc.json\` needs a restart.
 
 ## Which file
 
-The first of these that is given or there:
+The first of these that is given or exists:
 
 1. \`--config FILE\`
 2. the environment variable \`SVC_CONFIG\`
 3. \`svc.json\` in the working directory
-4. \`svc.json\` beside the server's \`package.json\`
+4. \`svc.json\` beside the server's \`package.json\`: the demo application
 
-Relative paths in the file are relative to the folder of the file. \`--host\`, \`--port\` and \`--env\` stand above
-the file.
+The first line of the log names the file. A file named by 1 or 2 that does not exist ends the server with status 78. Relative paths in
+the file are relative to its folder. These stand above the file:
 
-With \`"$schema": "PATH/docs/svc.schema.json"\` in the file an editor knows the keys, their meaning and their ranges; \`init\` writes that.
+- \`--host\`, \`--port\` and \`--env\`
+- for \`app_key\`: \`SVC_APP_KEY\`, then systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\`
+- for the password in \`shared.url\`: \`SVC_SHARED_PASSWORD\`, then the credential \`shared_password\`
+- for \`admin.metrics_token\`: \`SVC_METRICS_TOKEN\`, then the credential \`metrics_token\`
 
-\`app_key\` may also come from the environment variable \`SVC_APP_KEY\` or from the credential of systemd,
-\`$CREDENTIALS_DIRECTORY/app_key\`, in this order; both stand above the file. So may the password of
-\`shared.url\`, from \`SVC_SHARED_PASSWORD\` or \`$CREDENTIALS_DIRECTORY/shared_password\`,
-and \`admin.metrics_token\`, from \`SVC_METRICS_TOKEN\` or \`$CREDENTIALS_DIRECTORY/metrics_token\`.
-
-A file that was named by \`--config\` or \`SVC_CONFIG\` and is not there is an error: the server ends with status
-78. The last of the four starts the demo application, which the log says. The first line of the log names the file.
+With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, an editor knows the keys.
 
 ## The local file
 
-One file to commit and one to keep: what is the same on every machine is in \`svc.json\`, and what one machine has of its own, such as
-secrets, is in \`svc.local.json\` beside it (\`<name>.local.json\` beside \`<name>.json\`). Its keys stand above those of the other file,
-one by one, nested or dotted; a list takes the place of the whole list. \`svc.js check\` prints the keys that are in both.
+Commit \`svc.json\`, and keep secrets and settings of one machine in \`svc.local.json\` beside it (\`<name>.local.json\` beside
+\`<name>.json\`). Its keys stand above those of \`svc.json\`, one by one; a list replaces the whole list. \`svc.js check\` prints the keys
+that are in both.
 
-The server saves the admin's name, password and secret, and the key of the first setup; \`svc.js passwd\` saves the admin. Both write
-to the local file when it exists or \`config.local\` is \`true\`, and never to \`svc.json\` then. A missing local file is made with mode
-0600. \`init\` makes an application that way.
+The server saves the admin's name, password and secret, and the key of the first setup; \`svc.js passwd\` saves the admin. Both write only
+to the local file if it exists or \`config.local\` is \`true\`. A missing local file is made with mode 0600. \`init\` makes an application
+that way.
 
 ## How it is written
 
@@ -71,12 +68,9 @@ A dot in a key is a level in the file. These two mean the same, and may be mixed
 { "server.port": 8080 }
 \`\`\`
 
-The same key in both forms is an error, and so is a name that stands twice in one object. The file is JSON in UTF-8,
-so it has no comments and no trailing commas; a byte order mark is accepted. Values are never converted: a port is
-\`8080\`, not \`"8080"\`.
-
-Every problem of the file is reported at once, with its line, and the server ends with status 78 without changing
-the file:
+A key in both forms, or twice in one object, is an error. The file is JSON in UTF-8, without comments and trailing commas. Values are never
+converted: a port is \`8080\`, not \`"8080"\`. The server reports every problem with its line, ends with status 78, and leaves the file as it
+is:
 
 \`\`\`
 Cannot load /srv/app/svc.json: 2 problems
@@ -84,22 +78,14 @@ Cannot load /srv/app/svc.json: 2 problems
   log.max_size_mb must be 1 to 100000: it is -3 (line 9)
 \`\`\`
 
-Messages never show the value of a key that is marked *secret* below.
-
-A key that the server does not know is a warning with the nearest key it knows; the key is kept. \`svc check\`
-prints warnings too, and ends with status 0 when there is nothing else.
+Messages never show the value of a *secret* key. An unknown key is kept, with a warning that names the nearest known one. \`svc check\`
+prints warnings and ends with status 0 if there is nothing else.
 
 ## When the server writes the file
 
-Setting the administrator's name and password, and renewing the secret that signs the admin cookie, change the file.
-The server reads it again first, changes those values alone, and leaves all else as it is: unknown keys, order,
-nested or dotted form, indentation. The new content is written to a temporary file in the same folder
-(\`.svc.json.*.tmp\`), brought to disk and renamed, so that the file is always the old or the new one, whole. Its
-mode and group are kept, and its owner when the writer is root; a new file has mode 0600. So the server's user must
-be able to write to the folder of the file.
-
-Do not save the file in an editor at that very moment: the server keeps changes that were saved before, but
-whichever is saved last wins.
+A new name, password or secret of the administrator changes the file. The server reads it again and changes those values alone. It writes
+to \`.svc.json.*.tmp\` in the same folder and renames that, so its user must be able to write to the folder. Mode and group stay, and the
+owner when the writer is root. A new file has mode 0600. Do not save the file in an editor at that moment: whichever is saved last wins.
 
 ## Keys
 `
@@ -111,19 +97,19 @@ const titles: Readonly<Record<string, string>> = {
   server: 'Server',
   shared: 'Shared engine',
   admin: 'Admin panel',
-  session: 'Admin sessions',
+  session: 'Admin panel',
   paths: 'Paths',
-  log: 'General log',
-  access_log: 'Access log',
+  log: 'Logs',
+  access_log: 'Logs',
   trace: 'Trace switches',
-  pool_http: 'Plain requests',
-  pool_ws: 'WebSocket connections',
-  pool_rest: 'Long polls and SSE streams',
-  monitor: 'Monitor page',
-  dev: 'Development',
-  config: 'Configuration files',
-  cache_ram: 'View cache',
-  cache_disk: 'View cache',
+  pool_http: 'Pools',
+  pool_ws: 'Pools',
+  pool_rest: 'Pools',
+  monitor: 'Others',
+  dev: 'Others',
+  config: 'Others',
+  cache_ram: 'Others',
+  cache_disk: 'Others',
 }
 
 const middlewareHead = `
@@ -135,42 +121,49 @@ They are members of \`setup\` in \`config.json\` of the folder \`paths.middlewar
 { "load": [], "setup": { "session": { "ttl_s": 1800 }, "csrf": { "lapse": 3600 } } }
 \`\`\`
 
-What is not given has its default. Values are checked as those of \`svc.json\` are: one that is wrong ends the start
-with status 78 and refuses a reload, a key that nobody knows is a warning. Unlike \`svc.json\` they are read anew by a
-reload (SIGHUP, \`/svc-routes/reload\`), and take effect all at once. What each middleware does is in
-[routes and actions](routes-and-actions.md#built-in-middleware).
+A wrong value ends the start with status 78 and refuses a reload; an unknown key is a warning. A reload (SIGHUP, \`/svc-routes/reload\`) reads
+the settings anew. [Routes and actions](routes-and-actions.md#built-in-middleware) says what each middleware does.
 `
 
 const middlewareNotes: Readonly<Record<string, string>> = {
   session:
-    'A reload that changes the store (`store`, its `path` or its `max`) begins with another one: everybody is\n' +
-    'signed out, unless it has sessions from before. A folder that is not there yet is made when the first session\n' +
-    'is saved.',
-  csrf: '`lapse` counts for signed tokens alone: a token in a session lasts as long as the session.',
+    'A reload that changes `store`, its `path` or its `max` begins with another store: **everybody is signed out**, unless\n' +
+    'that store has sessions from before. A missing folder is made when the first session is saved.',
+  csrf: '',
   auth: '',
   jwt:
-    'Either `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. Messages never\n' +
-    'show the value of a key. A new one in the file counts from the next reload on.',
+    'Set `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. A new key in the file counts\n' +
+    'from the next reload.',
   limit:
-    'Each member of `setup.limit` is a rule with these keys, and its name is part of the middleware: with\n' +
-    '`"limit": { "login": { "count": 5 } }` a route may have `SVC_MwLimit:login`. A rule that a reload changes begins\n' +
-    'with full buckets.',
-  headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
-  cors: '[Pages of other origins](security.md#pages-of-other-origins) says whom it lets in, and whom not.',
+    'Each member of `setup.limit` is a rule with these keys: with `"limit": { "login": { "count": 5 } }` a route may have\n' +
+    '`SVC_MwLimit:login`. A rule that a reload changes begins with full buckets.',
+  headers: 'What the defaults stop, and how to allow it: [header fields](security.md#header-fields).',
+  cors: 'Whom it lets in: [pages of other origins](security.md#pages-of-other-origins).',
 }
 
 /** The whole page as Markdown. Throws an Error when a group of keys has no title. */
 export function renderConfiguration(table: Readonly<Record<string, Row>> = configTable): string {
-  const groups = new Map<string, string[]>()
+  const groups = new Map<string, [string, Row][]>()
   for (const [key, row] of Object.entries(table)) {
     const title = titleOf(key)
-    groups.set(title, [...(groups.get(title) ?? []), lineOf(key, row)])
+    groups.set(title, [...(groups.get(title) ?? []), [key, row]])
   }
-  const sections = [...groups].map(([title, lines]) => `\n### ${title}\n\n${header}${lines.join('\n')}\n`)
+  const sections = [...groups].map(([title, rows]) => `\n### ${title}\n\n${tableOf(rows)}`)
   return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('') + messagesSection()
 }
 
-const header = '| key | values | default | meaning |\n| --- | --- | --- | --- |\n'
+/** Keys that differ in nothing but their names, such as the trace switches, stand three in a line. */
+function tableOf(rows: readonly (readonly [string, Row])[]): string {
+  const [first, ...rest] = rows.map(([, row]) => row)
+  if (first === undefined || rest.length < 3 || rest.some((row) => row !== first)) {
+    return `${header}${rows.map(([key, row]) => lineOf(key, row)).join('\n')}\n`
+  }
+  const cells = [...rows.map(([key]) => `\`${key}\``), '', ''].slice(0, Math.ceil(rows.length / 3) * 3)
+  const lines = cells.flatMap((_, at) => (at % 3 === 0 ? [`| ${cells.slice(at, at + 3).join(' | ')} |`] : []))
+  return `Each is ${allowedValues(first)}, ${presetOf(first)} unless given. ${first.meaning}\n\n| key | key | key |\n| --- | --- | --- |\n${lines.join('\n')}\n`
+}
+
+const header = '| key | values (default) | meaning |\n| --- | --- | --- |\n'
 
 /** Every group, made for its table alone. */
 function builtInGroups(): BuiltInGroup[] {
@@ -194,21 +187,16 @@ function sectionOf({ name, table, middleware }: BuiltInGroup): string {
   return `\n### setup.${name}\n\nFor ${names}.\n\n${header}${lines.join('\n')}\n${note}`
 }
 
-/** The messages are no middleware, and have a default and placeholders each. */
+/** The messages are no middleware, and have a default each. */
 function messagesSection(): string {
-  const lines = Object.entries(messageTable).map(([name, row]) => `| \`${name}\` | ${row.default} | ${row.meaning} |`)
-  return `\n### setup.validate\n\n${messagesHead}${lines.join('\n')}\n`
+  const lines = Object.entries(messageTable).map(([name, row]) => `  ${JSON.stringify(name)}: ${JSON.stringify(row.default)}`)
+  return `\n### setup.validate\n\n${messagesHead}\`\`\`json\n{\n${lines.join(',\n')}\n}\n\`\`\`\n`
 }
 
-const messagesHead = `For [\`ctx.validate\`](forms.md). It has \`messages\`, an object with texts by these names; what is not given has its
-default. A placeholder stands for a bound or a list of the field.
+const messagesHead = `For [\`ctx.validate\`](forms.md). Its member \`messages\` replaces some of these texts, such as
+\`"validate": { "messages": { "required": "Bitte ausfüllen" } }\`. A placeholder such as \`{min}\` stands for a bound or a list of the
+field. The defaults:
 
-\`\`\`json
-{ "setup": { "validate": { "messages": { "required": "Bitte ausfüllen", "too_long": "Höchstens {max} Zeichen" } } } }
-\`\`\`
-
-| name | default | placeholders |
-| --- | --- | --- |
 `
 
 function titleOf(key: string): string {
@@ -219,7 +207,10 @@ function titleOf(key: string): string {
 }
 
 function lineOf(key: string, row: Row): string {
-  const preset = row.default === '' ? 'empty' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``
-  const values = allowedValues(row) + (row.secret ? ' (*secret*)' : '')
-  return `| \`${key}\` | ${values} | ${preset} | ${row.meaning} |`
+  const values = `${allowedValues(row)}${row.secret ? ', *secret*' : ''} (${presetOf(row)})`
+  return `| \`${key}\` | ${values} | ${row.meaning} |`
+}
+
+function presetOf(row: Row): string {
+  return row.default === '' ? 'empty' : `\`${JSON.stringify(row.default).replaceAll('"', '')}\``
 }

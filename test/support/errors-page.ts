@@ -59,69 +59,50 @@ const head = `<!-- Made by \`npm run docs\` from lib/http/errors.ts and test/sup
 
 ## What a client sees
 
-A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON (and not with \`q=0\`),
-when it sends \`X-Requested-With: XMLHttpRequest\`, or when its body is JSON by its \`Content-Type\`.
+A program gets JSON, a person a small page. A client is a program when its \`Accept\` names JSON (not with \`q=0\`), when it sends
+\`X-Requested-With: XMLHttpRequest\`, or when the \`Content-Type\` of its body is JSON. A route's
+[\`error_format\`](routes-and-actions.md#route-files) may fix the form.
 
 \`\`\`json
 { "error": "not_found", "detail": "Nothing is here: /nowhere" }
 \`\`\`
 
-\`error\` is the code; programs should look at it and not at \`detail\`, whose wording may change. \`detail\` is there
-when the status is below 500. From 500 on the client is told nothing but the code; the reason is in the general log
-under module \`error\`, with its stack. In \`dev\` a 500 shows its stack to a program, and to a person the source lines around the place,
-the stack and the request; but only when the Host is a loopback one or \`server.allowed_hosts\` is set, so that a page of
-another site cannot read it. Cookies, \`Authorization\` and fields that look like secrets are masked there.
+Programs should read the code in \`error\`: the wording of \`detail\` may change. From 500 on there is no \`detail\`. The reason is in the general
+log under module \`error\`, with its stack. In \`dev\` a 500 shows its stack, and to a person also the source lines and the request, with secrets
+masked, but only for a loopback Host or with \`server.allowed_hosts\` set.
 
 ## Pages of your own
 
-A view in \`paths.errors\` (\`routes/errors\`) takes the place of the small page: \`404.html\` for its status, else \`4xx.html\` or
-\`5xx.html\` for its class, else \`error.html\`. It may use a layout, like every [view](views.md), and these names:
+A view in \`paths.errors\` (\`routes/errors\`) replaces the small page: \`404.html\` for its status, else \`4xx.html\` or \`5xx.html\`, else
+\`error.html\`. It may use a layout, like every [view](views.md), and these names:
 
 | name | is |
 | --- | --- |
 | \`status\`, \`title\` | 404, \`Not Found\` |
-| \`code\`, \`detail\` | as in the JSON; \`detail\` is empty from 500 on, but in \`dev\` |
+| \`code\`, \`detail\` | as in the JSON; from 500 on \`detail\` is empty except in \`dev\` |
 | \`id\` | the request id, which the log names too |
-| \`csp_nonce\` | the [nonce](security.md#header-fields) of the answer, empty where \`SVC_MwHeaders\` did not run |
-| \`errors\`, \`input\` | of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong): what is wrong by field, and what was typed. Empty objects for other errors. \`@error\`, \`errorsOf()\` and \`old()\` read them |
+| \`csp_nonce\` | the [nonce](security.md#header-fields), empty without \`SVC_MwHeaders\` |
+| \`errors\`, \`input\` | of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong), else empty objects; \`@error\`, \`errorsOf()\` and \`old()\` read them |
 
-There is no session, flash bag, token or other helper: an error may come from any of them. Header fields that were set so far are sent.
-Not used for paths that begin with \`/svc-\`, for requests that are refused on the connection (below), and when the queue of the pool
-is full: that answer must cost little. In \`dev\` a page of your own for 500 hides the one with source lines and stack: the demo has \`4xx.html\` alone. A view that fails is logged under module \`error\`, and the small page is sent until its
-file has changed. \`svc.js check\` compiles them all.
+There is no session, flash bag, token or other helper. Your page is not used for paths that begin with \`/svc-\`, for requests refused on the
+connection (below), and for the 503 of a full queue. In \`dev\` your page for 500 hides the one with source lines and stack. If your page
+fails, module \`error\` logs it and the small page is sent until the file changes. \`svc.js check\` compiles them all.
 
 ## What is kept
 
-An error drops the header fields that described the reply that never came, such as \`Content-Type\`, \`Cache-Control\`,
-\`ETag\` and \`Location\`. Other fields stay, \`Content-Security-Policy\` for one, and a \`Cache-Control\` that is \`no-store\`
-or \`private\`. Cookies that were set before stay below 500; from 500 on they are dropped, since they belong to work that
-failed.
+An error drops the header fields that described the reply, such as \`Content-Type\`, \`Cache-Control\`, \`ETag\` and \`Location\`. Other fields stay,
+such as \`Content-Security-Policy\`, and \`Cache-Control\` if it is \`no-store\` or \`private\`. Cookies stay below 500 and are dropped from 500 on.
 
-Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`; a form may be [sent back to its
-page](forms.md#when-the-input-is-wrong) instead, 303.
+An action or middleware throws an error with \`ctx.fail(status, code, message)\` and a code of its own (\`snake_case\`). Anything else that is
+thrown is 500 \`internal_error\`. These differ:
 
-\`\`\`json
-{ "error": "invalid", "errors": { "title": ["Required"], "tags.1": ["Must have at most 20 characters"] } }
-\`\`\`
-
-An action or middleware throws such an error with \`ctx.fail(status, code, message)\`, under a code of its own
-(\`snake_case\`). Anything else that is thrown is 500 \`internal_error\`.
-
-The refusals of \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` are JSON for every client. That of a CSRF check has a
-\`reason\` in place of \`detail\`; what each means is in
-[troubleshooting](troubleshooting.md#reasons-of-a-refused-form). With \`setup.csrf.redirect\` it is a redirect, 302.
-
-\`\`\`json
-{ "error": "csrf_invalid", "reason": "expired" }
-\`\`\`
-
-Some requests are refused on the connection, before there is a request: a malformed one (400), one that comes too slowly
-(408), a header section that is too large (431), an extension of a chunk that is too large (413), CONNECT (405).
-They get the page, since nothing is known of the client, but for a request whose header section has come and whose body is
-late or malformed. They are counted in \`/svc-status\`, and have \`-\` for method and path in the access log; the general log has a
-line under module \`socket\`, at most one a second.
-
-A client that leaves before it is answered is written as status 499 in the access log.
+- Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`, or a [redirect to the form](forms.md#when-the-input-is-wrong).
+- \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` refuse with JSON for every client. A CSRF check gives a
+  [\`reason\`](troubleshooting.md#reasons-of-a-refused-form) in place of \`detail\`, or with \`setup.csrf.redirect\` a 302.
+- Some requests are refused on the connection: a malformed one (400), a slow one (408), a header section (431) or an extension of a chunk (413)
+  that is too large, CONNECT (405). They get the page, unless the header section has come. \`/svc-status\` counts them. The access log has \`-\`
+  for method and path, and the general log a line of module \`socket\`, at most one a second.
+- A client that leaves before its answer is status 499 in the access log.
 
 ## Codes
 
@@ -130,8 +111,8 @@ A client that leaves before it is answered is written as status 499 in the acces
 `
 
 const middle = `
-\`request_timeout\` and \`header_too_large\` are answered on the connection: the former shows its code where the header section
-has come, the latter never does.
+\`request_timeout\` and \`header_too_large\` are answered on the connection: the page names no code, and only a body that is late shows
+\`request_timeout\`.
 
 ## Exit status
 
