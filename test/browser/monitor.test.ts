@@ -355,6 +355,42 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('the charts show 1, 5 or 15 minutes, as the pressed button says, and a reload keeps the choice', async (t) => {
+    const { page, figures } = await start(t)
+    const pressed = "[...document.querySelectorAll('[data-minutes][aria-pressed=true]')].map((button) => button.textContent)"
+    const points = "document.querySelector('.plot path').getAttribute('d').split('L').length"
+    const times = "[...document.querySelectorAll('.chart:first-child .time')].map((label) => label.textContent).join(' ').trim()"
+    const spoken = "document.querySelector('.plot').getAttribute('aria-label')"
+    const most = () => page.evaluate("document.querySelector('.axis.value').parentNode.textContent.includes('4000')")
+    const shows = async (button: string, ...expected: readonly unknown[]) => {
+      assert.deepEqual(await page.evaluate(pressed), [button])
+      assert.deepEqual([await page.evaluate(points), await page.evaluate(times), await page.evaluate(spoken)], expected)
+    }
+    await shows('15 min', 180, '−15 min −10 −5 now', 'Requests, the last 15 minutes')
+    await page.click('[data-minutes="5"]')
+    await until(async () => (await page.evaluate(points)) === 61)
+    await shows('5 min', 61, '−5 min −4 −3 −2 −1 now', 'Requests, the last 5 minutes')
+    await page.evaluate('document.querySelector(\'[data-minutes="1"]\').focus()')
+    await page.press('Enter')
+    await until(async () => (await page.evaluate(points)) === 13)
+    await shows('1 min', 13, '−60 s −40 −20 now', 'Requests, the last minute')
+
+    // A value from before the span does not set its scale, and a new reading keeps the span.
+    figures.history = makeHistory([4000, ...new Array<number>(179).fill(3)])
+    await readNow(page)
+    await until(async () => /Requests \/ s\s+3\.00/.test(await page.text('#tiles')))
+    assert.equal(await most(), false)
+    await page.evaluate('window.isOld = true; location.reload()')
+    await until(() => page.evaluate(`window.isOld !== true && ${pressed}.length === 1`).then((value) => value === true, () => false))
+    await until(async () => (await page.evaluate("document.querySelector('.plot path').hasAttribute('d')")) === true)
+    await shows('1 min', 13, '−60 s −40 −20 now', 'Requests, the last minute')
+    assert.equal(await page.text('#charts-title'), 'The last minute')
+    await page.click('[data-minutes="15"]')
+    await until(async () => (await page.evaluate(points)) === 180)
+    assert.equal(await most(), true)
+    assert.deepEqual(page.errors, [])
+  })
+
   test('a trace switch shows what is, and says below it when it could not be set', async (t) => {
     const { page, switched } = await start(t)
     const pressed = "[...document.querySelectorAll('#trace [aria-pressed=true]')].map((button) => button.textContent)"
