@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
 import type { FullContext } from '../support/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
-import { makeHistory, makeMonitorPort, makeNode, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
+import { makeHistory, makeMonitorPort, makeNode, makeProcess, makeRoute, type MonitorFigures } from '../admin/monitor-port.ts'
 import { serve } from '../admin/support.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
@@ -389,6 +389,52 @@ describe('the monitor', { concurrency: 3 }, () => {
     await until(async () => (await page.evaluate(points)) === 180)
     assert.equal(await most(), true)
     assert.deepEqual(page.errors, [])
+  })
+
+  test('what is dimmed while the server is gone has a contrast of 4.5 or more, in light and dark', async (t) => {
+    const started = await start(t, (given) => {
+      const { status } = given
+      const requests = { total: 9, errors: 2, active: 1 }
+      given.status = {
+        ...status,
+        routes: [makeRoute('a', 3, { errors: 1 })],
+        pool_http: { ...status.pool_http, alert: true },
+        processes: [{ ...makeProcess('1', 1), requests }, { id: '2', pid: 2, responding: false }],
+        nodes: [makeNode('a'), makeNode('b', { state: 'gone' }), makeNode('c', { state: 'stopping' })],
+      }
+      given.lines = (['warn', 'error', 'info'] as const).map((level) => ({ time: 1, level, module: 'app', message: 'one', stack: 'x' }))
+      given.requests = [200, 404, 500].map((code) => ({ time: 1, method: 'GET', path: '/', status: code, duration_ms: 1, route: 'a' }))
+    })
+    const { page } = started
+    started.mood = 'unwell'
+    await readNow(page)
+    await says(page, /^The server answers 503/)
+    const contrasts = `{
+      const channels = (color) => color.match(/[\\d.]+/g).map(Number)
+      const light = (color) => channels(color).slice(0, 3).map((value) => value / 255)
+        .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0) + 0.05
+      const above = (element) => (element === null ? [] : [element, ...above(element.parentElement)])
+      const found = [...document.querySelectorAll('.board *')].filter((element) =>
+        element.getClientRects().length > 0 && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''))
+      found.map((element) => {
+        const styles = above(element).map((each) => getComputedStyle(each))
+        const back = styles.map(({ backgroundColor }) => backgroundColor).find((color) => channels(color)[3] !== 0)
+        const text = element.localName === 'text' ? styles[0].fill : styles[0].color
+        const [low, high] = [light(text), light(back)].sort((a, b) => a - b)
+        const isWhole = styles.every(({ opacity }) => opacity === '1') && (channels(back)[3] ?? 1) === 1
+        return [element.textContent, isWhole ? high / low : 0, text]
+      })
+    }`
+    const colours = new Set<string>()
+    for (const dark of [false, true]) {
+      await page.look({ ...wide, dark })
+      const all = (await page.evaluate(contrasts)) as [string, number, string][]
+      assert.ok(all.length > 150, `${all.length}`)
+      assert.deepEqual(all.filter(([, contrast]) => contrast < 4.5), [])
+      for (const [, , colour] of all) colours.add(colour)
+    }
+    assert.ok(colours.size >= 8, `muted, good, bad and odd are among ${[...colours].join(' ')}`)
   })
 
   test('a trace switch shows what is, and says below it when it could not be set', async (t) => {
