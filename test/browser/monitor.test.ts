@@ -391,6 +391,59 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      given.status = {
+        ...given.status,
+        requests: { ...given.status.requests, errors: 0, left: 12 },
+        limits: { refused: { login: 3, '<b>': 0 } },
+      }
+      const poll = { time: 1, method: 'GET', path: '/poll', status: 499, duration_ms: 9000, route: 'poll' }
+      given.requests = [poll, { ...poll, left: true }]
+    })
+    assert.match(await page.text('#window'), /Errors\s+0\s+Left while waiting\s+12/)
+    assert.deepEqual(await outstandingIn(page, 'window'), [])
+    assert.deepEqual((await rowsOf(page, 'requests')).map((row) => row.split('|')[1]), ['left', '499'])
+    assert.deepEqual(await outstandingIn(page, 'requests'), [['499', 'odd']])
+    assert.match(await page.text('#limits'), /^login\s+3\s+<b>\s+0$/)
+    assert.deepEqual(await outstandingIn(page, 'limits'), [['3', 'odd']])
+    const none = "getComputedStyle(document.getElementById('limits-none')).display"
+    assert.equal(await page.evaluate(none), 'none')
+    figures.status = { ...figures.status, limits: { refused: {} } }
+    await readNow(page)
+    await until(async () => (await page.text('#limits')) === '')
+    assert.equal(await page.evaluate(none), 'block')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('at 1280 pixels no card ends in a blank of a third or more', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      const request = { method: 'GET', path: '/a', status: 200, duration_ms: 0.5, route: 'home' }
+      given.requests = Array.from({ length: 100 }, (_, time) => ({ ...request, time }))
+      given.lines = Array.from({ length: 100 }, (_, time) => ({ time, level: 'info', module: 'app', message: 'one' }))
+    })
+    await page.look({ width: 1280, height: 900, dark: false })
+    const blanks = `[...document.querySelectorAll('.panel')].filter((panel) => panel.offsetHeight > 0).flatMap((panel) => {
+      const { bottom, height } = panel.getBoundingClientRect()
+      const walker = document.createTreeWalker(panel, NodeFilter.SHOW_ALL)
+      let lowest = 0
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (node.firstChild !== null || node.textContent.trim() === '' && node.localName !== 'line') continue
+        const range = document.createRange()
+        range.selectNode(node)
+        lowest = Math.max(lowest, range.getBoundingClientRect().bottom)
+      }
+      return bottom - lowest < height / 3 ? [] : [[panel.innerText.slice(0, 20), bottom - lowest, height]]
+    })`
+    assert.deepEqual(await page.evaluate(blanks), [])
+    const rules = Array.from({ length: 6 }, (_, at) => [`rule-${at}`, at])
+    figures.status = { ...figures.status, routes: [], limits: { refused: Object.fromEntries(rules) } }
+    figures.requests = figures.requests.slice(0, 3)
+    await readNow(page)
+    await until(async () => (await rowsOf(page, 'requests')).length === 3)
+    assert.deepEqual(await page.evaluate(blanks), [])
+  })
+
   test('what is dimmed while the server is gone has a contrast of 4.5 or more, in light and dark', async (t) => {
     const started = await start(t, (given) => {
       const { status } = given
