@@ -391,6 +391,60 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('the path of a request takes one line, and the whole of it opens by the keyboard', async (t) => {
+    const long = `/search/${'a-long-name-'.repeat(16)}`
+    const { page } = await start(t, (given) => {
+      const one = { method: 'GET', status: 200, duration_ms: 0.5, route: 'shop.search' }
+      given.requests = [{ ...one, time: 1, path: '/a' }, { ...one, time: 2, path: long }]
+    })
+    const heights = "[...document.querySelectorAll('#requests tr')].map((row) => row.offsetHeight)"
+    const isCut = "(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector('#requests .open'))"
+    for (const width of [1280, 360]) {
+      await page.look({ width, height: 900, dark: false })
+      const [cut, whole] = (await page.evaluate(heights)) as [number, number]
+      assert.equal(cut, whole, `${width}`)
+      assert.equal(await page.evaluate(isCut), true)
+      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= width)
+    }
+    await page.evaluate("document.querySelector('#requests .open').focus()")
+    await page.press('Enter')
+    assert.equal(await page.text('#entry-text'), `GET ${long}`)
+    assert.match(await page.text('#entry-pairs'), /Route\s+shop\.search/)
+    await page.press('Escape')
+    assert.equal(await page.evaluate("document.getElementById('entry').open"), false)
+    assert.equal(await page.evaluate("document.activeElement === document.querySelector('#requests .open')"), true)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('a log line opens with its stack and request id, stays while others come, and is copied whole', async (t) => {
+    const time = Date.UTC(2026, 10, 20, 10, 27, 0, 123)
+    const stack = '    Error: why <b>\n    at save (a.js:1:2)'
+    const id = '4-YiBWim4s8u00000002'
+    const line = { time, level: 'error', module: 'error', message: `GET / (home): why <b> [${id}]`, request_id: id, stack } as const
+    const { page, figures } = await start(t, (given) => {
+      given.lines = [{ time, level: 'info', module: 'app', message: 'one' }, line]
+    })
+    await page.evaluate("document.querySelector('#lines .open').focus()")
+    await page.press('Enter')
+    const text = `[2026-11-20T10:27:00.123Z] [ERROR] [error] ${line.message}\n${stack}`
+    assert.equal(await page.text('#entry-text'), text)
+    assert.match(await page.text('#entry-pairs'), new RegExp(`Request id\\s+${id}$`))
+    figures.lines = [...figures.lines, { time, level: 'info', module: 'app', message: 'another' }]
+    await readNow(page)
+    await until(async () => (await rowsOf(page, 'lines')).length === 3)
+    assert.equal(await page.text('#entry-text'), text)
+    await page.evaluate("document.addEventListener('copy', () => (window.copied = getSelection().toString()))")
+    await page.click('#entry-copy')
+    assert.equal(await page.text('#entry-note'), 'Copied.')
+    assert.equal(await page.evaluate('copied'), text)
+    await page.click('#entry-close')
+    await page.click('#lines .open')
+    assert.equal(await page.text('#entry-text'), '[2026-11-20T10:27:00.123Z] [INFO] [app] another')
+    assert.match(await page.text('#entry-pairs'), /Request id\s+–$/)
+    assert.equal(await page.text('#entry-note'), '')
+    assert.deepEqual(page.errors, [])
+  })
+
   test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
     const { page, figures } = await start(t, (given) => {
       given.status = {
