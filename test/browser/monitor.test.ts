@@ -445,6 +445,35 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('log lines are searched as one types: in the message, the stack and the request id', async (t) => {
+    const { page } = await start(t, (given) => {
+      const line = (message: string, more: object = {}) => ({ time: 1, level: 'info', module: 'app', message, ...more }) as const
+      given.lines = [
+        line('The Order was saved'),
+        line('failed', { stack: '    Error: no order (a.js:1)' }),
+        line('cut', { request_id: 'abcd-1234' }),
+        ...Array.from({ length: 297 }, (_, at) => line(`line ${at}`)),
+      ]
+    })
+    const found = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').at(-1))
+    const search = async (text: string) => {
+      await page.evaluate("document.getElementById('search').select()")
+      await page.type('#search', text)
+    }
+    assert.equal((await found()).length, 300)
+    await search('ORDER')
+    assert.deepEqual(await found(), ['failed', 'The Order was saved'])
+    assert.equal(await page.text('#lines-count'), '2 of 300 lines')
+    await page.evaluate("document.getElementById('search').value = ''")
+    await search('d-12')
+    assert.deepEqual(await found(), ['cut'])
+    await readNow(page)
+    await page.evaluate("document.getElementById('search').value = ''")
+    await search('[')
+    assert.deepEqual(await found(), [])
+    assert.deepEqual(page.errors, [])
+  })
+
   test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
     const { page, figures } = await start(t, (given) => {
       given.status = {
