@@ -474,6 +474,36 @@ describe('the monitor', { concurrency: 3 }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('the routes are sorted by each column over all routes, and without those of the panel unless asked', async (t) => {
+    const { page } = await start(t, (given) => {
+      const slow = Array.from({ length: 30 }, (_, at) => makeRoute(`slow.${at + 10}`, 100 + at))
+      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7 })
+      const system = makeRoute('svc.status', 5000, { count: 5 })
+      given.status = { ...given.status, routes: [busy, system, ...slow] }
+    })
+    const first = async () => (await rowsOf(page, 'routes')).map((row) => row.split('|')[0])
+    const sorted = () => page.evaluate(`[...document.querySelectorAll('#routes-head [aria-sort]:not([aria-sort=none])')]
+      .map((head) => [head.textContent, head.getAttribute('aria-sort')])`)
+    const sortBy = (field: string) => page.click(`#routes-head [data-field=${field}]`)
+    const slowest = Array.from({ length: 20 }, (_, at) => `slow.${39 - at}`)
+    assert.deepEqual(await first(), slowest)
+    assert.deepEqual(await sorted(), [['p99 ms', 'descending']])
+    await sortBy('count')
+    assert.deepEqual(await first(), ['busy', ...slowest.slice(0, 19)])
+    assert.deepEqual(await sorted(), [['Requests', 'descending']])
+    await readNow(page)
+    await sortBy('name')
+    assert.deepEqual((await first()).slice(0, 3), ['busy', 'slow.10', 'slow.11'])
+    assert.deepEqual(await sorted(), [['Route', 'ascending']])
+    for (const field of ['errors', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
+      await sortBy(field)
+      assert.equal((await first())[0], field === 'errors' ? 'busy' : 'slow.39', field)
+    }
+    await page.click('#own-routes')
+    assert.deepEqual(await first(), ['svc.status', ...slowest.slice(0, 19)])
+    assert.deepEqual(page.errors, [])
+  })
+
   test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
     const { page, figures } = await start(t, (given) => {
       given.status = {
