@@ -16,18 +16,15 @@ export function withRequestId(message: string, { id }: { readonly id: string }):
   return `${message} [${id}]`
 }
 
-/** The parts of a message about a request. Route and id are lists, empty where the message has none. */
-interface LabelParts {
-  /** The name of the route. */
-  readonly route: readonly string[]
-  readonly id: readonly string[]
-  /** The rest. */
-  readonly text: string
+/** The id at the end of a message that {@link withRequestId} has made; undefined without one. */
+export function requestIdOf(message: string): string | undefined {
+  return / \[([A-Za-z0-9_.-]{8,128})\]$/.exec(message.slice(-131))?.[1]
 }
 
-/** Takes a message apart that {@link label} and {@link withRequestId} have made. */
-export function partsOfLabel(message: string): LabelParts {
-  const [, about = '', id] = /^([^]*) \[([\w.-]{8,128})\]$/.exec(message) ?? [, message]
+/** The route that {@link label} has put before a message, undefined without one, and the message without label and id. */
+export function partsOfLabel(message: string): { readonly route: string | undefined; readonly text: string } {
+  const id = requestIdOf(message)
+  const about = id === undefined ? message : message.slice(0, -` [${id}]`.length)
   const [, route, text = about] = /^[A-Z]+ \/\S*(?: \(([^)]*)\))?: ([^]*)$/.exec(about) ?? []
-  return { route: route === undefined ? [] : [route], id: id === undefined ? [] : [id], text }
+  return { route, text }
 }

@@ -6,9 +6,8 @@
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { partsOfLabel } from '../http/label.ts'
+import { partsOfLabel, requestIdOf } from '../http/label.ts'
 import { escapeControls } from './line.ts'
-import { stackLines } from './stack.ts'
 
 /** Errors of one cause. */
 export interface ErrorGroup {
@@ -62,11 +61,12 @@ export class ErrorGroups {
 
   /**
    * Counts a line of the log. It never throws.
-   * @param thrown the error below the line, if there is one
+   * @param stack the lines below it, as `stackLines` makes them; '' for none
    */
-  add(timeMs: number, module: string, message: string, thrown: unknown): void {
-    const { route, id, text } = partsOfLabel(message)
-    const lines = thrown === undefined ? [] : stackLines(thrown)
+  add(timeMs: number, module: string, message: string, stack: string): void {
+    const id = requestIdOf(message)
+    const { route, text } = partsOfLabel(message)
+    const lines = stack === '' ? [] : stack.split('\n')
     const place = placeOf(lines) ?? module
     const shown = withoutValues(lines[0]?.trim() ?? text)
     const key = `${place}\n${shown}`
@@ -81,8 +81,8 @@ export class ErrorGroups {
       count: (before?.count ?? 0) + 1,
       first_at: before?.first_at ?? timeMs,
       last_at: timeMs,
-      routes: lastOf([...(before?.routes ?? []), ...route]),
-      requests: lastOf([...(before?.requests ?? []), ...id]),
+      routes: lastOf(before?.routes, route),
+      requests: lastOf(before?.requests, id),
       stack: ownFramesFirst(lines).join('\n').slice(0, maxStackLength),
       byMinute,
     })
@@ -136,15 +136,16 @@ function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
     ...newer,
     count: newer.count + older.count,
     first_at: Math.min(newer.first_at, older.first_at),
-    routes: lastOf([...older.routes, ...newer.routes]),
-    requests: lastOf([...older.requests, ...newer.requests]),
+    routes: lastOf(older.routes, ...newer.routes),
+    requests: lastOf(older.requests, ...newer.requests),
     minutes: newer.minutes.map((count, at) => count + (older.minutes[at] ?? 0)),
   }
 }
 
 /** The last of different names. */
-function lastOf(names: readonly string[]): readonly string[] {
-  return [...new Set(names.toReversed())].slice(0, maxNames).reverse()
+function lastOf(before: readonly string[] = [], ...more: readonly (string | undefined)[]): readonly string[] {
+  const names = [...before, ...more].filter((name) => name !== undefined)
+  return [...new Set(names.reverse())].slice(0, maxNames).reverse()
 }
 
 function withoutValues(message: string): string {

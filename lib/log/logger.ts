@@ -31,8 +31,8 @@ export interface ModuleLogger extends LogPort {
 
 /** What the general log is given besides its settings. */
 export interface LoggerParts extends LogParts {
-  /** Called with each line before it is written, as it was logged, and what was thrown. It must not throw. */
-  readonly onLine?: (timeMs: number, level: Level, module: string, message: string, thrown: unknown) => void
+  /** Called with each line before it is written, as it was logged, and with its stack or ''. It must not throw. */
+  readonly onLine?: (timeMs: number, level: Level, module: string, message: string, stack: string) => void
 }
 
 const megabyte = 2 ** 20
@@ -140,9 +140,10 @@ export class Logger extends Appender {
     return (message, thrown) => {
       const text = typeof message === 'string' ? message : titleOf(message)
       const nowMs = this.#now()
-      const error = thrown ?? (isError(message) ? message : undefined)
-      const line = renderLine(nowMs, text, error)
-      onLine?.(nowMs, level, module, text, error)
+      const cause = thrown ?? (isError(message) ? message : undefined)
+      const stack = cause === undefined ? '' : stackLines(cause).join('\n')
+      const line = renderLine(nowMs, text, stack)
+      onLine?.(nowMs, level, module, text, stack)
       this.#console?.append(line)
       this.append(line)
     }
@@ -150,15 +151,15 @@ export class Logger extends Appender {
 }
 
 /** Prepares the constant parts of the lines of a level and module, and returns the function that renders a line. */
-type RenderLine = (level: Level, module: string) => (nowMs: number, message: string, thrown: unknown) => string
+type RenderLine = (level: Level, module: string) => (nowMs: number, message: string, stack: string) => string
 
 function createTextLine(): RenderLine {
   const clock = createTextClock()
   return (level, module) => {
     const head = `] [${level.toUpperCase().padEnd(5)}] [${escapeControls(module)}] `
-    return (nowMs, message, thrown) => {
+    return (nowMs, message, stack) => {
       const line = `[${clock(nowMs)}${head}${escapeControls(message)}\n`
-      return thrown === undefined ? line : `${line}${stackLines(thrown).join('\n')}\n`
+      return stack === '' ? line : `${line}${stack}\n`
     }
   }
 }
@@ -167,9 +168,9 @@ function createJsonLine(): RenderLine {
   const clock = createJsonClock()
   return (level, module) => {
     const head = `","level":"${level}","module":${jsonString(module)},"message":`
-    return (nowMs, message, thrown) => {
-      const stack = thrown === undefined ? '' : `,"stack":${jsonString(stackLines(thrown).join('\n'))}`
-      return `{"time":"${clock(nowMs)}${head}${jsonString(message)}${stack}}\n`
+    return (nowMs, message, stack) => {
+      const member = stack === '' ? '' : `,"stack":${jsonString(stack)}`
+      return `{"time":"${clock(nowMs)}${head}${jsonString(message)}${member}}\n`
     }
   }
 }

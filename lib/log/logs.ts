@@ -43,9 +43,9 @@ export function openLogs(
 ): Logs {
   const recent = new Recent<LogLine>(keptLines)
   const errors = new ErrorGroups()
-  const onLine: LoggerParts['onLine'] = (timeMs, level, module, message, thrown) => {
-    recent.add(logLine(timeMs, level, module, message))
-    if (level === 'error' || level === 'fatal') errors.add(timeMs, module, message, thrown)
+  const onLine: LoggerParts['onLine'] = (timeMs, level, module, message, stack) => {
+    recent.add(logLine(timeMs, level, module, message, stack))
+    if (level === 'error' || level === 'fatal') errors.add(timeMs, module, message, stack)
   }
   const general = new Logger(config, folder, { onLine, target: targets?.general })
   const report: LogReports['report'] = (level, message) => general.module('logger')[level](message)

@@ -109,14 +109,15 @@ export class Metrics {
       route.durations.add(durationUs)
       this.#all.durations.add(durationUs)
     }
-    this.#recent.add({
+    const recent: RecentRequest = {
       time: endedAtMs,
       method,
       path: path.slice(0, maxPathLength),
       status: sentStatus | 0, // a whole number, whatever it was
       duration_ms: durationUs / 1000,
       route: routeName,
-    })
+    }
+    this.#recent.add(leftWait ? { ...recent, left: true } : recent)
   }
 
   /** Begins a bench window. */

@@ -9,6 +9,8 @@ export interface RecentRequest {
   readonly path: string
   readonly status: number
   readonly duration_ms: number
+  /** The client left while the request waited for an event: no error, whatever the status. */
+  readonly left?: true
   /** The name of the route; '' where none answered. */
   readonly route: string
 }

@@ -46,8 +46,12 @@ export function makeHistory(values: readonly number[]): HistorySnapshot {
 }
 
 /** A route of the status with this p99. */
-export function makeRoute(name: string, p99_ms: number): Status['routes'][number] {
-  return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms }
+export function makeRoute(
+  name: string,
+  p99_ms: number,
+  more: Partial<Status['routes'][number]> = {},
+): Status['routes'][number] {
+  return { name, count: 10, errors: 0, p50_ms: 1, p95_ms: 2, p99_ms, max_ms: p99_ms, ...more }
 }
 
 /** A server that shares an engine with others, with ordinary figures. */

@@ -51,8 +51,33 @@ test('the document has the twenty slowest routes, the slowest first, and leaves 
   const routes = Array.from({ length: 50 }, (_, at) => makeRoute(`r${at}`, (at * 7) % 50))
   figures.status = { ...figures.status, routes }
   const slowest = (await monitorDocument(port)).routes.map(({ p99_ms }) => p99_ms)
-  assert.deepEqual(slowest, Array.from({ length: 20 }, (_, at) => 49 - at))
+  assert.deepEqual(slowest.slice(0, 20), Array.from({ length: 20 }, (_, at) => 49 - at))
+  assert.deepEqual(slowest, [...slowest].sort((a, b) => b - a))
   assert.equal(figures.status.routes[1]?.name, 'r1')
+})
+
+test('the document has the first twenty routes by each column, with the own ones of the panel and without', async () => {
+  const { port, figures } = makeMonitorPort()
+  const size = 10_007
+  const fields = ['count', 'errors', 'p50_ms', 'p95_ms', 'p99_ms', 'max_ms'] as const
+  const routes = Array.from({ length: size }, (_, at) => {
+    // Each column has every number from 0 to 10006 once, in an order of its own; each third route is the panel's.
+    const numbers = fields.map((field, column) => [field, (at * (31 + 2 * column)) % size])
+    return makeRoute(`${at % 3 === 0 ? 'svc.' : 'r'}${at}`, 0, Object.fromEntries(numbers) as object)
+  })
+  figures.status = { ...figures.status, routes }
+  const sent = (await monitorDocument(port)).routes
+  for (const system of [true, false]) {
+    const shown = (list: typeof sent) => list.filter(({ name }) => system || !name.startsWith('svc.'))
+    for (const field of fields) {
+      const first = (list: typeof sent) => shown(list).sort((a, b) => b[field] - a[field]).slice(0, 20)
+      assert.deepEqual(first(sent), first(routes), field)
+    }
+    const names = (list: typeof sent) => shown(list).map(({ name }) => name).sort().slice(0, 20)
+    assert.deepEqual(names(sent), names(routes))
+  }
+  assert.equal(new Set(sent).size, sent.length)
+  assert.ok(sent.length <= 280, `${sent.length}`)
 })
 
 test('the document is the status, with what only the page needs under `monitor`', async () => {

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test'
 import { createMonitor, monitorDocument } from '../../lib/panel/monitor.ts'
 import type { FullContext } from '../support/context.ts'
 import type { Reply } from '../../lib/http/reply.ts'
-import { makeHistory, makeMonitorPort, makeNode, makeProcess, type MonitorFigures } from '../admin/monitor-port.ts'
+import { makeHistory, makeMonitorPort, makeNode, makeProcess, makeRoute, type MonitorFigures } from '../admin/monitor-port.ts'
 import { serve } from '../admin/support.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { until } from '../support/until.ts'
@@ -353,6 +353,254 @@ describe('the monitor', { concurrency: 3 }, () => {
     await readNow(page)
     await until(async () => (await rowsOf(page, 'requests')).length === 0)
     assert.deepEqual(page.errors, [])
+  })
+
+  test('the charts show 1, 5 or 15 minutes, as the pressed button says, and a reload keeps the choice', async (t) => {
+    const { page, figures } = await start(t)
+    const pressed = "[...document.querySelectorAll('[data-minutes][aria-pressed=true]')].map((button) => button.textContent)"
+    const points = "document.querySelector('.plot path').getAttribute('d').split('L').length"
+    const times = "[...document.querySelectorAll('.chart:first-child .time')].map((label) => label.textContent).join(' ').trim()"
+    const spoken = "document.querySelector('.plot').getAttribute('aria-label')"
+    const most = () => page.evaluate("document.querySelector('.axis.value').parentNode.textContent.includes('4000')")
+    const shows = async (button: string, ...expected: readonly unknown[]) => {
+      assert.deepEqual(await page.evaluate(pressed), [button])
+      assert.deepEqual([await page.evaluate(points), await page.evaluate(times), await page.evaluate(spoken)], expected)
+    }
+    await shows('15 min', 180, '−15 min −10 −5 now', 'Requests, the last 15 minutes')
+    await page.click('[data-minutes="5"]')
+    await until(async () => (await page.evaluate(points)) === 61)
+    await shows('5 min', 61, '−5 min −4 −3 −2 −1 now', 'Requests, the last 5 minutes')
+    await page.evaluate('document.querySelector(\'[data-minutes="1"]\').focus()')
+    await page.press('Enter')
+    await until(async () => (await page.evaluate(points)) === 13)
+    await shows('1 min', 13, '−60 s −40 −20 now', 'Requests, the last minute')
+
+    // A value from before the span does not set its scale, and a new reading keeps the span.
+    figures.history = makeHistory([4000, ...new Array<number>(179).fill(3)])
+    await readNow(page)
+    await until(async () => /Requests \/ s\s+3\.00/.test(await page.text('#tiles')))
+    assert.equal(await most(), false)
+    await page.evaluate('window.isOld = true; location.reload()')
+    await until(() => page.evaluate(`window.isOld !== true && ${pressed}.length === 1`).then((value) => value === true, () => false))
+    await until(async () => (await page.evaluate("document.querySelector('.plot path').hasAttribute('d')")) === true)
+    await shows('1 min', 13, '−60 s −40 −20 now', 'Requests, the last minute')
+    assert.equal(await page.text('#charts-title'), 'The last minute')
+    await page.click('[data-minutes="15"]')
+    await until(async () => (await page.evaluate(points)) === 180)
+    assert.equal(await most(), true)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('the path of a request takes one line, and the whole of it opens by the keyboard', async (t) => {
+    const long = `/search/${'a-long-name-'.repeat(16)}`
+    const { page } = await start(t, (given) => {
+      const one = { method: 'GET', status: 200, duration_ms: 0.5, route: 'shop.search' }
+      given.requests = [{ ...one, time: 1, path: '/a' }, { ...one, time: 2, path: long }]
+    })
+    const heights = "[...document.querySelectorAll('#requests tr')].map((row) => row.offsetHeight)"
+    const isCut = "(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector('#requests .open'))"
+    for (const width of [1280, 360]) {
+      await page.look({ width, height: 900, dark: false })
+      const [cut, whole] = (await page.evaluate(heights)) as [number, number]
+      assert.equal(cut, whole, `${width}`)
+      assert.equal(await page.evaluate(isCut), true)
+      assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= width)
+    }
+    await page.evaluate("document.querySelector('#requests .open').focus()")
+    await page.press('Enter')
+    assert.equal(await page.text('#entry-text'), `GET ${long}`)
+    assert.match(await page.text('#entry-pairs'), /Route\s+shop\.search/)
+    await page.press('Escape')
+    assert.equal(await page.evaluate("document.getElementById('entry').open"), false)
+    assert.equal(await page.evaluate("document.activeElement === document.querySelector('#requests .open')"), true)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('a log line opens with its stack and request id, stays while others come, and is copied whole', async (t) => {
+    const time = Date.UTC(2026, 10, 20, 10, 27, 0, 123)
+    const stack = '    Error: why <b>\n    at save (a.js:1:2)'
+    const id = '4-YiBWim4s8u00000002'
+    const line = { time, level: 'error', module: 'error', message: `GET / (home): why <b> [${id}]`, request_id: id, stack } as const
+    const { page, figures } = await start(t, (given) => {
+      given.lines = [{ time, level: 'info', module: 'app', message: 'one' }, line]
+    })
+    await page.evaluate("document.querySelector('#lines .open').focus()")
+    await page.press('Enter')
+    const text = `[2026-11-20T10:27:00.123Z] [ERROR] [error] ${line.message}\n${stack}`
+    assert.equal(await page.text('#entry-text'), text)
+    assert.match(await page.text('#entry-pairs'), new RegExp(`Request id\\s+${id}$`))
+    figures.lines = [...figures.lines, { time, level: 'info', module: 'app', message: 'another' }]
+    await readNow(page)
+    await until(async () => (await rowsOf(page, 'lines')).length === 3)
+    assert.equal(await page.text('#entry-text'), text)
+    await page.evaluate("document.addEventListener('copy', () => (window.copied = getSelection().toString()))")
+    await page.click('#entry-copy')
+    assert.equal(await page.text('#entry-note'), 'Copied.')
+    assert.equal(await page.evaluate('copied'), text)
+    await page.click('#entry-close')
+    await page.click('#lines .open')
+    assert.equal(await page.text('#entry-text'), '[2026-11-20T10:27:00.123Z] [INFO] [app] another')
+    assert.match(await page.text('#entry-pairs'), /Request id\s+–$/)
+    assert.equal(await page.text('#entry-note'), '')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('log lines are searched as one types: in the message, the stack and the request id', async (t) => {
+    const { page } = await start(t, (given) => {
+      const line = (message: string, more: object = {}) => ({ time: 1, level: 'info', module: 'app', message, ...more }) as const
+      given.lines = [
+        line('The Order was saved'),
+        line('failed', { stack: '    Error: no order (a.js:1)' }),
+        line('cut', { request_id: 'abcd-1234' }),
+        ...Array.from({ length: 297 }, (_, at) => line(`line ${at}`)),
+      ]
+    })
+    const found = async () => (await rowsOf(page, 'lines')).map((row) => row.split('|').at(-1))
+    const search = async (text: string) => {
+      await page.evaluate("document.getElementById('search').select()")
+      await page.type('#search', text)
+    }
+    assert.equal((await found()).length, 300)
+    await search('ORDER')
+    assert.deepEqual(await found(), ['failed', 'The Order was saved'])
+    assert.equal(await page.text('#lines-count'), '2 of 300 lines')
+    await page.evaluate("document.getElementById('search').value = ''")
+    await search('d-12')
+    assert.deepEqual(await found(), ['cut'])
+    await readNow(page)
+    await page.evaluate("document.getElementById('search').value = ''")
+    await search('[')
+    assert.deepEqual(await found(), [])
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('the routes are sorted by each column over all routes, and without those of the panel unless asked', async (t) => {
+    const { page } = await start(t, (given) => {
+      const slow = Array.from({ length: 30 }, (_, at) => makeRoute(`slow.${at + 10}`, 100 + at))
+      const busy = makeRoute('busy', 1, { count: 1_000_000, errors: 7 })
+      const system = makeRoute('svc.status', 5000, { count: 5 })
+      given.status = { ...given.status, routes: [busy, system, ...slow] }
+    })
+    const first = async () => (await rowsOf(page, 'routes')).map((row) => row.split('|')[0])
+    const sorted = () => page.evaluate(`[...document.querySelectorAll('#routes-head [aria-sort]:not([aria-sort=none])')]
+      .map((head) => [head.textContent, head.getAttribute('aria-sort')])`)
+    const sortBy = (field: string) => page.click(`#routes-head [data-field=${field}]`)
+    const slowest = Array.from({ length: 20 }, (_, at) => `slow.${39 - at}`)
+    assert.deepEqual(await first(), slowest)
+    assert.deepEqual(await sorted(), [['p99 ms', 'descending']])
+    await sortBy('count')
+    assert.deepEqual(await first(), ['busy', ...slowest.slice(0, 19)])
+    assert.deepEqual(await sorted(), [['Requests', 'descending']])
+    await readNow(page)
+    await sortBy('name')
+    assert.deepEqual((await first()).slice(0, 3), ['busy', 'slow.10', 'slow.11'])
+    assert.deepEqual(await sorted(), [['Route', 'ascending']])
+    for (const field of ['errors', 'p50_ms', 'p95_ms', 'max_ms', 'p99_ms']) {
+      await sortBy(field)
+      assert.equal((await first())[0], field === 'errors' ? 'busy' : 'slow.39', field)
+    }
+    await page.click('#own-routes')
+    assert.deepEqual(await first(), ['svc.status', ...slowest.slice(0, 19)])
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('clients that left a wait stand apart from errors, and what limits refused is there by rule', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      given.status = {
+        ...given.status,
+        requests: { ...given.status.requests, errors: 0, left: 12 },
+        limits: { refused: { login: 3, '<b>': 0 } },
+      }
+      const poll = { time: 1, method: 'GET', path: '/poll', status: 499, duration_ms: 9000, route: 'poll' }
+      given.requests = [poll, { ...poll, left: true }]
+    })
+    assert.match(await page.text('#window'), /Errors\s+0\s+Left while waiting\s+12/)
+    assert.deepEqual(await outstandingIn(page, 'window'), [])
+    assert.deepEqual((await rowsOf(page, 'requests')).map((row) => row.split('|')[1]), ['left', '499'])
+    assert.deepEqual(await outstandingIn(page, 'requests'), [['499', 'odd']])
+    assert.match(await page.text('#limits'), /^login\s+3\s+<b>\s+0$/)
+    assert.deepEqual(await outstandingIn(page, 'limits'), [['3', 'odd']])
+    const none = "getComputedStyle(document.getElementById('limits-none')).display"
+    assert.equal(await page.evaluate(none), 'none')
+    figures.status = { ...figures.status, limits: { refused: {} } }
+    await readNow(page)
+    await until(async () => (await page.text('#limits')) === '')
+    assert.equal(await page.evaluate(none), 'block')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('at 1280 pixels no card ends in a blank of a third or more', async (t) => {
+    const { page, figures } = await start(t, (given) => {
+      const request = { method: 'GET', path: '/a', status: 200, duration_ms: 0.5, route: 'home' }
+      given.requests = Array.from({ length: 100 }, (_, time) => ({ ...request, time }))
+      given.lines = Array.from({ length: 100 }, (_, time) => ({ time, level: 'info', module: 'app', message: 'one' }))
+    })
+    await page.look({ width: 1280, height: 900, dark: false })
+    const blanks = `[...document.querySelectorAll('.panel')].filter((panel) => panel.offsetHeight > 0).flatMap((panel) => {
+      const { bottom, height } = panel.getBoundingClientRect()
+      const walker = document.createTreeWalker(panel, NodeFilter.SHOW_ALL)
+      let lowest = 0
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        if (node.firstChild !== null || node.textContent.trim() === '' && node.localName !== 'line') continue
+        const range = document.createRange()
+        range.selectNode(node)
+        lowest = Math.max(lowest, range.getBoundingClientRect().bottom)
+      }
+      return bottom - lowest < height / 3 ? [] : [[panel.innerText.slice(0, 20), bottom - lowest, height]]
+    })`
+    assert.deepEqual(await page.evaluate(blanks), [])
+    const rules = Array.from({ length: 6 }, (_, at) => [`rule-${at}`, at])
+    figures.status = { ...figures.status, routes: [], limits: { refused: Object.fromEntries(rules) } }
+    figures.requests = figures.requests.slice(0, 3)
+    await readNow(page)
+    await until(async () => (await rowsOf(page, 'requests')).length === 3)
+    assert.deepEqual(await page.evaluate(blanks), [])
+  })
+
+  test('what is dimmed while the server is gone has a contrast of 4.5 or more, in light and dark', async (t) => {
+    const started = await start(t, (given) => {
+      const { status } = given
+      const requests = { total: 9, errors: 2, active: 1 }
+      given.status = {
+        ...status,
+        routes: [makeRoute('a', 3, { errors: 1 })],
+        pool_http: { ...status.pool_http, alert: true },
+        processes: [{ ...makeProcess('1', 1), requests }, { id: '2', pid: 2, responding: false }],
+        nodes: [makeNode('a'), makeNode('b', { state: 'gone' }), makeNode('c', { state: 'stopping' })],
+      }
+      given.lines = (['warn', 'error', 'info'] as const).map((level) => ({ time: 1, level, module: 'app', message: 'one', stack: 'x' }))
+      given.requests = [200, 404, 500].map((code) => ({ time: 1, method: 'GET', path: '/', status: code, duration_ms: 1, route: 'a' }))
+    })
+    const { page } = started
+    started.mood = 'unwell'
+    await readNow(page)
+    await says(page, /^The server answers 503/)
+    const contrasts = `{
+      const channels = (color) => color.match(/[\\d.]+/g).map(Number)
+      const light = (color) => channels(color).slice(0, 3).map((value) => value / 255)
+        .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0) + 0.05
+      const above = (element) => (element === null ? [] : [element, ...above(element.parentElement)])
+      const found = [...document.querySelectorAll('.board *')].filter((element) =>
+        element.getClientRects().length > 0 && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''))
+      found.map((element) => {
+        const styles = above(element).map((each) => getComputedStyle(each))
+        const back = styles.map(({ backgroundColor }) => backgroundColor).find((color) => channels(color)[3] !== 0)
+        const text = element.localName === 'text' ? styles[0].fill : styles[0].color
+        const [low, high] = [light(text), light(back)].sort((a, b) => a - b)
+        const isWhole = styles.every(({ opacity }) => opacity === '1') && (channels(back)[3] ?? 1) === 1
+        return [element.textContent, isWhole ? high / low : 0, text]
+      })
+    }`
+    const colours = new Set<string>()
+    for (const dark of [false, true]) {
+      await page.look({ ...wide, dark })
+      const all = (await page.evaluate(contrasts)) as [string, number, string][]
+      assert.ok(all.length > 150, `${all.length}`)
+      assert.deepEqual(all.filter(([, contrast]) => contrast < 4.5), [])
+      for (const [, , colour] of all) colours.add(colour)
+    }
+    assert.ok(colours.size >= 8, `muted, good, bad and odd are among ${[...colours].join(' ')}`)
   })
 
   test('a trace switch shows what is, and says below it when it could not be set', async (t) => {

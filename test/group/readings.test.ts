@@ -266,12 +266,15 @@ describe('the readings of several processes', () => {
     const { workers } = startCluster(t, 3)
     const [first, second, third] = workers as [Worker, Worker, Worker]
     const line = (time: number, message: string) => ({ time, level: 'info', module: 'app', message }) as const
-    first.lines.push(line(20, 'first'), line(50, 'last'))
+    const failed = { ...line(50, 'last'), request_id: '4-YiBWim4s8u00000002', stack: '    Error: why\n    at a.js:1' }
+    first.lines.push(line(20, 'first'), failed)
     second.lines.push(line(30, 'second'))
     third.lines.push(...Array.from({ length: 3 }, (_, at) => line(10 + at, `early ${at}`)))
     await third.end()
-    const messages = (await second.processes.lines()).map(({ message }) => message)
+    const lines = await second.processes.lines()
+    const messages = lines.map(({ message }) => message)
     assert.deepEqual(messages, [primaryLine.message, 'early 0', 'early 1', 'early 2', 'first', 'second', 'last'])
+    assert.deepEqual(lines.at(-1), failed)
 
     first.serve(80, { path: '/first' })
     second.serve(80, { path: '/second' })

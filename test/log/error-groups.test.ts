@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ErrorGroups, sumOfGroups } from '../../lib/log/error-groups.ts'
+import { stackLines } from '../../lib/log/stack.ts'
 
 const minuteMs = 60_000
 const nowMs = 1_700_000_000_000
 
-/** An error whose stack has these frames. */
-function errorAt(message: string, ...frames: readonly string[]): Error {
+/** The stack of an error with these frames, as the log has it. */
+function errorAt(message: string, ...frames: readonly string[]): string {
   const error = new Error(message)
   error.stack = [`Error: ${message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n')
-  return error
+  return stackLines(error).join('\n')
 }
 
 const ofNode = 'process.run (node:internal/process/task_queues:95:5)'
@@ -47,7 +48,7 @@ for (const [message, shown] of [
 ]) {
   test(`shows ${JSON.stringify(message)} as ${JSON.stringify(shown)}`, () => {
     const groups = new ErrorGroups()
-    groups.add(nowMs, 'response', String(message), undefined)
+    groups.add(nowMs, 'response', String(message), '')
     const [group] = groups.list(nowMs)
     assert.deepEqual([group?.place, group?.message, group?.stack, group?.routes], ['response', shown, '', []])
   })
@@ -55,7 +56,7 @@ for (const [message, shown] of [
 
 test('counts each of the last 60 minutes, and forgets earlier ones', () => {
   const groups = new ErrorGroups()
-  for (const minute of [0, 30, 30, 59, 70]) groups.add(nowMs + minute * minuteMs, 'error', 'x', undefined)
+  for (const minute of [0, 30, 30, 59, 70]) groups.add(nowMs + minute * minuteMs, 'error', 'x', '')
   const [group] = groups.list(nowMs + 70 * minuteMs)
   assert.equal(group?.count, 5)
   assert.equal(group?.minutes.length, 60)
@@ -66,8 +67,8 @@ test('counts each of the last 60 minutes, and forgets earlier ones', () => {
 test('keeps 200 groups and 1 MiB: the one that was seen longest ago goes', () => {
   const groups = new ErrorGroups()
   const names = Array.from({ length: 300 }, (_, at) => `word${String.fromCharCode(97 + (at % 26)).repeat(1 + at / 26)}`)
-  for (const name of names) groups.add(nowMs, 'error', name, undefined)
-  groups.add(nowMs, 'error', String(names[150]), undefined)
+  for (const name of names) groups.add(nowMs, 'error', name, '')
+  groups.add(nowMs, 'error', String(names[150]), '')
   const kept = groups.list(nowMs).map(({ message }) => message)
   assert.equal(kept.length, 200)
   assert.deepEqual([kept[0], kept[1], kept.at(-1)], [names[150], names[299], names[100]])
@@ -82,17 +83,18 @@ test('takes whatever is thrown', () => {
   const groups = new ErrorGroups()
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
-  for (const thrown of [proxy, null, 7, 'text', { a: 1 }, new AggregateError([new Error('x')]), errorAt('%', 'f (/%:1:1)')]) {
-    groups.add(nowMs, 'error', 'x', thrown)
+  for (const thrown of [proxy, null, 7, 'text', { a: 1 }, new AggregateError([new Error('x')])]) {
+    groups.add(nowMs, 'error', 'x', stackLines(thrown).join('\n'))
   }
+  groups.add(nowMs, 'error', 'x', errorAt('%', 'f (/%:1:1)'))
   assert.ok(groups.list(nowMs).length >= 6)
 })
 
 test('adds up the groups of processes, the newest first', () => {
   const [one, two] = [new ErrorGroups(), new ErrorGroups()]
-  one.add(nowMs, 'error', 'GET /a (a): same [request-1]', undefined)
-  two.add(nowMs + 5, 'error', 'GET /b (b): same [request-2]', undefined)
-  two.add(nowMs + 2, 'error', 'GET /b (b): other [request-3]', undefined)
+  one.add(nowMs, 'error', 'GET /a (a): same [request-1]', '')
+  two.add(nowMs + 5, 'error', 'GET /b (b): same [request-2]', '')
+  two.add(nowMs + 2, 'error', 'GET /b (b): other [request-3]', '')
   const sum = sumOfGroups([one.list(nowMs), two.list(nowMs)])
   assert.deepEqual(sum.map(({ message, count, first_at: first, last_at: last, routes, requests }) => ({ message, count, first, last, routes, requests })), [
     { message: 'same', count: 2, first: nowMs, last: nowMs + 5, routes: ['a', 'b'], requests: ['request-1', 'request-2'] },

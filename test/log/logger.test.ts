@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { levels } from '../../lib/log/logger.ts'
+import { stackLines } from '../../lib/log/stack.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { allLines, openLog, textOf } from './fixture.ts'
 
@@ -62,7 +63,7 @@ for (const level of levels) {
   })
 }
 
-test('onLine is given each line that passes, as it was logged, with its error, and nothing else', (t) => {
+test('onLine is given each line that passes, as it was logged, with its stack, and nothing else', (t) => {
   const given: unknown[] = []
   const onLine = (...line: unknown[]): void => void given.push(line)
   const { logger, clock } = openLog(t, { 'log.level': 'info', trace: { pool: false } }, { onLine })
@@ -70,10 +71,10 @@ test('onLine is given each line that passes, as it was logged, with its error, a
   logger.module('pool').info('switched off')
   logger.module('pool').warn('a\nb')
   clock.ms += 5
-  const why = new Error('why')
-  logger.module('app').error('failed', why)
-  const warned = [clock.ms - 5, 'warn', 'pool', 'a\nb', undefined]
-  assert.deepEqual(given, [warned, [clock.ms, 'error', 'app', 'failed', why]])
+  const thrown = new Error('why')
+  logger.module('app').error('failed', thrown)
+  const stack = stackLines(thrown).join('\n')
+  assert.deepEqual(given, [[clock.ms - 5, 'warn', 'pool', 'a\nb', ''], [clock.ms, 'error', 'app', 'failed', stack]])
 })
 
 test('a trace switch holds back DEBUG and INFO of its module and nothing else', (t) => {

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Recent } from '../../lib/base/recent.ts'
 import { keptLines, logLine, type LogLine } from '../../lib/log/recent-lines.ts'
+import { stackLines } from '../../lib/log/stack.ts'
 import { openLog } from './fixture.ts'
 
 const messages: readonly (readonly [string, string, string])[] = [
@@ -26,13 +27,33 @@ test('cuts a module name at 64 characters', () => {
   assert.equal(logLine(1, 'warn', 'm'.repeat(100_000), 'text').module, 'm'.repeat(64))
 })
 
+const endings: readonly (readonly [string, string, string | undefined])[] = [
+  ['is that at the end of the message', 'GET /: it failed [4-YiBWim4s8u00000002]', '4-YiBWim4s8u00000002'],
+  ['is kept where the message is cut before it', `${'x'.repeat(10_000)} [abc.DEF-12_3]`, 'abc.DEF-12_3'],
+  ['has 128 characters at most', `failed [${'i'.repeat(128)}]`, 'i'.repeat(128)],
+  ['has no more characters than a request id may have', `failed [${'i'.repeat(129)}]`, undefined],
+  ['is no word in brackets', 'the worker ended [again]', undefined],
+  ['is nowhere but at the end', '[4-YiBWim4s8u00000002] failed', undefined],
+]
+
+for (const [name, message, expected] of endings) {
+  test(`the request id ${name}`, () => {
+    assert.equal(logLine(1, 'warn', 'app', message).request_id, expected)
+  })
+}
+
+test('keeps 2,000 characters of a stack, and none where nothing was thrown', () => {
+  assert.equal(logLine(1, 'error', 'app', 'failed', `    ${'x'.repeat(100_000)}`).stack, `    ${'x'.repeat(1996)}`)
+  assert.deepEqual(Object.keys(logLine(1, 'error', 'app', 'failed')), ['time', 'level', 'module', 'message'])
+})
+
 test('does not keep the long texts in memory that short messages were cut from', () => {
   const lines = new Recent<LogLine>(keptLines)
   setFlagsFromString('--expose-gc')
   const collectGarbage: () => void = runInNewContext('gc')
   for (let turn = 0; turn < 500; turn += 1) {
     const long = Buffer.alloc(100_000, 97 + (turn % 26)).toString('latin1')
-    lines.add(logLine(turn, 'info', 'app', long.slice(turn, turn + 100)))
+    lines.add(logLine(turn, 'info', 'app', long.slice(turn, turn + 100), long))
   }
   collectGarbage()
   const before = process.memoryUsage().heapUsed
@@ -52,10 +73,11 @@ test('is fed by the logger: the lines that are written, as they were logged', (t
   logger.module('pool').info('switched off')
   logger.module('pool').warn('passes\n')
   clock.ms += 5
-  logger.module('error').error('failed', new Error('why'))
+  const thrown = new Error('why')
+  logger.module('error').error('failed', thrown)
   assert.deepEqual(lines.list(), [
     { time: clock.ms - 5, level: 'info', module: 'app', message: 'called' },
     { time: clock.ms - 5, level: 'warn', module: 'pool', message: 'passes\\x0a' },
-    { time: clock.ms, level: 'error', module: 'error', message: 'failed' },
+    { time: clock.ms, level: 'error', module: 'error', message: 'failed', stack: stackLines(thrown).join('\n') },
   ])
 })

@@ -239,6 +239,13 @@ test('keeps the last 100 requests in the order in which they ended', () => {
   })
 })
 
+test('marks the last requests whose client left a wait', () => {
+  const { metrics, record } = held()
+  record({ sentStatus: 499, leftWait: true })
+  record({ sentStatus: 499 })
+  assert.deepEqual(metrics.recent().map(({ left }) => left), [true, undefined])
+})
+
 test('shows 200 characters of a path', () => {
   const { metrics, record } = held()
   for (const length of [199, 200, 201, 16_000]) {

@@ -140,6 +140,15 @@ export class Page {
     }
   }
 
+  /** Presses a key on what has the focus. */
+  async press(key: 'Enter' | 'Escape' | 'Tab'): Promise<void> {
+    const text = key === 'Enter' ? { text: '\r' } : {}
+    const windowsVirtualKeyCode = { Enter: 13, Escape: 27, Tab: 9 }[key]
+    for (const type of ['keyDown', 'keyUp']) {
+      await this.#send('Input.dispatchKeyEvent', { type, key, code: key, windowsVirtualKeyCode, ...(type === 'keyDown' && text) })
+    }
+  }
+
   /** Clicks on what leads to another page. Resolves when that has loaded. */
   follow(selector: string): Promise<void> {
     return this.#loading(() => this.click(selector))
