@@ -31,16 +31,17 @@ const orders: readonly Order[] = [
 
 /** The data of the page: the status with the routes that it may show, and under `monitor` what only it uses. */
 export async function monitorDocument(port: MonitorPort) {
-  const [status, history, requests, lines] = await Promise.all([
+  const [status, history, requests, lines, errors] = await Promise.all([
     port.status(),
     port.history(),
     port.recentRequests(),
     port.recentLines(),
+    port.errors(),
   ])
   return {
     ...status,
     routes: shownRoutes(status.routes),
-    monitor: { history, requests, lines, trace: port.traceState() },
+    monitor: { history, requests, lines, error_groups: errors.length, trace: port.traceState() },
   }
 }
 

@@ -88,7 +88,9 @@ export function createPanel(options: PanelOptions): Panel {
     recentRequests: () => processes.requests(),
     recentLines: () => processes.lines(),
     errors: async () => {
-      const [ofServer, ofOthers = []] = await Promise.all([processes.errors(), nodes?.errors()])
+      // While the engine is away, which the warnings say, those of this server are shown.
+      const others = nodes?.errors().catch(() => [])
+      const [ofServer, ofOthers = []] = await Promise.all([processes.errors(), others])
       return sumOfGroups([ofServer, ...ofOthers])
     },
     clearErrors: async () => {
