@@ -21,7 +21,7 @@ export function requestIdOf(message: string): string | undefined {
   return / \[([A-Za-z0-9_.-]{8,128})\]$/.exec(message.slice(-131))?.[1]
 }
 
-/** The route that {@link label} has put before a message, undefined without one, and the message without label and id. */
+/** The route that {@link label} has put before a message, if it has, and the message without label and id. */
 export function partsOfLabel(message: string): { readonly route: string | undefined; readonly text: string } {
   const id = requestIdOf(message)
   const about = id === undefined ? message : message.slice(0, -` [${id}]`.length)

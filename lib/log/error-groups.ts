@@ -51,7 +51,7 @@ const serverFolders = [serverUrl.pathname, fileURLToPath(serverUrl)]
 /** A frame of a stack: the path, without what was added to load a changed module anew, and the line. */
 const framePattern = /^ +at (?:.*\()?(?:file:\/\/)?(\/.*?)(?:\?[^:]*)?:(\d+):\d+\)?$/
 const quoted = /(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)/g
-const numbers = /\b(?=\w*\d)[\da-f]{8,}(?:-[\da-f]{4,})*\b|\d+/gi
+const numbers = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\b[\da-f]{8,}\b|\d+/gi
 
 /** Groups the errors of one process. */
 export class ErrorGroups {

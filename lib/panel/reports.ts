@@ -75,7 +75,7 @@ function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[]
       key,
       value: isSecret ? (value === '' || (value as readonly string[]).length === 0 ? 'empty' : 'set') : value,
       source: value === port.config[key] ? (port.configSources[key] ?? 'default') : 'saved while the server ran',
-      meaning: configTable[key].meaning.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'), // Links lead into the documentation.
+      meaning: configTable[key].meaning.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1'), // Links lead into the documentation.
       warnings: warnings.filter((text) => names(text, key)),
     }
   })
@@ -83,8 +83,7 @@ function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[]
 
 /** Whether a text names a key: `app_key` is not named by `app_key_previous`. */
 function names(text: string, key: string): boolean {
-  const pattern = new RegExp(`(?<![\\w.])${key.replaceAll('.', '\\.')}(?!\\w|\\.\\w)`)
-  return pattern.test(text)
+  return text.split(/[^\w.]+/).some((word) => word === key || word === `${key}.`)
 }
 
 function textOfValue(value: unknown): string {

@@ -131,7 +131,7 @@ test('the status has the fields of the spec, as it types them', async (t) => {
 test('the status with monitor in its query has what the page draws', async (t) => {
   const server = await startPanel(t)
   const status = (await server.askSignedIn('/svc-status?monitor=1')).json() as { monitor: object }
-  assert.deepEqual(Object.keys(status.monitor), ['history', 'requests', 'lines', 'trace'])
+  assert.deepEqual(Object.keys(status.monitor), ['history', 'requests', 'lines', 'error_groups', 'trace'])
   assert.ok(!('monitor' in ((await server.askSignedIn('/svc-status')).json() as object)))
 })
 

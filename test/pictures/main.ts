@@ -59,7 +59,7 @@ test('the monitor and the errors', { timeout: 120_000 }, async (t) => {
   const { url, folder: application } = await startApplication(t, shop, { 'app.env': 'dev', 'monitor.interval_s': 1 })
   await page.look({ width: 1280, height: 900, dark: false })
   process.chdir(application) // So that the places of errors are shown without it.
-  await page.open(`${url}/svc-monitor`)
+  await page.open(`${url}/svc-monitor#minutes=1`)
   await load(url)
   await page.screenshot(join(folder, 'monitor.png'))
   check('monitor.png')
