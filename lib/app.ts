@@ -194,8 +194,7 @@ export function createApp(options: AppOptions = {}): App {
     readiness: () => life.readiness(),
     preview: () => application.preview(),
     nodes,
-    setupToken: part?.setupToken,
-    loginThrottle: part?.loginThrottle,
+    part,
     scrypt: built.scrypt,
   })
 

@@ -35,10 +35,8 @@ interface PanelOptions {
   readonly preview: AdminPort['preview']
   /** The nodes, where servers share an engine. */
   readonly nodes: NodesView | undefined
-  /** The token that a remote setup must present; 128 random bits unless given. */
-  readonly setupToken: string | undefined
-  /** Counts the failed logins; a throttle of this process unless given. */
-  readonly loginThrottle: LoginThrottle | undefined
+  /** Of several processes: the token that a remote setup must present, and the count of failed logins. */
+  readonly part: { readonly setupToken: string; readonly loginThrottle: LoginThrottle } | undefined
   /** Checks passwords together with those of the application's users. */
   readonly scrypt: Scrypt
 }
@@ -73,8 +71,8 @@ export function createPanel(options: PanelOptions): Panel {
     configSources: loaded.sources,
     control: options.control,
     credentials: () => credentials.current,
-    setupToken: options.setupToken ?? makeSetupToken(),
-    loginThrottle: options.loginThrottle ?? createLoginThrottle(),
+    setupToken: options.part?.setupToken ?? makeSetupToken(),
+    loginThrottle: options.part?.loginThrottle ?? createLoginThrottle(),
     passwords: createPasswordCheck(options.scrypt),
     status: async () => {
       const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
