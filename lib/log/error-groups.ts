@@ -7,7 +7,7 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { partsOfLabel, requestIdOf } from '../http/label.ts'
-import { escapeControls } from './line.ts'
+import { copyOf, escapeControls } from './line.ts'
 
 /** Errors of one cause. */
 export interface ErrorGroup {
@@ -66,6 +66,7 @@ export class ErrorGroups {
   add(timeMs: number, module: string, message: string, stack: string): void {
     const id = requestIdOf(message)
     const { route, text } = partsOfLabel(message)
+    const copy = (part: string | undefined): string[] => (part === undefined ? [] : [copyOf(part, maxTextLength)])
     const lines = stack === '' ? [] : stack.split('\n')
     const place = placeOf(lines) ?? module
     const shown = withoutValues(lines[0]?.trim() ?? text)
@@ -81,9 +82,9 @@ export class ErrorGroups {
       count: (before?.count ?? 0) + 1,
       first_at: before?.first_at ?? timeMs,
       last_at: timeMs,
-      routes: lastOf(before?.routes, route),
-      requests: lastOf(before?.requests, id),
-      stack: ownFramesFirst(lines).join('\n').slice(0, maxStackLength),
+      routes: lastOf(before?.routes, ...copy(route)),
+      requests: lastOf(before?.requests, ...copy(id)),
+      stack: copyOf(ownFramesFirst(lines).join('\n'), maxStackLength),
       byMinute,
     })
   }
@@ -143,15 +144,14 @@ function sumOf(newer: ErrorGroup, older: ErrorGroup): ErrorGroup {
 }
 
 /** The last of different names. */
-function lastOf(before: readonly string[] = [], ...more: readonly (string | undefined)[]): readonly string[] {
-  const names = [...before, ...more].filter((name) => name !== undefined)
-  return [...new Set(names.reverse())].slice(0, maxNames).reverse()
+function lastOf(before: readonly string[] = [], ...more: readonly string[]): readonly string[] {
+  return [...new Set([...before, ...more].reverse())].slice(0, maxNames).reverse()
 }
 
 function withoutValues(message: string): string {
   const beginning = message.slice(0, maxMessageLength)
   const shown = beginning.replace(quoted, '$1…$1').replace(numbers, '#')
-  return escapeControls(shown).slice(0, maxTextLength)
+  return copyOf(escapeControls(shown), maxTextLength)
 }
 
 /** The place of the first frame of the application. */
@@ -160,7 +160,7 @@ function placeOf(lines: readonly string[]): string | undefined {
   const [, file, line] = framePattern.exec(frame ?? '') ?? []
   if (file === undefined) return undefined
   const near = relative(process.cwd(), file)
-  return `${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength)
+  return copyOf(`${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength), maxTextLength)
 }
 
 /** Whether a line is a frame of the application: neither of the server nor of Node. */

@@ -19,6 +19,11 @@ export function escapeControls(text: string): string {
   return controls.test(text) ? text.replace(eachControl, escapeCharacter) : text
 }
 
+/** A copy of the beginning of a text. A piece that is cut from a long text keeps all of that in memory. */
+export function copyOf(text: string, most: number): string {
+  return Buffer.from(text.slice(0, most)).toString()
+}
+
 /** `\xNN` for a character below 256, `\uNNNN` for any other, in lower-case hexadecimal. */
 export function escapeCharacter(character: string): string {
   const code = character.charCodeAt(0)

@@ -5,7 +5,7 @@
  * the long one in memory. A process keeps at most 1.4 million characters: 500 lines of 2,692.
  */
 import { requestIdOf } from '../http/label.ts'
-import { escapeControls } from './line.ts'
+import { copyOf, escapeControls } from './line.ts'
 import type { Level } from './logger.ts'
 
 /** A line of the log. */
@@ -40,8 +40,4 @@ export function logLine(time: number, level: Level, module: string, message: str
     ...(id !== undefined && { request_id: copyOf(id, id.length) }),
     ...(stack !== '' && { stack: copyOf(stack, maxStackLength) }),
   }
-}
-
-function copyOf(text: string, most: number): string {
-  return Buffer.from(text.slice(0, most)).toString()
 }
