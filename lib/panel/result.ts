@@ -21,6 +21,8 @@ export interface Result {
 /** The page that shows the result of a change, and the text for a change that has succeeded. */
 interface ResultPage {
   readonly page: string
+  /** The query for the page after a change that has succeeded; none unless given. */
+  query?(answer: Readonly<Record<string, unknown>>): string
   text(answer: Readonly<Record<string, unknown>>): string
 }
 
@@ -42,6 +44,7 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
   'svc.bench.stop': { page: '/svc-monitor', text: () => 'The counters below are those of the bench window.' },
   'svc.routes.add': {
     page: '/svc-routes/list',
+    query: ({ name }) => `?record=${encodeURIComponent(String(name))}`,
     text: ({ name, warning = '' }) => `Route ${String(name)} added. ${String(warning)}`.trim(),
   },
   'svc.routes.delete': { page: '/svc-routes/list', text: ({ name }) => `Route ${String(name)} deleted.` },
@@ -67,7 +70,7 @@ export function answersForms(name: string, action: Action): Action {
     const answer = JSON.parse(reply.body.toString()) as Record<string, unknown>
     const ok = ctx.status < 400
     leaveResult(ctx, shown.page, { ok, text: ok ? shown.text(answer) : String(answer['error']), fields })
-    return ctx.redirect(shown.page, 303)
+    return ctx.redirect(shown.page + (ok ? (shown.query?.(answer) ?? '') : ''), 303)
   }
 }
 
