@@ -254,7 +254,7 @@ export function createApp(options: AppOptions = {}): App {
       apply: (state) => reconciler.follow(state),
       summary: async () => own.summary(),
       errors: async () => own.errors(),
-      clearErrors: async () => own.clearErrors(),
+      clearErrors: async (beforeMs) => own.clearErrors(beforeMs),
     })
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
@@ -290,7 +290,7 @@ export function createApp(options: AppOptions = {}): App {
       'cache.clear': () => views.clear(),
       'certificates.reload': renewCertificates,
       'bench.start': () => processes.beginWindow(),
-      'errors.clear': () => processes.clearErrors(),
+      'errors.clear': ({ beforeMs }) => processes.clearErrors(beforeMs),
       'logs.reopen': () => logs.reopen(),
       'files.changed': async ({ files }) => dev?.changed(files, control),
       'pages.tell': (news) => dev?.tell(news),

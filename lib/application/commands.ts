@@ -114,8 +114,8 @@ export interface CommandTable {
   'cache.clear': { takes: object; answers: { readonly deleted: number; readonly path: string } }
   /** Begins a new bench window. */
   'bench.start': { takes: object; answers: void }
-  /** Forgets the errors that were counted. */
-  'errors.clear': { takes: object; answers: void }
+  /** Forgets the errors that were counted, or those not seen after a time, in milliseconds since 1970. */
+  'errors.clear': { takes: { readonly beforeMs?: number }; answers: void }
   /** Saves the first credentials. `done` is false when there are some. Rejects when they cannot be saved. */
   'admin.setup': { takes: { readonly user: string; readonly password: string }; answers: { readonly done: boolean } }
   /** Makes and saves a secret where there is none. Rejects when it cannot be saved. */

@@ -89,9 +89,9 @@ export class EndedProcesses {
     }
   }
 
-  /** Forgets their errors. */
-  clearErrors(): void {
-    this.last = { ...this.last, errors: [] }
+  /** Forgets their errors that were not seen after a time, in milliseconds since 1970. */
+  clearErrors(beforeMs = Infinity): void {
+    this.last = { ...this.last, errors: this.last.errors.filter(({ last_at: lastMs }) => lastMs > beforeMs) }
   }
 
   /** Begins a bench window. */

@@ -44,8 +44,8 @@ interface NodeProcesses {
   summary(): Promise<Summary>
   /** Their errors by cause. */
   errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets these. */
-  clearErrors(): Promise<unknown>
+  /** Forgets those that were not seen after a time, in milliseconds since 1970. */
+  clearErrors(beforeMs: number): Promise<unknown>
   /** Called when `isReady` or the warnings may have changed. */
   onHealth?(): void
 }
@@ -134,7 +134,7 @@ export class Node implements NodesView, StateStore {
       prefix: `${keys.nodes}:errors:`,
       id: this.#membership.id,
       own: () => (this.#processes as NodeProcesses).errors(), // open() sets them before the first beat.
-      clearOwn: () => (this.#processes as NodeProcesses).clearErrors(),
+      clearOwn: (beforeMs) => (this.#processes as NodeProcesses).clearErrors(beforeMs),
     })
     this.#name = nameOf(config['server.port'])
   }

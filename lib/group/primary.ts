@@ -88,9 +88,9 @@ export function startPrimary(options: PrimaryOptions): Primary {
     store,
     log,
     trace,
-    onCommand: async ({ type }) => {
-      if (type === 'bench.start') await readings.beginWindow()
-      if (type === 'errors.clear') readings.clearErrors()
+    onCommand: async (command) => {
+      if (command.type === 'bench.start') await readings.beginWindow()
+      if (command.type === 'errors.clear') readings.clearErrors((command as Command<'errors.clear'>).beforeMs)
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -112,7 +112,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
         apply: (state) => states.apply(state),
         summary: () => readings.summary(serving),
         errors: () => readings.errors(),
-        clearErrors: () => states.everywhere({ type: 'errors.clear' }),
+        clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
         onHealth: () => nodesHost?.look(),
       }),
     () => {},

@@ -33,7 +33,7 @@ export interface ReadingsHost {
   /** The errors of all processes by cause. */
   errors(): Promise<readonly ErrorGroup[]>
   /** Forgets the errors of the primary, and of workers that have ended. */
-  clearErrors(): void
+  clearErrors(beforeMs?: number): void
   /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
   beginWindow(): Promise<void>
   /**
@@ -144,9 +144,9 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
       }
     },
     errors,
-    clearErrors() {
-      own.clearErrors()
-      ended.clearErrors()
+    clearErrors(beforeMs) {
+      own.clearErrors(beforeMs)
+      ended.clearErrors(beforeMs)
     },
     async beginWindow() {
       await askChanges()

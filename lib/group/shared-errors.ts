@@ -1,7 +1,7 @@
 /**
  * The errors of all nodes. Each node writes its own into the shared engine, every five seconds at most and only when
  * they have changed, and reads those of the others when a page asks. To clear them is to write a time: each node
- * forgets what it has counted when it sees a later time than before.
+ * forgets the groups that it has not seen after that time.
  */
 import { performance } from 'node:perf_hooks'
 import { isObject } from '../base/object.ts'
@@ -17,8 +17,8 @@ interface SharedErrorsOptions {
   readonly id: string
   /** The errors of the processes of this node. */
   own(): Promise<readonly ErrorGroup[]>
-  /** Forgets them. */
-  clearOwn(): Promise<unknown>
+  /** Forgets those not seen after a time, in milliseconds since 1970. */
+  clearOwn(beforeMs: number): Promise<unknown>
 }
 
 const everyMs = 5000
@@ -33,8 +33,8 @@ export class SharedErrors {
   readonly #clearedKey: string
   readonly #ownKey: string
   #written = '[]'
-  /** The time in the engine that this node has followed; undefined while it has no errors. */
-  #cleared: string | undefined
+  /** The time in the engine that this node has followed. */
+  #cleared = ''
   #dueAt = 0
 
   constructor(options: SharedErrorsOptions) {
@@ -49,9 +49,9 @@ export class SharedErrors {
     const nowMs = performance.now()
     if (nowMs < this.#dueAt) return
     this.#dueAt = nowMs + everyMs
-    if ((await own()).length === 0 && this.#written === '[]') return void (this.#cleared = undefined)
+    if ((await own()).length === 0 && this.#written === '[]') return
     const cleared = textOf(await redis.command('GET', this.#clearedKey))
-    if (this.#cleared !== undefined && this.#cleared !== cleared) await clearOwn()
+    if (cleared !== this.#cleared) await clearOwn(Number(cleared))
     this.#cleared = cleared
     const text = JSON.stringify((await own()).slice(0, sharedGroups))
     const isSame = text === this.#written

@@ -25,6 +25,6 @@ export function requestIdOf(message: string): string | undefined {
 export function partsOfLabel(message: string): { readonly route: string | undefined; readonly text: string } {
   const id = requestIdOf(message)
   const about = id === undefined ? message : message.slice(0, -` [${id}]`.length)
-  const [, route, text = about] = /^[A-Z]+ \/\S*(?: \(([^)]*)\))?: ([^]*)$/.exec(about) ?? []
+  const [, route, text = about] = /^[A-Z]+ \/\S*(?: \((.{1,200}?)\))?: ([^]*)$/s.exec(about) ?? []
   return { route, text }
 }

@@ -42,14 +42,15 @@ const maxNames = 5
 const maxMessageLength = 2000
 const maxTextLength = 300
 const maxStackLength = 4000
+/** What visitors send can be in a message: of a longer stack, or a longer line, nothing is looked at. */
+const readStackLength = 65_536
+const readLineLength = 1000
 const minuteMs = 60_000
 const shownMinutes = 60
 
 const serverUrl = new URL('..', import.meta.url)
 /** The folder of the server itself, as the frames of modules and of other scripts have it. */
 const serverFolders = [serverUrl.pathname, fileURLToPath(serverUrl)]
-/** A frame of a stack: the path, without what was added to load a changed module anew, and the line. */
-const framePattern = /^ +at (?:.*\()?(?:file:\/\/)?(\/.*?)(?:\?[^:]*)?:(\d+):\d+\)?$/
 const quoted = /(?<!\w)(["'`])(?:(?!\1).)*\1(?!\w)/g
 const numbers = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\b[\da-f]{8,}\b|\d+/gi
 
@@ -67,9 +68,11 @@ export class ErrorGroups {
     const id = requestIdOf(message)
     const { route, text } = partsOfLabel(message)
     const copy = (part: string | undefined): string[] => (part === undefined ? [] : [copyOf(part, maxTextLength)])
-    const lines = stack === '' ? [] : stack.split('\n')
+    const lines = stack === '' ? [] : stack.slice(0, readStackLength).split('\n')
     const place = placeOf(lines) ?? module
-    const shown = withoutValues(lines[0]?.trim() ?? text)
+    const title = lines[0]?.trim() ?? ''
+    const isValue = title === '' || /^["'`]/.test(title) // A text that was thrown is a value.
+    const shown = withoutValues(isValue ? text : title)
     const key = `${place}\n${shown}`
     const before = this.#groups.get(key)
     const minute = Math.floor(timeMs / minuteMs)
@@ -99,10 +102,9 @@ export class ErrorGroups {
     })
   }
 
-  /** Forgets all groups. */
-  clear(): void {
-    this.#groups.clear()
-    this.#bytes = 0
+  /** Forgets the groups that were not seen after a time, in milliseconds since 1970; all unless given. */
+  clear(beforeMs = Infinity): void {
+    for (const [key, { last_at: lastMs }] of this.#groups) if (lastMs <= beforeMs) this.#delete(key)
   }
 
   #set(key: string, group: Counted): void {
@@ -156,8 +158,7 @@ function withoutValues(message: string): string {
 
 /** The place of the first frame of the application. */
 function placeOf(lines: readonly string[]): string | undefined {
-  const frame = lines.find(isOwnFrame)
-  const [, file, line] = framePattern.exec(frame ?? '') ?? []
+  const { file, line } = frameIn(lines.find(isOwnFrame) ?? '') ?? {}
   if (file === undefined) return undefined
   const near = relative(process.cwd(), file)
   return copyOf(`${near.startsWith('..') ? file : near}:${line}`.slice(-maxTextLength), maxTextLength)
@@ -165,9 +166,18 @@ function placeOf(lines: readonly string[]): string | undefined {
 
 /** Whether a line is a frame of the application: neither of the server nor of Node. */
 function isOwnFrame(line: string): boolean {
-  const [, file] = framePattern.exec(line) ?? []
+  const file = frameIn(line)?.file
   if (file === undefined || file.includes('/node_modules/')) return false
   return serverFolders.every((folder) => !file.startsWith(folder))
+}
+
+/** The path of a frame, without what was added to load a changed module anew, and its line; undefined without one. */
+function frameIn(text: string): { readonly file: string; readonly line: string } | undefined {
+  if (!text.startsWith('    at ') || text.length > readLineLength) return undefined
+  const place = text.endsWith(')') ? text.slice(text.lastIndexOf('(') + 1, -1) : text.slice('    at '.length)
+  const position = /:(\d{1,9}):\d{1,9}$/.exec(place)
+  const [file = ''] = place.slice(0, position?.index ?? 0).replace(/^file:\/\//, '').split('?', 1)
+  return file.startsWith('/') ? { file, line: position?.[1] ?? '' } : undefined
 }
 
 /** The lines with the application's frames first in each list of frames. */

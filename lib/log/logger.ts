@@ -100,6 +100,11 @@ export class Logger extends Appender {
     return made
   }
 
+  /** A logger of a module whose lines no trace switch holds back. */
+  untraced(name: string): ModuleLogger {
+    return this.#createModule(name, { on: true })
+  }
+
   /** Takes lines one by one, so that the file is rotated between any two of them. */
   override take(lines: string): void {
     this.#console?.append(lines)
@@ -116,8 +121,7 @@ export class Logger extends Appender {
     this.#console?.flush()
   }
 
-  #createModule(name: string): ModuleLogger {
-    const traced = this.trace.switchOf(name)
+  #createModule(name: string, traced: { readonly on: boolean } = this.trace.switchOf(name)): ModuleLogger {
     const writers = levels.map((level) => this.#createWriter(level, name))
     const [writeDebug, writeInfo, warn, error, fatal] = writers as [Write, Write, Write, Write, Write] // one per level
     const debugs = this.#threshold <= levels.indexOf('debug')

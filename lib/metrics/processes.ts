@@ -26,8 +26,8 @@ export interface Processes {
   requests(): Promise<readonly RecentRequest[]>
   /** The errors by cause, the one that was seen last first. */
   errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets the errors of this process. The others are told by their control. */
-  clearErrors(): void
+  /** Forgets the errors of this process, as `ErrorGroups.clear` does. The others are told by their control. */
+  clearErrors(beforeMs?: number): void
   /** The samples of the last minutes, over all processes. */
   history(): Promise<HistorySnapshot>
   /** Begins a bench window in this process. The others are told by their control. */
@@ -47,7 +47,7 @@ export interface OwnProcess {
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
   errors(): readonly ErrorGroup[]
-  clearErrors(): void
+  clearErrors(beforeMs?: number): void
   beginWindow(): void
 }
 
@@ -103,7 +103,7 @@ export function createOwnProcess(sources: MetricSources, { recent, errors }: Own
     lines: () => recent.list(),
     requests: () => metrics.recent(),
     errors: () => errors.list(Date.now()),
-    clearErrors: () => errors.clear(),
+    clearErrors: (beforeMs) => errors.clear(beforeMs),
     beginWindow: () => {
       for (const each of [metrics, eventLoop.delay, queueWaits, restQueueWaits]) each.beginWindow()
       windowStart = readWithoutRoutes()
@@ -119,7 +119,7 @@ export function createSingleProcess(own: OwnProcess): Processes {
     lines: async () => own.lines(),
     requests: async () => own.requests(),
     errors: async () => own.errors(),
-    clearErrors: () => own.clearErrors(),
+    clearErrors: (beforeMs) => own.clearErrors(beforeMs),
     history: async () => history.snapshot(),
     beginWindow: () => own.beginWindow(),
     close: () => history.close(),

@@ -38,8 +38,11 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     const found = search(routes, filterOf(ctx))
     if (asksForJson(ctx)) return ctx.json(found.map(({ record }) => record))
     const shown = cut(ctx, found, routes.length)
-    const rows = shown.routes.map(({ record, system }) => ({ ...record, system }))
-    const forms = { ...dryMatch(port, ctx), ...askedRecord(routes, ctx), methods: formMethods }
+    const rows = shown.routes.map(({ record, system }) => {
+      return { ...record, system, query: new URLSearchParams({ record: record.name }).toString() }
+    })
+    const match = dryMatch(port, ctx)
+    const forms = { ...match, ...askedRecord(routes, ctx), methods: [...new Set([...formMethods, match.method])] }
     return panelPage(ctx, port, fileFor(ctx, 'list'), { title, all, ...shown, rows, ...forms })
   }
 
@@ -134,7 +137,7 @@ function countText(found: number, total: number, filter: string): string {
 /** The record that the query asks for, as text for a route file: without what is empty. */
 function askedRecord(routes: readonly ListedRoute[], ctx: CoreContext): { recordName: string; record: string } {
   const recordName = ctx.query.get('record') ?? ''
-  const found = routes.find(({ record, system }) => !system && record.name === recordName)
+  const found = routes.find(({ record, system }) => !system && record.name.toWellFormed() === recordName)
   const withoutEmpty = (_: string, value: unknown): unknown => (value === '' ? undefined : value)
   return { recordName, record: found === undefined ? '' : JSON.stringify(found.record, withoutEmpty, 2) }
 }

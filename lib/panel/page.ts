@@ -23,7 +23,9 @@ export async function panelPage(
   data: Readonly<Record<string, unknown>> & { readonly title: string },
 ): Promise<Reply> {
   const errorCount = (await port.errors()).length
-  return page(ctx, port, file, { signedIn: true, errorCount, result: takeResult(ctx), ...data })
+  const isWhole = !ctx.query.has('part')
+  const result = isWhole ? takeResult(ctx) : undefined
+  return page(ctx, port, file, { signedIn: true, errorCount, result, ...data })
 }
 
 /** Whether a page is asked for as JSON. */

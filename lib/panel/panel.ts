@@ -102,7 +102,7 @@ export function createPanel(options: PanelOptions): Panel {
     match: (method, path) => dryMatch(registry, method, path),
     readiness: options.readiness,
     pages,
-    log: logger.module('server'),
+    log: logger.untraced('server'),
     monitorLog: logger.module('monitor'),
     metricsLog: logger.module('metrics'),
   }

@@ -78,7 +78,7 @@ export interface AdminPort {
   readiness(): 'ready' | 'not ready' | 'stopping'
   /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
   readonly pages: Views
-  /** The log of module `server`, for audit lines. */
+  /** The log of module `server` for audit lines, which no trace switch holds back. */
   readonly log: ModuleLogger
   /** The logs of modules `monitor` and `metrics`. */
   readonly monitorLog: ModuleLogger

@@ -5,9 +5,11 @@
  * The result travels in a cookie of a minute for that page alone. So it is there whichever process answers, and no link
  * can make a page say it.
  */
+import { isUtf8 } from 'node:buffer'
 import { isObject } from '../base/object.ts'
 import type { Action } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
+import { isPrefetch } from '../http/origin.ts'
 import { BodyReply } from '../http/reply.ts'
 
 /** The result of a change. */
@@ -35,6 +37,9 @@ const keptSeconds = 60
 const flags = new Set(['persist', 'enabled'])
 const numbers = new Set(['ttl', 'body_limit_kb'])
 
+const deletedText = ({ name }: Readonly<Record<string, unknown>>): string =>
+  `Route ${String(name)} deleted. If a route file has it, the next reload brings it back.`
+
 /** The pages by the names of the routes. */
 const resultPages: Readonly<Record<string, ResultPage>> = {
   'svc.trace.set': { page: '/svc-monitor', text: () => 'The trace is switched.' },
@@ -44,10 +49,10 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
   'svc.bench.stop': { page: '/svc-monitor', text: () => 'The counters below are those of the bench window.' },
   'svc.routes.add': {
     page: '/svc-routes/list',
-    query: ({ name }) => `?record=${encodeURIComponent(String(name))}`,
+    query: ({ name }) => `?${new URLSearchParams({ record: String(name) }).toString()}`,
     text: ({ name, warning = '' }) => `Route ${String(name)} added. ${String(warning)}`.trim(),
   },
-  'svc.routes.delete': { page: '/svc-routes/list', text: ({ name }) => `Route ${String(name)} deleted.` },
+  'svc.routes.delete': { page: '/svc-routes/list', text: deletedText },
   'svc.routes.reload': {
     page: '/svc-routes/list',
     text: ({ total_loaded: loaded, warnings = [] }) =>
@@ -79,8 +84,9 @@ export async function formOf(ctx: CoreContext): Promise<Readonly<Record<string, 
   if (ctx.method !== 'POST' || !/^application\/x-www-form-urlencoded\b/i.test(ctx.header('content-type') ?? '')) {
     return undefined
   }
-  const form = new URLSearchParams((await ctx.readBytes()).toString())
-  if (form.get('page') !== '1') return undefined
+  const bytes = await ctx.readBytes()
+  const form = new URLSearchParams(bytes.toString())
+  if (form.get('page') !== '1' || !isUtf8(bytes)) return undefined
   form.delete('page')
   return Object.fromEntries(form)
 }
@@ -94,7 +100,7 @@ export function membersOf(fields: Readonly<Record<string, string>>): Record<stri
 /** Takes the result that the request before has left for this page; undefined without one. It is shown once. */
 export function takeResult(ctx: CoreContext): Result | undefined {
   const value = ctx.cookies[cookie]
-  if (value === undefined || value === '') return undefined
+  if (value === undefined || value === '' || ctx.method !== 'GET' || isPrefetch(ctx)) return undefined
   ctx.setCookie(cookie, '', { path: ctx.path, maxAge: 0 })
   try {
     const { ok, text, fields } = JSON.parse(Buffer.from(value, 'base64url').toString()) as Record<string, unknown>

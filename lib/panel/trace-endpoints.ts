@@ -21,14 +21,10 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
   async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
     const from = stateOf(module)
     const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
-    const line = `trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`
-    // The panel logs as module server: once its switch is off, the line would not be written.
-    const silences = !enabled && (module === 'all' || module === 'server')
-    if (silences) log.info(line)
     try {
       const ttl = ttlSeconds === undefined ? {} : { ttlSeconds }
       const state = await control.apply({ type: 'trace.set', module, enabled, ...ttl })
-      if (!silences) log.info(line)
+      log.info(`trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`)
       return ctx.json(state)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error

@@ -120,7 +120,7 @@ test('a form of the panel adds, shows, matches and deletes a route, and keeps wh
   const record = await server.askSignedIn('/svc-routes/list?record=new')
   assert.match(record.text, /<pre[^>]*>\{\n {2}&quot;name&quot;: &quot;new&quot;/)
   const gone = await pressed(server, '/svc-routes/delete', { name: 'new' })
-  assert.deepEqual([gone.kind, gone.text], ['good', 'Route new deleted.'])
+  assert.deepEqual([gone.kind, gone.text], ['good', 'Route new deleted. If a route file has it, the next reload brings it back.'])
   assert.equal((await server.ask('/new/7')).status, 404)
 })
 
@@ -152,6 +152,41 @@ test('a result is shown once, on its page alone, and a cookie that is none is pa
     assert.doesNotMatch(text, /<script>|class="message error result"[^>]*>undefined/)
     assert.match(String(headers['set-cookie']), /^svc_result=; Max-Age=0; Path=\/svc-errors/)
   }
+})
+
+test('a result waits for a page that is shown: neither HEAD nor a prefetch nor a part of a page takes it', async (t) => {
+  const server = await startPanel(t)
+  const cookie = withAdmin(`svc_result=${Buffer.from('{"ok":true,"text":"Done."}').toString('base64url')}`)
+  const setsCookie = async (path: string, method: string, headers: Record<string, string> = {}): Promise<boolean> =>
+    (await server.askSignedIn(path, { method, headers: { cookie, ...headers } })).headers['set-cookie'] !== undefined
+  assert.equal(await setsCookie('/svc-routes/list', 'HEAD'), false)
+  assert.equal(await setsCookie('/svc-routes/list?part=results', 'GET'), false)
+  assert.equal(await setsCookie('/svc-routes/list', 'GET', { 'sec-purpose': 'prefetch' }), false)
+  assert.equal(await setsCookie('/svc-routes/list', 'GET'), true)
+})
+
+test('an odd name does not break the lists', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const route = { name: '\ud800', url: '/odd', method: 'GET', action: 'pay.mjs@fine' }
+  assert.equal((await server.post('/svc-routes/add', route)).status, 200)
+  for (const path of ['/svc-routes/list', '/svc-routes/listall', '/svc-index']) assert.equal((await server.askSignedIn(path)).status, 200)
+  assert.match((await server.askSignedIn('/svc-routes/list?record=%EF%BF%BD')).text, /Delete this route/)
+})
+
+test('an audit line is written whatever the trace switches say', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  await server.post('/svc-trace', { module: 'all', enabled: false })
+  await server.post('/svc-routes/delete', { name: 'fine' })
+  const messages = ((await json(server, '/svc-changes')) as { message: string }[]).map(({ message }) => message)
+  assert.match(String(messages[0]), /^route "fine" deleted by 127\.0\.0\.1: it was /)
+  assert.equal(messages[1], 'trace of all set by 127.0.0.1: from on to off')
+})
+
+test('a form that is not UTF-8 is refused', async (t) => {
+  const server = await startPanel(t, {}, failing)
+  const body = Buffer.from([...Buffer.from('page=1&name=f'), 0xff, ...Buffer.from('&url=/f&action=pay.mjs')])
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  assert.equal((await server.askSignedIn('/svc-routes/add', { method: 'POST', body, headers })).status, 400)
 })
 
 test('a body without page=1 is JSON, whatever its type says', async (t) => {

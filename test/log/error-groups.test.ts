@@ -54,6 +54,44 @@ for (const [message, shown] of [
   })
 }
 
+test('is quick for what a visitor can put into a message', () => {
+  const groups = new ErrorGroups()
+  const hostile = ['\n    at (/' + '?(/'.repeat(20_000), '\n    at (/:1:1'.repeat(5000), '    at ' + '/:1'.repeat(30_000), '"a'.repeat(50_000)]
+  const before = performance.now()
+  for (const text of hostile) {
+    groups.add(nowMs, 'error', `GET /x (x): ${text} [request-1]`, errorAt(text, pay))
+    groups.add(nowMs, 'error', `GET /${text}`, '')
+  }
+  assert.ok(performance.now() - before < 2000)
+  assert.ok(groups.list(nowMs).length > 0)
+})
+
+test('keeps nothing of a long message but its beginning', () => {
+  const groups = new ErrorGroups()
+  groups.add(nowMs, 'error', 'x'.repeat(2 ** 20), errorAt('y'.repeat(2 ** 20), pay))
+  const [group] = groups.list(nowMs)
+  assert.ok(Object.values(group ?? {}).join().length < 5000)
+})
+
+test('tells thrown texts and route names apart', () => {
+  const groups = new ErrorGroups()
+  for (const text of ['one', 'another']) {
+    groups.add(nowMs, 'error', `GET / (odd (name)): A value that is no Error was thrown: ${text}`, stackLines(text).join('\n'))
+  }
+  assert.deepEqual(groups.list(nowMs).map(({ message, routes }) => [message, routes]), [
+    ['A value that is no Error was thrown: another', ['odd (name)']],
+    ['A value that is no Error was thrown: one', ['odd (name)']],
+  ])
+})
+
+test('forgets what was not seen after a time', () => {
+  const groups = new ErrorGroups()
+  groups.add(nowMs, 'error', 'early', '')
+  groups.add(nowMs + 10, 'error', 'late', '')
+  groups.clear(nowMs + 5)
+  assert.deepEqual(groups.list(nowMs).map(({ message }) => message), ['late'])
+})
+
 test('counts each of the last 60 minutes, and forgets earlier ones', () => {
   const groups = new ErrorGroups()
   for (const minute of [0, 30, 30, 59, 70]) groups.add(nowMs + minute * minuteMs, 'error', 'x', '')
