@@ -108,7 +108,9 @@ describe('several processes', () => {
       return states.every(({ pool }) => pool)
     }
     await until(backOn)
-    assert.equal(server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length, 1)
+    const told = (): number => server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length
+    await until(() => told() > 0) // The primary tells it, at a time of its own.
+    assert.equal(told(), 1)
   })
 
   it('hand events from one to those who wait in another, and a queue gives each to one', async (t) => {
