@@ -213,12 +213,14 @@ export class Application<SetupApp> {
   }
 
   /** Says what a reload would change now, and changes nothing. Modules that are loaded already are not read again. */
-  async preview(): Promise<ReloadPreview> {
-    const { routes, problems, broken } = await this.inspect()
-    const refused = [...problems, ...broken]
-    if (refused.length > 0) return { added: [], removed: [], changed: [], problems: refused }
-    const before = this.#options.registry.list().filter((route) => !route.system)
-    return { ...differences(before, routes), problems: [] }
+  preview(): Promise<ReloadPreview> {
+    return this.#inTurn(async () => {
+      const { routes, problems, broken } = await this.inspect()
+      const refused = [...problems, ...broken]
+      if (refused.length > 0) return { added: [], removed: [], changed: [], problems: refused }
+      const before = this.#options.registry.list().filter((route) => !route.system)
+      return { ...differences(before, routes), problems: [] }
+    })
   }
 
   /** Ends the background work of the middleware modules. Resolves when a running start or reload has given up too. */
@@ -236,7 +238,7 @@ export class Application<SetupApp> {
     return [problemOfFile(this.#options.root, (error as Error).message)]
   }
 
-  /** Runs one start or reload after the other, and none once the application has been stopped. */
+  /** Runs one start, reload or preview after the other, and none once the application has been stopped. */
   #inTurn<Result>(change: () => Promise<Result>): Promise<Result> {
     return this.#changes.run(() => {
       this.#refuseWhenStopped()

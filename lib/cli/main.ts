@@ -90,11 +90,11 @@ type Secrets = { readonly [Name in 'appKey' | 'metricsToken' | 'from']?: Given[N
 
 /**
  * Reads the configuration that the options name.
- * @param appKey replaces the one of the file, as `metricsToken` does
- * @param from where they come from
+ * @param secrets replace those of the file; `from` says where they come from
  * @throws ConfigError
  */
-function load(options: CommandOptions, { appKey, metricsToken, from }: Secrets): LoadedConfig {
+function load(options: CommandOptions, secrets: Secrets): LoadedConfig {
+  const { appKey, metricsToken, from } = secrets
   const { file, namedBy } = configFile(options)
   if (namedBy !== undefined && !existsSync(file)) {
     throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])

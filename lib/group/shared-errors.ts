@@ -49,15 +49,19 @@ export class SharedErrors {
     const nowMs = performance.now()
     if (nowMs < this.#dueAt) return
     this.#dueAt = nowMs + everyMs
-    if ((await own()).length === 0 && this.#written === '[]') return
+    let groups = await own()
+    if (groups.length === 0 && this.#written === '[]') return
     const cleared = textOf(await redis.command('GET', this.#clearedKey))
-    if (cleared !== this.#cleared) await clearOwn(Number(cleared))
+    if (cleared !== this.#cleared) {
+      await clearOwn(Number(cleared))
+      groups = await own()
+    }
     this.#cleared = cleared
-    const text = JSON.stringify((await own()).slice(0, sharedGroups))
-    const isSame = text === this.#written
+    const text = JSON.stringify(groups.slice(0, sharedGroups))
+    const isKept = text === this.#written && (await redis.command('EXPIRE', this.#ownKey, String(keptSeconds))) === 1
+    if (isKept) return
+    await redis.command('SET', this.#ownKey, text, 'EX', String(keptSeconds)) // The next look repeats a failure.
     this.#written = text
-    if (!isSame) await redis.command('SET', this.#ownKey, text, 'EX', String(keptSeconds))
-    else if (text !== '[]') await redis.command('EXPIRE', this.#ownKey, String(keptSeconds))
   }
 
   /** The groups of other nodes, a list each. Rejects as the engine's client does. @param ids of the nodes */

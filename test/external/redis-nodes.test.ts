@@ -251,7 +251,7 @@ describe('nodes', () => {
   })
 
   it('show the errors of all by cause, and forget them everywhere when one is asked', async (t) => {
-    const { url } = await startRedis(t)
+    const { url, ask: redis } = await startRedis(t)
     const failing = {
       'routes/bad.json': [{ name: 'bad', url: '/bad', action: 'bad.mjs' }],
       'bad.mjs': "export default () => { throw new Error('Order 7 is gone') }",
@@ -265,6 +265,13 @@ describe('nodes', () => {
     const countOf = async (node: Node): Promise<number> => (await errorsOf(node)).reduce((sum, [, count]) => sum + count, 0)
     for (const node of nodes) await until(async () => (await countOf(node)) === 6)
     for (const node of nodes) for (const [message] of await errorsOf(node)) assert.equal(message, 'Error: Order # is gone')
+    // What the engine loses is written again.
+    const keys = async (): Promise<string[]> => (await redis('KEYS', 'svc:nodes:errors:*')).split('\n')
+    const lost = await keys()
+    assert.equal(lost.length, 3)
+    await redis('DEL', ...lost)
+    await until(async () => (await keys()).length === 3)
+    for (const node of nodes) await until(async () => (await countOf(node)) === 6)
     assert.equal((await post(nodes[2].url, '/svc-errors/clear', {})).status, 200)
     assert.deepEqual(await errorsOf(nodes[2]), [])
     for (const node of nodes) await until(async () => (await countOf(node)) === 0)

@@ -137,7 +137,7 @@ const middlewareNotes: Readonly<Record<string, string>> = {
   limit:
     'Each member of `setup.limit` is a rule with these keys: with `"limit": { "login": { "count": 5 } }` a route may have\n' +
     '`SVC_MwLimit:login`. A rule that a reload changes begins with full buckets.',
-  headers: 'What the defaults stop, and how to allow it: [header fields](security.md#header-fields).',
+  headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
   cors: 'Whom it lets in: [pages of other origins](security.md#pages-of-other-origins).',
 }
 
