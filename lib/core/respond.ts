@@ -7,7 +7,14 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
-import { acceptsGzip, compressAboveBytes, gzipReply, isCompressible } from '../http/compress.ts'
+import {
+  codingFor,
+  compressAboveBytes,
+  compressReply,
+  isCompressible,
+  replyCodings,
+  type Coding,
+} from '../http/compress.ts'
 import type { CoreContext } from '../http/context.ts'
 import { BodyReply, emptyReply, StreamReply, type Reply } from '../http/reply.ts'
 import { connectionOf } from './connection.ts'
@@ -45,8 +52,9 @@ export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
   if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, ownType)) {
     const varied = vary(fields)
-    if (acceptsGzip(ctx.header('accept-encoding'))) return respondGzip(ctx, reply, status, varied, type, length)
-    write(ctx, status, varied, type, body, length)
+    const coding = codingFor(ctx.header('accept-encoding'), replyCodings)
+    if (coding !== undefined) respondCompressed(ctx, reply, coding, status, varied, type)
+    else write(ctx, status, varied, type, body, length)
   } else {
     write(ctx, status, fields, type, body, length)
   }
@@ -82,19 +90,20 @@ export function wasCut(ctx: CoreContext): boolean {
 }
 
 /** When the compressor fails, the body is sent uncompressed. */
-function respondGzip(
+function respondCompressed(
   ctx: CoreContext,
   reply: BodyReply,
+  coding: Coding,
   status: number,
   fields: readonly string[],
   type: string,
-  length: number,
 ): void {
-  const plain = (): void => write(ctx, status, fields, type, reply.body, length)
+  const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
+  const plain = (): void => write(ctx, status, fields, type, bytes, bytes.byteLength)
   const packed = (body: Uint8Array): void => {
-    write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', 'gzip'], type, body, body.byteLength)
+    write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', coding], type, body, body.byteLength)
   }
-  const body = gzipReply(reply.body)
+  const body = compressReply(bytes, coding)
   if (body instanceof Uint8Array) packed(body)
   else body.then(packed, plain)
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import type { Chain } from '../chain/compose.ts'
-import { acceptsGzip } from '../http/compress.ts'
+import { codingFor } from '../http/compress.ts'
 import { BodyReply } from '../http/reply.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'
@@ -23,7 +23,7 @@ export function liveScriptRoute(): Route<Chain> {
     pattern: parsePattern(url),
     system: true,
     target: (ctx) => {
-      const isPacked = acceptsGzip(ctx.header('accept-encoding'))
+      const isPacked = codingFor(ctx.header('accept-encoding'), ['gzip']) !== undefined
       const { bytes, etag } = isPacked ? packed : plain
       ctx.neverCompressed = true // The server's compression would make the ETag a weak one.
       ctx.setHeader('Cache-Control', 'no-cache')

@@ -12,10 +12,10 @@ import { open, type FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import { compressAboveBytes, isCompressible } from '../http/compress.ts'
+import { compressAboveBytes, isCompressible, type Coding } from '../http/compress.ts'
 import type { ByteRange, Validators } from './conditional.ts'
 
 /** A form in which a file is sent: plain or compressed. */
@@ -37,14 +37,23 @@ export interface StaticFile {
   readonly stats: Stats
   /** Whether it was read so soon after its last change that another change might not show in its times. */
   readonly fresh: boolean
+  /** As the file has it: for a compressed copy, its bytes, with the type of the file that it stands beside. */
   readonly plain: Representation
-  /** Undefined: never compressed. Its result is undefined when the compressed file is not smaller. */
-  readonly compress: (() => MaybePromise<Representation | undefined>) | undefined
+  /** Undefined: never compressed here. Its result is undefined when the compressed file is not smaller. */
+  readonly compress: ((coding: FileCoding) => MaybePromise<Representation | undefined>) | undefined
 }
 
+/** A coding that files are compressed with, once for each version of a file. */
+export type FileCoding = 'br' | 'gzip'
+
+/** How a file is compressed: the levels that zlib and browsers' build tools call a good bargain. */
+const compressors: Readonly<Record<FileCoding, (bytes: Uint8Array) => Promise<Buffer>>> = {
+  br: (bytes) => brotliAsync(bytes, { params: brotliParameters }),
+  gzip: (bytes) => gzipAsync(bytes, { level: 6 }),
+}
+const brotliAsync = promisify(brotliCompress)
 const gzipAsync = promisify(gzip)
-/** The default of zlib: a version of a file is compressed once, so time matters little. */
-const fileGzipLevel = 6
+const brotliParameters = { [zlib.BROTLI_PARAM_QUALITY]: 6, [zlib.BROTLI_PARAM_MODE]: zlib.BROTLI_MODE_TEXT }
 const tagLength = 22
 
 /** Larger pieces, up to 512 KiB, were no faster with a file of 4 MiB, and every slow client takes one or two. */
@@ -188,20 +197,29 @@ export function sendFile(
   })
 }
 
+/** How an open file is described. */
+interface DescribeOptions {
+  /** Of the handle. */
+  readonly stats: Stats
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+  /** Whether to read it into memory; otherwise it is sent from the handle and never compressed. */
+  readonly readWhole: boolean
+  /** The coding of a compressed copy; undefined for the file itself. */
+  readonly coding: Coding | undefined
+}
+
 /**
  * Describes an open file.
- * @param stats of the handle
- * @param nowMs milliseconds since 1970
- * @param readWhole whether to read it into memory; otherwise it is sent from the handle and never compressed
+ * @param name of the file, or of the one that a compressed copy stands beside: its extension says the type
  */
 export async function describeFile(
   name: string,
   handle: FileHandle,
-  stats: Stats,
-  nowMs: number,
-  readWhole: boolean,
+  { stats, nowMs, readWhole, coding }: DescribeOptions,
 ): Promise<StaticFile> {
   const type = contentTypeOf(name)
+  const varies = isCompressible(type)
   const fresh = nowMs - stats.ctimeMs < settledMs
   // A date in the future must not be sent (RFC 9110 section 8.8.2.1), and one before 1970 is of no use.
   const modifiedMs = Math.floor(Math.max(0, Math.min(stats.mtimeMs, nowMs)) / 1000) * 1000
@@ -209,29 +227,30 @@ export async function describeFile(
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
     const tag = hashOf([dev, ino, size, mtimeMs, ctimeMs].join(':'))
     const etag = fresh ? `W/"${tag}"` : `"${tag}"`
-    return { stats, fresh, plain: representation({ etag, type, modifiedMs, size }), compress: undefined }
+    return { stats, fresh, plain: representation({ etag, type, modifiedMs, size, varies, coding }), compress: undefined }
   }
 
   const bytes = await readBytes(handle, stats.size)
   const tag = hashOf(bytes)
-  const compressible = bytes.length > compressAboveBytes && isCompressible(type)
-  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies: compressible }
+  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies, coding }
   const plain = representation(content)
-  if (!compressible) return { stats, fresh, plain, compress: undefined }
-
-  const pack = async (): Promise<Representation | undefined> => {
-    const zipped = await gzipAsync(bytes, { level: fileGzipLevel })
-    if (zipped.length >= bytes.length) return undefined
-    return representation({ ...content, etag: `"${tag}-gz"`, size: zipped.length, bytes: zipped, coding: 'gzip' })
+  if (!varies || coding !== undefined || bytes.length <= compressAboveBytes) {
+    return { stats, fresh, plain, compress: undefined }
   }
-  let packed: MaybePromise<Representation | undefined> | 'not yet' = 'not yet'
-  const compress = (): MaybePromise<Representation | undefined> => {
-    if (packed === 'not yet') {
-      const packing = pack().catch(() => undefined) // The request is answered with the plain bytes.
-      packed = packing
-      void packing.then((done) => (packed = done))
+
+  const pack = async (into: FileCoding): Promise<Representation | undefined> => {
+    const packed = await compressors[into](bytes)
+    if (packed.length >= bytes.length) return undefined
+    return representation({ ...content, etag: `"${tag}-${into}"`, size: packed.length, bytes: packed, coding: into })
+  }
+  const packed = new Map<FileCoding, MaybePromise<Representation | undefined>>()
+  const compress = (into: FileCoding): MaybePromise<Representation | undefined> => {
+    if (!packed.has(into)) {
+      const packing = pack(into).catch(() => undefined) // The request is answered with the plain bytes.
+      packed.set(into, packing)
+      void packing.then((done) => packed.set(into, done))
     }
-    return packed
+    return packed.get(into)
   }
   return { stats, fresh, plain, compress }
 }
@@ -240,14 +259,14 @@ interface Content extends Validators {
   readonly type: string
   readonly size: number
   readonly bytes?: Uint8Array
-  readonly varies?: boolean
-  readonly coding?: string
+  readonly varies: boolean
+  readonly coding: Coding | undefined
 }
 
 function representation({ etag, type, modifiedMs, size, bytes, varies, coding }: Content): Representation {
   // With `no-cache` a client keeps a copy but asks each time whether it is still valid: a change is seen at once.
   const commonHeaders = ['Cache-Control', 'no-cache', 'ETag', etag, 'Last-Modified', new Date(modifiedMs).toUTCString()]
-  if (varies === true) commonHeaders.push('Vary', 'Accept-Encoding')
+  if (varies) commonHeaders.push('Vary', 'Accept-Encoding')
   const aboutBody = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff']
   if (coding === undefined) aboutBody.push('Accept-Ranges', 'bytes')
   else aboutBody.push('Content-Encoding', coding)

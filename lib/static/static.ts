@@ -6,21 +6,24 @@
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
  * a link may lead to another place in the folder, and nowhere else.
  *
+ * A compressed copy beside a file (`app.js.br`, `app.js.zst`, `app.js.gz`) is sent to the clients that accept its coding,
+ * unless it is older than the file. Small text without one is compressed here, once for each version of the file.
+ *
  * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
  */
-import { statSync } from 'node:fs'
+import { statSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { isAbsolute, parse, resolve } from 'node:path'
 import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
-import { acceptsGzip } from '../http/compress.ts'
+import { codingFor, isCompressible, type Coding } from '../http/compress.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
 import { answerWith } from './conditional.ts'
-import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
-import type { Representation, StaticFile } from './static-file.ts'
+import { contentTypeOf, describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
+import type { FileCoding, Representation, StaticFile } from './static-file.ts'
 import { realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */
@@ -52,16 +55,26 @@ export interface StaticFiles {
   open(request: StaticRequest): MaybePromise<StreamReply | undefined>
 }
 
-/** A file in memory, and the turn in which it was last seen unchanged. */
+/** A file in memory, the turn in which it was last seen unchanged, and the one in which its copies were looked for. */
 interface Kept {
   readonly file: StaticFile
   seenIn: number
+  copies: readonly Coding[]
+  copiesSeenIn: number
 }
 
 const mebibyte = 1_048_576
 /** The memory of an entry beside its bytes: header fields, path, file state. */
 const entryBytes = 2048
 const indexName = 'index.html'
+/** What a compressed copy's name ends with. The smallest copy comes first. */
+const suffixes: ReadonlyMap<Coding, string> = new Map([
+  ['br', '.br'],
+  ['zstd', '.zst'],
+  ['gzip', '.gz'],
+])
+/** What a file is compressed into here: a client that takes zstd takes Brotli too, which is smaller. */
+const ownCodings: readonly FileCoding[] = ['br', 'gzip']
 
 /**
  * Makes the static files of a folder.
@@ -74,17 +87,17 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
   const memory = new Map<string, Kept>()
   let memoryBytes = 0
 
-  function forget(name: string): void {
-    const kept = memory.get(name)
+  function forget(key: string): void {
+    const kept = memory.get(key)
     if (kept !== undefined) memoryBytes -= bytesTaken(kept.file)
-    memory.delete(name)
+    memory.delete(key)
   }
 
-  /** Keeps a file in place of the one that the name had; the oldest go where they are too many. */
-  function keep(name: string, file: StaticFile): void {
-    forget(name)
+  /** Keeps a file in place of the one that the key had; the oldest go where they are too many. */
+  function keep(key: string, file: StaticFile): void {
+    forget(key)
     if (bytesTaken(file) > memoryMaxBytes) return
-    memory.set(name, { file, seenIn: -1 })
+    memory.set(key, { file, seenIn: -1, copies: [], copiesSeenIn: -1 })
     memoryBytes += bytesTaken(file)
     for (const oldest of memory.keys()) {
       if (memoryBytes <= memoryMaxBytes) return
@@ -92,35 +105,85 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     }
   }
 
-  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
-    const kept = memory.get(name)
+  /** The file in memory, if it is unchanged on disk; else what is on disk under that name. */
+  function look(name: string, coding?: Coding): Kept | Stats | undefined {
+    const key = keyOf(name, coding)
+    const kept = memory.get(key)
     const turn = currentTurn()
-    if (kept?.seenIn === turn) return replyFromMemory(request, kept.file)
-    const stats = statSync(folder + name, { throwIfNoEntry: false })
-    if (stats !== undefined && kept !== undefined && isUnchanged(kept.file.stats, stats)) {
+    if (kept?.seenIn === turn) return kept
+    const stats = statSync(fileOf(name, coding), { throwIfNoEntry: false })
+    if (kept === undefined) return stats
+    if (stats !== undefined && isUnchanged(kept.file.stats, stats)) {
       kept.seenIn = turn
-      return replyFromMemory(request, kept.file)
+      return kept
     }
-    forget(name)
-    if (stats === undefined) return undefined
+    forget(key)
+    return stats
+  }
+
+  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
+    const found = look(name)
+    if (found === undefined) return undefined
+    const stats = 'file' in found ? found.file.stats : found
     if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
-    return stats.isFile() ? readFile(request, name) : undefined
+    if (!stats.isFile()) return undefined
+    const accepted = acceptedBy(request)
+    if (accepted === undefined || !isCompressible(contentTypeOf(name))) return send(request, name, found)
+    const coding = codingFor(accepted, copiesOf(name, found, stats))
+    if (coding === undefined) return send(request, name, found)
+    return after(send(request, name, look(name, coding), coding), (reply) => reply ?? send(request, name, found))
   }
 
-  async function readFile(request: StaticRequest, name: string): Promise<StreamReply | undefined> {
-    const real = await realPathInside(folder, name)
-    return real === undefined ? undefined : load(request, name, real)
+  /** The codings of the compressed copies beside a file. */
+  function copiesOf(name: string, found: Kept | Stats, { mtimeMs }: Stats): readonly Coding[] {
+    const turn = currentTurn()
+    if ('file' in found && found.copiesSeenIn === turn) return found.copies
+    const copies = [...suffixes.keys()].filter((coding) => {
+      const stats = statSync(fileOf(name, coding), { throwIfNoEntry: false })
+      return stats?.isFile() === true && stats.mtimeMs >= mtimeMs
+    })
+    if ('file' in found) Object.assign(found, { copies, copiesSeenIn: turn })
+    return copies
   }
 
-  async function load(request: StaticRequest, name: string, real: string): Promise<StreamReply | undefined> {
+  function send(
+    request: StaticRequest,
+    name: string,
+    found: Kept | Stats | undefined,
+    coding?: Coding,
+  ): MaybePromise<StreamReply | undefined> {
+    if (found === undefined) return undefined
+    return 'file' in found ? replyFromMemory(request, found.file) : readFile(request, name, coding)
+  }
+
+  function fileOf(name: string, coding: Coding | undefined): string {
+    return folder + nameOnDisk(name, coding)
+  }
+
+  async function readFile(
+    request: StaticRequest,
+    name: string,
+    coding: Coding | undefined,
+  ): Promise<StreamReply | undefined> {
+    const real = await realPathInside(folder, nameOnDisk(name, coding))
+    return real === undefined ? undefined : load(request, name, real, coding)
+  }
+
+  async function load(
+    request: StaticRequest,
+    name: string,
+    real: string,
+    coding: Coding | undefined,
+  ): Promise<StreamReply | undefined> {
     const handle = await openForReading(real)
     let handedOver = false
     try {
       const stats = await handle.stat()
       if (!stats.isFile()) return undefined
-      const file = await describeFile(name, handle, stats, now(), stats.size <= smallMaxBytes)
+      const readWhole = stats.size <= smallMaxBytes
+      const file = await describeFile(name, handle, { stats, nowMs: now(), readWhole, coding })
       if (file.plain.bytes !== undefined) {
-        if (!file.fresh) keep(name, file)
+        if (!file.fresh) keep(keyOf(name, coding), file)
         return await replyFromMemory(request, file)
       }
       const { status, headers, part } = answerWith(file.plain, request)
@@ -177,16 +240,29 @@ function replyFromMemory(request: StaticRequest, file: StaticFile): MaybePromise
   })
 }
 
-/** A range is always a part of the plain bytes: only they are the same for every client. */
 function chooseRepresentation(request: StaticRequest, file: StaticFile): MaybePromise<Representation> {
-  if (file.compress === undefined || request.header('range') !== undefined) return file.plain
-  if (!acceptsGzip(request.header('accept-encoding'))) return file.plain
-  return after(file.compress(), (compressed) => compressed ?? file.plain)
+  const coding = file.compress === undefined ? undefined : codingFor(acceptedBy(request), ownCodings)
+  if (coding === undefined) return file.plain
+  return after(file.compress?.(coding), (compressed) => compressed ?? file.plain)
+}
+
+/** A range is always a part of the plain bytes: only they are the same for every client. */
+function acceptedBy(request: StaticRequest): string | undefined {
+  return request.header('range') === undefined ? request.header('accept-encoding') : undefined
+}
+
+function nameOnDisk(name: string, coding: Coding | undefined): string {
+  return coding === undefined ? name : name + (suffixes.get(coding) ?? '')
+}
+
+/** The key of a file in memory: a copy is not what a request for its own name gets, which has another type. */
+function keyOf(name: string, coding: Coding | undefined): string {
+  return coding === undefined ? name : `${coding} ${name}`
 }
 
 /** The most memory of a file: its compressed bytes, which are made later, are never more than the plain ones. */
 function bytesTaken({ plain, compress }: StaticFile): number {
-  return plain.size * (compress === undefined ? 1 : 2) + entryBytes
+  return plain.size * (compress === undefined ? 1 : 1 + ownCodings.length) + entryBytes
 }
 
 function sendNothing(response: ServerResponse): void {

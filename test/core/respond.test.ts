@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { replyCodings } from '../../lib/http/compress.ts'
 import { Connection, requestText, splitAnswers } from '../support/connection.ts'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { request } from '../support/request.ts'
@@ -35,9 +36,20 @@ describe('compression', () => {
       const plain = await request(url + path)
       assert.deepEqual([plain.headers['content-encoding'], plain.bytes.length], [undefined, length])
       assert.equal(plain.headers.vary, packed ? 'Accept-Encoding' : undefined, `${path}: a cache must know`)
-      const refused = await request(url + path, { headers: { 'accept-encoding': 'br, gzip;q=0' } })
+      const refused = await request(url + path, { headers: { 'accept-encoding': 'deflate, gzip;q=0' } })
       assert.equal(refused.headers['content-encoding'], undefined)
     }
+  })
+
+  it('sends the cheapest coding that the client accepts', async (t) => {
+    const { url } = await serve(t, { '/': "() => ({ a: 'x'.repeat(3000) })" })
+    const [best] = replyCodings
+    for (const [accepted, coding] of [['gzip, deflate, br, zstd', best], ['gzip, br', 'br'], ['deflate', undefined]] as const) {
+      const { headers } = await request(url, { headers: { 'accept-encoding': accepted } })
+      assert.equal(headers['content-encoding'], coding)
+    }
+    const { bytes } = await request(url, { headers: { 'accept-encoding': 'br' } })
+    assert.equal(brotliDecompressSync(bytes).length, 3008)
   })
 
   it('tells HEAD the same fields without the body', async (t) => {

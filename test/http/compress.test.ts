@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gunzipSync } from 'node:zlib'
-import { acceptsGzip, compressAboveBytes, gzipLevel, gzipReply, isCompressible } from '../../lib/http/compress.ts'
+import * as zlib from 'node:zlib'
+import { codingFor, compressAboveBytes, compressReply, isCompressible, replyCodings } from '../../lib/http/compress.ts'
+import type { Coding } from '../../lib/http/compress.ts'
 import { Seeded } from '../support/seeded.ts'
 
+const all = ['zstd', 'br', 'gzip'] as const
+/** Whether gzip is sent, where it is the only coding that is offered. */
 const accepted: [string | undefined, boolean][] = [
   [undefined, false],
   ['', false],
@@ -45,7 +48,26 @@ const accepted: [string | undefined, boolean][] = [
 ]
 for (const [header, yes] of accepted) {
   test(`${yes ? 'sends' : 'does not send'} gzip for ${JSON.stringify(header)}`, () =>
-    assert.equal(acceptsGzip(header), yes))
+    assert.equal(codingFor(header, ['gzip']), yes ? 'gzip' : undefined))
+}
+
+const chosen: [string, readonly Coding[], Coding | undefined][] = [
+  ['gzip, deflate, br, zstd', all, 'zstd'],
+  ['gzip, deflate, br', all, 'br'],
+  ['gzip, deflate', all, 'gzip'],
+  ['gzip, deflate, br, zstd', ['br', 'gzip'], 'br'],
+  ['gzip;q=1.0, br;q=0.9, zstd;q=0.8', all, 'gzip'],
+  ['gzip;q=0.5, br;q=0.9, zstd;q=0.9', all, 'zstd'],
+  ['zstd;q=0, *', all, 'br'],
+  ['*;q=0.5, gzip', all, 'gzip'],
+  ['br;q=0.5, identity;q=0.6', all, undefined],
+  ['ZSTD', all, 'zstd'],
+  ['BR;q=0.1', all, 'br'],
+  ['gzip', [], undefined],
+]
+for (const [header, offered, coding] of chosen) {
+  test(`chooses ${coding ?? 'no coding'} for ${header}, of ${offered.join(' ')}`, () =>
+    assert.equal(codingFor(header, offered), coding))
 }
 
 const types: [string, boolean][] = [
@@ -62,6 +84,7 @@ const types: [string, boolean][] = [
   ['image/svg+xml', true],
   ['application/xml', true],
   ['application/javascript', true],
+  ['application/wasm', true],
   ['application/jsonp', false],
   ['application/octet-stream', false],
   ['application/zip', false],
@@ -81,18 +104,31 @@ test('reads any Accept-Encoding without harm', () => {
   let yes = 0
   for (let round = 0; round < 5000; round += 1) {
     const text = Array.from({ length: random.integer(8) }, () => random.pick(parts)).join('')
-    if (acceptsGzip(text)) yes += 1
+    if (codingFor(text, ['gzip']) !== undefined) yes += 1
   }
   assert.ok(yes > 100 && yes < 4900)
 })
 
-test('compresses small bodies at once and large ones in the thread pool, to the same text', async () => {
-  const text = 'Grüße, '.repeat(400)
-  const small = gzipReply(text)
-  assert.ok(small instanceof Uint8Array && small.length < text.length)
-  assert.equal(gunzipSync(small).toString(), text)
-  const large = gzipReply(Buffer.from(text.repeat(100)))
-  assert.ok(large instanceof Promise)
-  assert.equal(gunzipSync(await large).toString(), text.repeat(100))
-  assert.deepEqual([compressAboveBytes, gzipLevel], [2048, 1])
+const decoders: Readonly<Record<Coding, (bytes: Uint8Array) => Uint8Array>> = {
+  br: zlib.brotliDecompressSync,
+  gzip: zlib.gunzipSync,
+  zstd: (bytes) => (zlib as unknown as { zstdDecompressSync(of: Uint8Array): Uint8Array }).zstdDecompressSync(bytes),
+}
+for (const coding of replyCodings) {
+  test(`compresses small bodies at once and large ones in the thread pool, to the same bytes: ${coding}`, async () => {
+    const text = Buffer.from('Grüße, '.repeat(400))
+    const small = compressReply(text, coding)
+    assert.ok(small instanceof Uint8Array && small.length < text.length)
+    assert.deepEqual(Buffer.from(decoders[coding](small)), text)
+    const long = Buffer.alloc(65_537, text)
+    const large = compressReply(long, coding)
+    assert.ok(large instanceof Promise)
+    assert.deepEqual(Buffer.from(decoders[coding](await large)), long)
+    assert.ok(compressReply(long.subarray(1), coding) instanceof Uint8Array)
+  })
+}
+
+test('offers zstd where Node has it, and before the others', () => {
+  assert.deepEqual(replyCodings, 'zstdCompress' in zlib ? all : ['br', 'gzip'])
+  assert.equal(compressAboveBytes, 2048)
 })

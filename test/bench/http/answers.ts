@@ -5,6 +5,8 @@
  * Surprise: svc and bare must send the same header fields; of others the difference is told.
  */
 import { Agent, request as sendRequest, type IncomingMessage } from 'node:http'
+import { Agent as SecureAgent, request as sendSecureRequest } from 'node:https'
+import * as zlib from 'node:zlib'
 import type { ServerProcess } from './server-process.ts'
 import type { Workload } from './workloads.ts'
 import type { LoadRequest } from './wrk.ts'
@@ -28,6 +30,7 @@ interface Answer {
 /** Fields whose value is the server's own affair. */
 const anyValue: readonly string[] = ['date', 'etag']
 const everywhere = { Date: '', Connection: 'keep-alive', 'Keep-Alive': 'timeout=65' }
+const closing = { Date: '', Connection: 'close' }
 const none: Credentials = { cookie: '', token: '' }
 
 /** Begins on a server: fetches what the request of the workload needs. */
@@ -56,18 +59,20 @@ export function requestTo({ origin }: ServerProcess, workload: Workload, { cooki
  */
 export async function checkAnswer(name: string, request: LoadRequest, workload: Workload): Promise<string> {
   const { status, fields, body } = await ask(request)
-  const right = status === workload.status && body.equals(Buffer.from(workload.body))
+  const right = status === workload.status && decoded(body, workload.coding).equals(Buffer.from(workload.body))
   if (!right) throw new Error(`Cannot measure ${name}: ${request.url} is answered ${status} ${body.subarray(0, 500)}`)
-  const difference = differenceOf(fields, expectedFields(workload))
+  const difference = differenceOf(fields, expectedFields(workload, body.length))
   if (difference !== '' && (name === 'bare' || name === 'svc')) {
     throw new Error(`Cannot measure ${name}: ${workload.name} has other header fields than bare: ${difference}`)
   }
   return difference
 }
 
-function expectedFields({ fields, body }: Workload): Map<string, string> {
-  const length = String(Buffer.byteLength(body))
-  const all = { ...everywhere, ...fields, 'Content-Length': length }
+/** The answer's own length counts where it is compressed: each compressor has another one. */
+function expectedFields({ fields, headers, body, coding }: Workload, sentBytes: number): Map<string, string> {
+  const length = String(coding === '' ? Buffer.byteLength(body) : sentBytes)
+  const always = headers['Connection'] === 'close' ? closing : everywhere
+  const all = { ...always, ...fields, 'Content-Length': length }
   return new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
@@ -82,12 +87,21 @@ function differenceOf(fields: ReadonlyMap<string, string>, expected: ReadonlyMap
   return parts.join(', ')
 }
 
+function decoded(body: Buffer, coding: Workload['coding']): Buffer {
+  if (coding === '') return body
+  // Node 20 has no zstd, and types of its own; where the answer has that coding, Node has it too.
+  const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (bytes: Buffer) => Buffer }
+  return coding === 'zstd' ? (zstdDecompressSync?.(body) ?? Buffer.of()) : zlib.gunzipSync(body)
+}
+
 /** Asks with keep-alive, as the load does. */
 async function ask({ url, method, headers, body }: LoadRequest): Promise<Answer> {
-  const agent = new Agent({ keepAlive: true })
+  const isSecure = url.startsWith('https:')
+  const agent = isSecure ? new SecureAgent({ keepAlive: true, rejectUnauthorized: false }) : new Agent({ keepAlive: true })
+  const send = isSecure ? sendSecureRequest : sendRequest
   try {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      sendRequest(url, { method, headers, agent }, resolve).on('error', reject).end(body)
+      send(url, { method, headers, agent }, resolve).on('error', reject).end(body)
     })
     const chunks: Buffer[] = []
     for await (const chunk of answer) chunks.push(chunk as Buffer) // No encoding is set.

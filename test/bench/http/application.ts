@@ -4,10 +4,13 @@
  */
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { makeCertificate } from '../../support/certificate.ts'
 import { pageData, pageTemplate } from './page.ts'
+import { rowsOf } from './rows.ts'
 import { fixtureOf, photo, type Workload } from './workloads.ts'
 
 const actions = `const data = ${JSON.stringify(pageData)}
+const rowsOfLength = { 6000: ${JSON.stringify(rowsOf(6000))}, 64000: ${JSON.stringify(rowsOf(64_000))} }
 export const text = (ctx) => ctx.text('Hello, World!')
 export const user = ({ params }) => ({ id: params.id, name: 'Ada' })
 export const begin = ({ session, csrfInput, html }) => {
@@ -25,6 +28,7 @@ export const validated = (ctx) => {
   })
   return ctx.validate(note)
 }
+export const rows = ({ params }) => rowsOfLength[params.bytes]
 export const view = (ctx) => ctx.view('page.html', data)
 `
 const fiveMiddlewares = `let count = 0
@@ -70,16 +74,19 @@ export function writeApplication(folder: string, workload: Workload, server: str
     route('form', 'POST', '/form', 'form', forms),
     route('validated', 'POST', '/validated', 'validated'),
     route('view', 'GET', '/view', 'view'),
+    route('rows', 'GET', '/rows/:bytes', 'rows'),
   ]
   const paths = workload.name === 'static' ? { public: 'public' } : {}
   const limit = { all: { count: 1_000_000, per_s: 1 } }
-  const settings = { app_key: 'benchmark', server: { port: 0 }, paths }
+  const tls = workload.tls ? { tls: { cert: 'bench.pem', key: 'bench.key' } } : {}
+  const settings = { app_key: 'benchmark', server: { port: 0, ...tls }, paths }
   write(folder, 'svc.json', JSON.stringify(settings))
   write(folder, 'routes/bench.json', JSON.stringify(routes))
   write(folder, 'routes/middleware/config.json', JSON.stringify({ load: ['five.mjs'], setup: { limit } }))
   write(folder, 'routes/middleware/five.mjs', fiveMiddlewares)
   write(folder, 'actions.mjs', actions)
   write(folder, 'page.html', pageTemplate('{{', '}}'))
+  if (workload.tls) makeCertificate(folder, 'bench')
   writePhoto(folder)
 }
 
@@ -87,6 +94,7 @@ export function writeApplication(folder: string, workload: Workload, server: str
 export function writeFixture(folder: string, workload: Workload): void {
   write(folder, 'fixture.json', JSON.stringify(fixtureOf(workload)))
   write(folder, 'page.ejs', pageTemplate('<%=', '%>'))
+  if (workload.tls) makeCertificate(folder, 'bench')
   writePhoto(folder)
 }
 

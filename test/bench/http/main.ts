@@ -9,6 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, release, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { requireQuiet } from '../support/other-load.ts'
 import { installPeers, peersFolder } from '../support/peers.ts'
 import { writeFigures } from './document.ts'
 import { measure, turnMs, type Measurement } from './measure.ts'
@@ -59,9 +60,12 @@ async function run({ short, write }: Options): Promise<void> {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   try {
     for (const workload of workloads.filter(({ name }) => options.workloads.includes(name))) {
-      const section = toSection(await measureOnNodes(workload, join(folder, workload.name)))
+      const before = write ? await requireQuiet() : 0
+      const measurements = await measureOnNodes(workload, join(folder, workload.name))
+      if (measurements.length === 0) continue
+      const section = toSection(measurements)
       console.log(renderSection(section))
-      if (write) writeDocument(conditions, section)
+      if (write) writeDocument(conditions, section, Math.max(before, await requireQuiet()))
     }
   } catch (error) {
     if (!short || !(error instanceof LoadError)) throw error
@@ -70,7 +74,9 @@ async function run({ short, write }: Options): Promise<void> {
 }
 
 async function measureOnNodes(workload: Workload, folder: string): Promise<Measurement[]> {
-  const nodes = options.nodes.length === 0 ? [ownNode] : options.nodes.map(findNode)
+  const nodes = (options.nodes.length === 0 ? [ownNode] : options.nodes.map(findNode)).filter(({ version }) => {
+    return workload.coding !== 'zstd' || Number.parseInt(version, 10) >= 24
+  })
   const asked = options.servers ?? (options.nodes.length === 0 ? workload.servers : onEveryNode)
   const servers = workload.servers.filter((name) => name === 'bare' || asked.includes(name))
   const { connections, rounds, seconds, against } = options
@@ -83,10 +89,13 @@ async function measureOnNodes(workload: Workload, folder: string): Promise<Measu
   return found
 }
 
-function writeDocument(conditions: string, section: Section): void {
+/** @param otherPercent the most of a core that another process took before and after */
+function writeDocument(conditions: string, section: Section, otherPercent: number): void {
   const file = join(root, 'docs/decisions/performance.md')
   const order = workloads.map(({ title }) => title)
-  writeFileSync(file, writeFigures(readFileSync(file, 'utf8'), { conditions, sections: [section], order }))
+  const note = `${section.note} Another process took ${otherPercent.toFixed(1)} % of a core at most, before and after.`
+  const sections = [{ ...section, note }]
+  writeFileSync(file, writeFigures(readFileSync(file, 'utf8'), { conditions, sections, order }))
 }
 
 /** Without the date, so that a page that is measured anew differs in its figures alone. */

@@ -38,7 +38,8 @@ Workloads: ${workloads.map(({ name }) => name).join(' ')}; all unless named
   --nodes N,N        these major versions of Node, say 20,24,26; npm installs what is not there.
                      Unless --servers says otherwise bare, svc and fastify alone
   --against FOLDER   beside them the server of another checkout, built where this one is: "svc, other"
-  --write            writes the tables into docs/decisions/performance.md
+  --write            writes the tables into docs/decisions/performance.md; refused beside a process that
+                     takes more than 5 % of a core
   --short            bare and svc, json, 64 connections, 3 rounds: for a build, fails for no figure
 `
 

@@ -45,7 +45,7 @@ export const cores = { server: 0, load: 1 } as const
 export const otherCheckout = 'svc, other'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const listening = /(?:^port |listening on http:\/\/127\.0\.0\.1:)(\d+)/
+const listening = /(?:^port |listening on https?:\/\/127\.0\.0\.1:)(\d+)/
 
 /**
  * Starts a server and resolves when it listens.
@@ -72,7 +72,7 @@ export async function startServer(
   return {
     name,
     pid,
-    origin: `http://127.0.0.1:${port}`,
+    origin: `${workload.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     cpuMs: () => cpuMs(pid),
     residentMiB: () => residentMiB(pid),
     async stop() {

@@ -5,6 +5,7 @@
  * the difference is printed below its table.
  */
 import { pageData, pageText } from './page.ts'
+import { rowsOf } from './rows.ts'
 
 /** A kind of request. */
 export interface Workload {
@@ -23,6 +24,10 @@ export interface Workload {
   readonly begins: boolean
   /** The fields of a form, beside its token; '' for none. */
   readonly form: string
+  /** What the answer's body is compressed with; '' for nothing. `body` is what it is once read. */
+  readonly coding: '' | 'gzip' | 'zstd'
+  /** Whether it is asked over HTTPS. */
+  readonly tls: boolean
   readonly status: number
   /** Beside Date, Connection, Keep-Alive and Content-Length. */
   readonly fields: Readonly<Record<string, string>>
@@ -32,11 +37,38 @@ export interface Workload {
 /** The length of the static file. */
 const photoBytes = 102_400
 const jsonFields = { 'Content-Type': 'application/json; charset=utf-8' }
-const plain = { method: 'GET', headers: {}, begins: false, form: '', status: 200, fields: jsonFields } as const
+const plain = {
+  method: 'GET',
+  headers: {},
+  begins: false,
+  form: '',
+  coding: '',
+  tls: false,
+  status: 200,
+  fields: jsonFields,
+} as const
 const user = { path: '/users/42', body: '{"id":"42","name":"Ada"}' }
 
 /** The file of the workload `static`: bytes that look like a picture's, the same each time. */
 export const photo = Buffer.alloc(photoBytes).map((_, at) => (at * 2_654_435_761) >>> 24)
+
+/** JSON of so many bytes that is sent compressed. */
+function compressed(name: string, title: string, bytes: number, coding: 'gzip' | 'zstd'): Workload {
+  return {
+    ...plain,
+    name,
+    title,
+    note:
+      `Bare calls JSON.stringify, and ${coding}CompressSync or gzipSync at level 1. Fastify: @fastify/compress as it comes. ` +
+      'A list of objects; the compressed lengths differ.',
+    servers: ['bare', 'svc', 'fastify'],
+    path: `/rows/${bytes}`,
+    headers: { 'Accept-Encoding': coding },
+    coding,
+    fields: { Vary: 'Accept-Encoding', 'Content-Encoding': coding, ...jsonFields },
+    body: JSON.stringify(rowsOf(bytes)),
+  }
+}
 
 /** Every workload, in the order of the tables. */
 export const workloads: readonly Workload[] = [
@@ -154,18 +186,50 @@ export const workloads: readonly Workload[] = [
     status: 404,
     body: '{"error":"not_found","detail":"Nothing is here: /nothing"}',
   },
+  compressed('gzip-6k', 'JSON of 6 kB, compressed with gzip', 6000, 'gzip'),
+  compressed('gzip-64k', 'JSON of 64 kB, compressed with gzip', 64_000, 'gzip'),
+  compressed('zstd-6k', 'JSON of 6 kB, compressed with zstd', 6000, 'zstd'),
+  compressed('zstd-64k', 'JSON of 64 kB, compressed with zstd', 64_000, 'zstd'),
+  {
+    ...plain,
+    ...user,
+    name: 'tls',
+    title: 'JSON over HTTPS',
+    note: 'Keep-alive connections, a certificate with a P-256 key, the TLS version that Node and the load agree on.',
+    servers: ['bare', 'svc', 'fastify'],
+    tls: true,
+  },
+  {
+    ...plain,
+    ...user,
+    name: 'tls-new',
+    title: 'JSON over HTTPS, each on a connection of its own',
+    note: 'The load resumes its TLS session on each new connection.',
+    servers: ['bare', 'svc', 'fastify'],
+    headers: { Connection: 'close' },
+    tls: true,
+  },
 ]
+
+/** The workload of that name. */
+export function workloadNamed(name: string): Workload {
+  const found = workloads.find((workload) => workload.name === name)
+  if (found === undefined) throw new RangeError(`There is no workload ${name}`)
+  return found
+}
 
 /** What a server of another make needs to know of a workload; it reads it as JSON. */
 export function fixtureOf(workload: Workload): object {
-  const { name, path, status, fields, body } = workload
-  return { name, path, status, fields, body: typeof body === 'string' ? body : undefined, data: pageData }
+  const { name, path, status, fields, body, coding, tls } = workload
+  const text = typeof body === 'string' ? body : undefined
+  return { name, path, status, fields, body: text, coding, tls, data: pageData }
 }
 
 /** The packages that the tables are about. */
 export const comparedPackages: readonly string[] = [
   'fastify',
   'pino',
+  '@fastify/compress',
   '@fastify/cookie',
   '@fastify/session',
   '@fastify/formbody',

@@ -1,6 +1,8 @@
 // What the servers of the benchmark share. Each is started as `node FILE FOLDER NAME`: the folder has the files of one
 // workload, the name is the server's in the tables. It prints the port that it listens on.
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
@@ -20,8 +22,14 @@ export function readPhoto() {
   return readFileSync(join(folder, 'public', 'photo.jpg'))
 }
 
-/** Listens with a server of node:http. */
-export function listen(server) {
+/** Certificate and key of a workload over HTTPS; undefined for one over plain HTTP. */
+export const tls = workload.tls
+  ? { cert: readFileSync(join(folder, 'bench.pem')), key: readFileSync(join(folder, 'bench.key')) }
+  : undefined
+
+/** Listens with a server of node:http, or of node:https where the workload is over HTTPS. */
+export function listen(handler) {
+  const server = tls === undefined ? createServer(handler) : createSecureServer(tls, handler)
   server.keepAliveTimeout = keepAliveMs
   server.listen(0, '127.0.0.1', () => ready(server.address().port))
 }

@@ -1,5 +1,4 @@
 // Express without the two header fields that it adds by itself.
-import { createServer } from 'node:http'
 import { listen, require, workload } from './common.js'
 
 const app = require('express')()
@@ -48,4 +47,4 @@ const add = {
 }
 
 add[workload.name]()
-listen(createServer(app))
+listen(app)

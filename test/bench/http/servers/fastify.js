@@ -1,8 +1,8 @@
 // Fastify as its documentation advises: a schema for JSON, plugins for the rest.
 import { join } from 'node:path'
-import { folder, keepAliveMs, name, ready, require, workload } from './common.js'
+import { folder, keepAliveMs, name, ready, require, tls, workload } from './common.js'
 
-const { fields, status, data, path } = workload
+const { fields, status, data, path, coding } = workload
 const type = fields['Content-Type']
 const secret = 'a secret of at least 32 characters'
 
@@ -10,13 +10,19 @@ const loggers = {
   'fastify, logger': { sync: true },
   'fastify, logger buffered': { sync: false, minLength: 4096 },
 }
-const app = require('fastify')({ keepAliveTimeout: keepAliveMs, logger: loggerOf(loggers[name]) })
+const https = tls === undefined ? {} : { https: tls }
+const app = require('fastify')({ keepAliveTimeout: keepAliveMs, logger: loggerOf(loggers[name]), ...https })
 
 const text = { type: 'string' }
 const userSchema = { schema: { response: { 200: { type: 'object', properties: { id: text, name: text } } } } }
 const answerUser = (request, reply) => reply.send({ id: request.params.id, name: 'Ada' })
 
 const add = {
+  compressed() {
+    const rows = JSON.parse(workload.body)
+    app.register(require('@fastify/compress'))
+    app.after(() => app.get(path, (request, reply) => reply.send(rows)))
+  },
   text() {
     app.get(path, (request, reply) => reply.type(type).send('Hello, World!'))
   },
@@ -120,7 +126,8 @@ const add = {
   },
 }
 
-add[workload.name]()
+add.tls = add['tls-new'] = add.json
+add[coding === '' ? workload.name : 'compressed']()
 await app.listen({ port: 0, host: '127.0.0.1' })
 ready(app.server.address().port)
 

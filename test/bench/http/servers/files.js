@@ -1,5 +1,4 @@
 // Handlers of static files on bare node:http, told to send the same header fields.
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { folder, listen, name, require, workload } from './common.js'
 
@@ -15,10 +14,8 @@ const makers = {
 }
 
 const serve = makers[name]()
-listen(
-  createServer((request, response) => {
-    serve(request, response, () => {
-      response.writeHead(404).end()
-    })
-  }),
-)
+listen((request, response) => {
+  serve(request, response, () => {
+    response.writeHead(404).end()
+  })
+})

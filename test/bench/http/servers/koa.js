@@ -1,5 +1,4 @@
 // Koa with its router.
-import { createServer } from 'node:http'
 import { listen, require, workload } from './common.js'
 
 const Koa = require('koa')
@@ -56,4 +55,4 @@ const add = {
 
 add[workload.name]()
 app.use(router.routes())
-listen(createServer(app.callback()))
+listen(app.callback())
