@@ -51,12 +51,22 @@ const listening = /(?:^port |listening on https?:\/\/127\.0\.0\.1:)(\d+)/
  * Starts a server and resolves when it listens.
  * @throws Error when it ends before
  */
-export async function startServer(
+export function startServer(
   name: string,
   { node, workload, folder, against = '', through = [] }: StartOptions,
 ): Promise<ServerProcess> {
-  const command = ['-c', String(cores.server), ...through, node, ...programOf(name, workload, folder, against)]
+  const program = [...through, node, ...programOf(name, workload, folder, against)]
+  return startProgram(name, program, workload.tls ? 'https' : 'http')
+}
+
+/** Starts svc with a configuration of the caller's own. */
+export function startSvc(node: string, configFile: string): Promise<ServerProcess> {
+  return startProgram('svc', [node, join(root, 'bin/svc.js'), '--config', configFile], 'http')
+}
+
+async function startProgram(name: string, program: readonly string[], scheme: string): Promise<ServerProcess> {
   const env = { ...process.env, NODE_ENV: 'production' }
+  const command = ['-c', String(cores.server), ...program]
   const child = spawn('taskset', command, { stdio: ['ignore', 'pipe', 'inherit'], env })
   endWithThis(child)
   const ended = once(child, 'exit')
@@ -72,7 +82,7 @@ export async function startServer(
   return {
     name,
     pid,
-    origin: `${workload.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    origin: `${scheme}://127.0.0.1:${port}`,
     cpuMs: () => cpuMs(pid),
     residentMiB: () => residentMiB(pid),
     async stop() {
