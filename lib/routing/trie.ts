@@ -12,16 +12,16 @@ import { canonicalLiteral, canonicalPath, decodeText, quote, type Pattern } from
 import type { ErrorFormat, Match, Route } from './route.ts'
 
 const slashCode = 47
-/** The most literal children that are compared one by one. */
+/** The most literal children of one length that are compared one by one. */
 const mostCompared = 8
 
 /** A node of the tree with its children: literals, one parameter, one rest. */
 class Node<T> {
   /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
   readonly text: string
-  /** The literal children; undefined for none. */
-  literals: Node<T>[] | undefined = undefined
-  /** The literal children by their texts, where there are more than a few. */
+  /** The literal children, by the length of their text; undefined for none. */
+  literals: (Node<T>[] | undefined)[] | undefined = undefined
+  /** All literal children by their text, where more than a few have the same length. */
   byText: Map<string, Node<T>> | undefined = undefined
   parameter: Node<T> | undefined = undefined
   /** The routes whose pattern takes the rest from here. */
@@ -121,12 +121,12 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
 
 /** The literal child for a segment of a path. A few are compared in place: cutting it out and hashing takes longer. */
 function literalAt<T>(node: Node<T>, path: string, start: number, end: number): Node<T> | undefined {
-  const { literals, byText } = node
-  if (literals === undefined) return undefined
-  if (byText !== undefined) return byText.get(path.slice(start, end))
-  for (let at = 0; at < literals.length; at += 1) {
-    const child = literals[at] as Node<T>
-    if (child.text.length === end - start && path.startsWith(child.text, start)) return child
+  const candidates = node.literals?.[end - start]
+  if (candidates === undefined) return undefined
+  if (candidates.length > mostCompared) return node.byText?.get(path.slice(start, end))
+  for (let at = 0; at < candidates.length; at += 1) {
+    const child = candidates[at] as Node<T>
+    if (path.startsWith(child.text, start)) return child
   }
   return undefined
 }
@@ -180,9 +180,12 @@ function literalFor<T>(node: Node<T>, text: string): Node<T> {
   const known = literalOf(node, text)
   if (known !== undefined) return known
   const made = new Node<T>(text)
-  if (node.literals === undefined) node.literals = [made]
-  else node.literals.push(made)
-  if (node.literals.length > mostCompared) node.byText ??= new Map(node.literals.map((one) => [one.text, one]))
+  const literals = (node.literals ??= [])
+  const sameLength = (literals[text.length] ??= [])
+  sameLength.push(made)
+  if (sameLength.length > mostCompared) {
+    node.byText ??= new Map(literals.flatMap((some) => some ?? []).map((one) => [one.text, one]))
+  }
   node.byText?.set(text, made)
   return made
 }

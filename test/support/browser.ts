@@ -149,6 +149,25 @@ export class Page {
     }
   }
 
+  /** Presses Enter on what leads to another page. Resolves when that has loaded. */
+  enter(): Promise<void> {
+    return this.#loading(() => this.press('Enter'))
+  }
+
+  /** Presses Tab until an element that matches has the focus. Throws after 200 times. */
+  async tabTo(selector: string): Promise<void> {
+    for (let time = 0; time < 200; time += 1) {
+      await this.press('Tab')
+      if (await this.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+    }
+    throw new Error(`Tab does not lead to ${selector}`)
+  }
+
+  /** Types into what has the focus. */
+  async insert(text: string): Promise<void> {
+    await this.#send('Input.insertText', { text })
+  }
+
   /** Clicks on what leads to another page. Resolves when that has loaded. */
   follow(selector: string): Promise<void> {
     return this.#loading(() => this.click(selector))
@@ -157,7 +176,7 @@ export class Page {
   /** Types into a field. */
   async type(selector: string, text: string): Promise<void> {
     await this.click(selector)
-    await this.#send('Input.insertText', { text })
+    await this.insert(text)
   }
 
   /** Chooses files, by their absolute paths, in a file field. */
