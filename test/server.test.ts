@@ -306,7 +306,7 @@ describe('pool_http', () => {
   it('starts a long queue of synchronous actions without running out of stack', async (t) => {
     cutAtEnd(t)
     const config = { 'pool_http.workers': 1, 'log.level': 'info', 'access_log.enabled': false }
-    const { port, lines } = await startApplication(t, gates, config)
+    const { app, port, lines } = await startApplication(t, gates, config)
     const clients = Array.from({ length: 4 }, () => new Connection(t, port))
     await clients[0]?.send(requestText('GET /wait/a'))
     await until(waits(lines, 'a'))
@@ -321,7 +321,10 @@ describe('pool_http', () => {
       const answers = await client.answers(at === 0 ? each + 1 : each)
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
     }
-    assert.ok(!lines().some((line) => line.includes('[ERROR]')))
+    for (const { socket } of [...clients, last]) socket.destroy()
+    await app.stop()
+    const problems = lines().filter((line) => /\[ERROR\]|the stop took longer/.test(line))
+    assert.deepEqual(problems, [], 'each request was counted out once, or the stop would wait for a count of 0')
   })
 
   it('does not make wait what no route answers', async (t) => {

@@ -297,11 +297,12 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   function release(ctx: CoreContext): void {
     if (!ctx.running) return
     ctx.running = false
+    if (ctx.closed) leave()
+    // Last: the pool starts what waits, and that may finish this request, which then leaves by itself.
     if (ctx.holdsWorker) {
       ctx.holdsWorker = false
       pool.leave()
     }
-    if (ctx.closed) leave()
   }
 
   function finish(ctx: CoreContext, completed: boolean): void {
