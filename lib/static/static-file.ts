@@ -227,7 +227,8 @@ export async function describeFile(
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
     const tag = hashOf([dev, ino, size, mtimeMs, ctimeMs].join(':'))
     const etag = fresh ? `W/"${tag}"` : `"${tag}"`
-    return { stats, fresh, plain: representation({ etag, type, modifiedMs, size, varies, coding }), compress: undefined }
+    const plain = representation({ etag, type, modifiedMs, size, varies, coding })
+    return { stats, fresh, plain, compress: undefined }
   }
 
   const bytes = await readBytes(handle, stats.size)

@@ -6,7 +6,7 @@
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
  * a link may lead to another place in the folder, and nowhere else.
  *
- * A compressed copy beside a file (`app.js.br`, `app.js.zst`, `app.js.gz`) is sent to the clients that accept its coding,
+ * A compressed copy beside a file (`app.js.br`, `app.js.zst`, `app.js.gz`) is sent to clients that accept its coding,
  * unless it is older than the file. Small text without one is compressed here, once for each version of the file.
  *
  * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
