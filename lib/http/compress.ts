@@ -28,7 +28,7 @@ export const compressAboveBytes = 2048
 /** Larger bodies would block this thread for more than 0.2 ms. */
 const longestNowBytes = 65_536
 
-/** From the cheapest: JSON of 64 kB takes 90 µs with zstd, 120 with Brotli, 170 with gzip, all at level 1 (Node 24). */
+/** From the cheapest: JSON of 64 kB takes 90 µs with zstd, 120 with Brotli, 170 with gzip, at level 1 (Node 24). */
 const compressors: ReadonlyMap<Coding, Compressor> = new Map([
   ...zstandard(zlib),
   ['br', brotli({ [zlib.constants.BROTLI_PARAM_QUALITY]: 1 })],
