@@ -158,7 +158,7 @@ describe('docs/audit.md', () => {
     })
     const undocumentedOnes = sectionBelow('### What Node does not document')
     const [, only = ''] = /^\n*All of it is in `([^`]+)`/.exec(undocumentedOnes) ?? []
-    for (const [, what = ''] of undocumentedOnes.matchAll(/^- (.+?): /gm)) documented.push([what, [only]])
+    for (const [, what = ''] of undocumentedOnes.matchAll(/^- (.+)$/gm)) documented.push([what, [only]])
     const finders: Record<string, (tokens: readonly Token[]) => boolean> = {
       '`node:child_process`': names('node:child_process'),
       '`node:vm`': names('node:vm'),
