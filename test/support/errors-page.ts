@@ -88,8 +88,8 @@ until the file changes. \`svc.js check\` compiles them all.
 
 ## What is kept
 
-An error drops the header fields of the reply, such as \`Content-Type\`, \`ETag\`, \`Location\` and \`Cache-Control\` other than \`no-store\` or
-\`private\`. Others stay, such as \`Content-Security-Policy\`. Cookies stay below 500 and are dropped from 500 on.
+An error drops the header fields that described the reply, such as \`Content-Type\`, \`ETag\`, \`Location\` and \`Cache-Control\` other than
+\`no-store\` or \`private\`. Others stay, such as \`Content-Security-Policy\`. Cookies stay below 500 and are dropped from 500 on.
 
 \`ctx.fail(status, code, message)\` throws an error with a code of your own (\`snake_case\`). Anything else that is thrown is 500
 \`internal_error\`. These differ:
