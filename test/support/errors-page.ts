@@ -80,7 +80,8 @@ A view in \`paths.errors\` (\`routes/errors\`) replaces the small page: \`404.ht
 - \`code\`, \`detail\`: as in the JSON; from 500 on \`detail\` is empty except in \`dev\`
 - \`id\`: the request id, which the log names too
 - \`csp_nonce\`: the [nonce](security.md#header-fields), empty without \`SVC_MwHeaders\`
-- \`errors\`, \`input\`: of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong), else empty; \`@error\`, \`errorsOf()\` and \`old()\` read them
+- \`errors\`, \`input\`: of a 422 by [\`ctx.validate\`](forms.md#when-the-input-is-wrong), else empty; \`@error\`, \`errorsOf()\` and \`old()\`
+  read them
 
 Paths that begin with \`/svc-\`, requests refused on the connection (below) and the 503 of a full queue keep the small page. In
 \`dev\` your page for 500 hides source lines and stack. If your page fails, module \`error\` logs it and the small page is sent
@@ -94,7 +95,8 @@ An error drops the header fields that described the reply, such as \`Content-Typ
 \`ctx.fail(status, code, message)\` throws an error with a code of your own (\`snake_case\`). Anything else that is thrown is 500
 \`internal_error\`. These differ:
 
-- Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`, or a [redirect to the form](forms.md#when-the-input-is-wrong).
+- Input that \`ctx.validate\` refuses is 422 with \`errors\` in place of \`detail\`, or a
+  [redirect to the form](forms.md#when-the-input-is-wrong).
 - \`SVC_MwCsrf\`, \`SVC_MwCsrfCheck\` and \`SVC_MwJwt\` refuse with JSON for every client. A CSRF check gives a
   [\`reason\`](troubleshooting.md#reasons-of-a-refused-form) in place of \`detail\`, or with \`setup.csrf.redirect\` a 302.
 - Refused on the connection: malformed (400) and slow (408) requests, CONNECT (405), and too large a header section (431) or
