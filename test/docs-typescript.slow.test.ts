@@ -1,4 +1,4 @@
-// docs/typescript.md: the application that it shows compiles, answers as it says, and passes its test.
+// docs/typescript.md: the application that it shows compiles, answers as it says, and passes a test.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,6 +17,33 @@ import { readPage, root, shownFiles } from './support/markdown.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
 const page = readPage('docs/typescript.md')
+/** A test of the page's application, as `docs/testing.md` has one in JavaScript. */
+const testOfNotes = `import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createApp } from 'svc'
+
+const aside = mkdtempSync(join(tmpdir(), 'notes-'))
+const app = createApp({
+  folder: join(import.meta.dirname, '..'),
+  config: { log: { console: false }, paths: { log: aside, cache: aside } },
+  appKey: 'a key for the tests, of no use elsewhere',
+})
+const headers = { authorization: 'Bearer ann' }
+
+after(async () => {
+  await app.stop()
+  app.closeLogs()
+})
+
+test('keeps a note', async () => {
+  const post = (text: string) => app.request('/notes', { method: 'POST', headers, body: new URLSearchParams({ text }) })
+  assert.deepEqual(await (await post('Buy milk')).json(), { text: 'Buy milk', author: 'ann' })
+  assert.equal((await post('')).status, 422)
+})
+`
 const path = (file: string): string => fileURLToPath(new URL(file, root))
 /** Compiled, on Node 20, the server runs no TypeScript. */
 const runsTypeScript = parseAction('a.ts').kind === 'module'
@@ -34,7 +61,7 @@ describe('docs/typescript.md', () => {
   const folder = join(temporaryFolder(), 'my-notes')
   before(() => {
     initApplication(folder, typeScriptFiles)
-    writeFiles(folder, shownFiles(page))
+    writeFiles(folder, { ...shownFiles(page), 'test/notes.test.ts': testOfNotes })
     symlinkSync(path('node_modules'), join(folder, 'node_modules'))
   })
 
@@ -54,7 +81,7 @@ describe('docs/typescript.md', () => {
     await runCurlLines(page, { 8081: url }, folder)
   })
 
-  it('has a test that passes', async (t) => {
+  it('passes a test that is run as it says', async (t) => {
     if (!runsTypeScript) return t.diagnostic('this Node runs no TypeScript')
     const compiled = process.env['SVC_TEST_TARGET'] === 'dist'
     const register = path(compiled ? 'dist/register.js' : 'lib/register.ts')

@@ -129,8 +129,8 @@ describe('lib/svc.d.ts', () => {
     const { added, kinds } = (await request(url, { method: 'POST', body })).json() as { added: string[]; kinds: unknown[] }
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
-    const features = tableBelow(readPage('docs/architecture.md'), '## The context and its features')
-    const ofFeatures = features.flatMap(([, , cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
+    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*feature\.ts`: (.+)$/gm)
+    const ofFeatures = [...features].flatMap(([, list = '']) => [...list.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
     assert.deepEqual(ofFeatures.sort(), added.filter((name) => context.includes(name)).sort())
     for (const [at, name] of context.entries()) {
       const isFunction = new RegExp(`readonly ${name}: (?:[(<]|Logger\\b|FieldsBuilder\\b)`).test(text)
