@@ -52,7 +52,7 @@ describe('docs/context.md', () => {
     const hidden = ['constructor', 'isOpen', 'came', 'flashBag', 'setFlashBag', 'open', 'finish']
     for (const [at, heading] of ['## Sessions', '## Flash messages'].entries()) {
       const cells = tableBelow(page, heading).filter((row) => row.length === 2)
-      const documented = new Set(cells.flatMap(([cell = '']) => /^`(\w+)/.exec(cell)?.[1] ?? []))
+      const documented = new Set(cells.flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)\(/g)].map(([, name]) => name)))
       assert.deepEqual([...documented].sort(), (found[at] ?? []).filter((name) => !hidden.includes(name)).sort())
     }
   })
