@@ -8,7 +8,7 @@ import { listRefused } from '../lib/group/membership.ts'
 import { credentialsDiffer, notAsOthers } from '../lib/group/node.ts'
 import { startApplication, writeFiles } from './support/application.ts'
 import { runCurlLines } from './support/curl.ts'
-import { readPage, tableBelow } from './support/markdown.ts'
+import { codeOf, readPage, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
@@ -36,7 +36,7 @@ describe('docs/admin.md', () => {
 })
 
 describe('docs/troubleshooting.md', () => {
-  const texts = tableBelow(troubleshooting, '## Warnings').map(([cell = '']) => cell.slice(1, -1))
+  const texts = tableBelow(troubleshooting, '## Warnings').flatMap(([cell = '']) => codeOf(cell))
   const rows = texts.map((text) => {
     const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
     return { text, pattern: new RegExp(`^${parts.join('[^]*')}$`) }

@@ -4,7 +4,7 @@ import { startApplication, type TestApplication } from './support/application.ts
 import { Connection, cutAtEnd, requestText } from './support/connection.ts'
 import { runCurlLines } from './support/curl.ts'
 import { withoutRequestId } from './support/log-lines.ts'
-import { readPage, shownFiles, tableBelow } from './support/markdown.ts'
+import { codeOf, readPage, shownFiles, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { until } from './support/until.ts'
 import { openWebSocket, WebSocketClient } from './support/websocket.ts'
@@ -72,7 +72,10 @@ describe('docs/troubleshooting.md on events and WebSockets', () => {
   it('explains every line of the log, and none that is never written', async (t) => {
     cutAtEnd(t)
     const rows = tableBelow(readPage('docs/troubleshooting.md'), '## Lines of events and WebSockets')
-    const patterns = rows.map(([level = '', module = '', text = '']) => patternOf(level, module, text.slice(1, -1)))
+    const patterns = rows.flatMap(([cell = '']) => {
+      const [, level = 'ERROR', module = 'error'] = /^(WARN) (\w+) `/.exec(cell) ?? []
+      return codeOf(cell).map((text) => patternOf(level, module, text))
+    })
     const lines = [...(await linesOfWaits(t)), ...(await linesOfWrongUse(t))]
     assert.deepEqual(lines.filter((line) => !patterns.some((pattern) => pattern.test(line))), [])
     assert.deepEqual(patterns.filter((pattern) => !lines.some((line) => pattern.test(line))), [])

@@ -14,7 +14,7 @@ import { startApplication, writeFiles, type Files, type TestApplication } from '
 import { curl, runCurlLines } from './support/curl.ts'
 import { renderErrors, statusesOfConnection, statusesOfReplies, usedCodes } from './support/errors-page.ts'
 import { withoutRequestId } from './support/log-lines.ts'
-import { headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from './support/markdown.ts'
+import { codeOf, headingIds, links, readPage, readPages, root, shownFiles, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 import { readSources, roomOf } from './support/sources.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
@@ -202,7 +202,7 @@ describe('docs/routes-and-actions.md', () => {
     let asked = 0
     for (const [requests = '', name = ''] of tableBelow(page, '## Patterns and matching')) {
       for (const [, method = '', path = ''] of requests.matchAll(/`([A-Z]+) ([^`]+)`/g)) {
-        assert.equal((await request(url + path, { method })).text, name.slice(1, -1), `${method} ${path}`)
+        assert.equal((await request(url + path, { method })).text, codeOf(name)[0], `${method} ${path}`)
         asked += 1
       }
     }
@@ -300,14 +300,17 @@ describe('docs/troubleshooting.md on the built-in middleware', () => {
       })
       warnings.push(...app.warnings())
     }
-    const rows = tableBelow(page, '### Of the built-in middleware').map(([text = '']) => patternOf(text))
-    compareWithRows(warnings, rows)
+    const texts = tableBelow(page, '### Of the built-in middleware').flatMap(([cell = '']) => codeOf(cell))
+    compareWithRows(warnings, texts.map((text) => patternOf(text)))
   })
 
   it('explains every line of the log, and none that is never written', async (t) => {
     const lines = [...(await linesOfMiddleware(t)), ...(await linesOfStores(t))]
     const rows = tableBelow(page, '## Lines of the built-in middleware')
-    compareWithRows(lines, rows.map(([level = '', text = '']) => patternOf(text, `${level} `)))
+    compareWithRows(lines, rows.flatMap(([cell = '']) => {
+      const level = cell.startsWith('WARN `') ? 'WARN' : 'ERROR'
+      return codeOf(cell).map((text) => patternOf(text, `${level} `))
+    }))
   })
 })
 
@@ -329,8 +332,8 @@ async function start(t: TestContext, loaded: LoadedConfig): Promise<string> {
 }
 
 /** What a text of a table stands for; `...` is any text. */
-function patternOf(cell: string, before = ''): RegExp {
-  const parts = cell.slice(1, -1).split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+function patternOf(text: string, before = ''): RegExp {
+  const parts = text.split('...').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${before}${parts.join('[^]*')}$`)
 }
 

@@ -27,7 +27,7 @@ import type { RouteRecord } from '../lib/routing/route.ts'
 import type { Session } from '../lib/session/session.ts'
 import type { WebSocketConnection } from '../lib/websocket/connection.ts'
 import { startApplication } from './support/application.ts'
-import { contextRows } from './support/context-page.ts'
+import { contextRows, isSignature } from './support/context-page.ts'
 import { readPage, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
 
@@ -86,8 +86,8 @@ function membersOf(name: string): string[] {
 
 /** What a table of the documents lists, sorted. */
 function listed(page: string, heading: string): string[] {
-  // Of the page of the context, those with an example are members of the context itself.
-  const rows = tableBelow(readPage(page), heading).filter((row) => page !== 'docs/context.md' || row.length === 2)
+  // Of the page of the context, those with a type are members of the context itself.
+  const rows = tableBelow(readPage(page), heading).filter(([cell = '']) => !isSignature(cell))
   const cells = rows.map(([cell = '']) => cell).filter((cell) => cell.startsWith('`'))
   return [...new Set(cells.flatMap((cell) => [...cell.matchAll(/`(\w+)/g)].map(([, name = '']) => name)))].sort()
 }

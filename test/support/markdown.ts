@@ -84,6 +84,11 @@ export function shownFiles(page: Page): Record<string, string> {
   return files
 }
 
+/** What stands in backquotes in a cell. */
+export function codeOf(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)
+}
+
 /** The rows of all tables below a heading but the first one's head, each a list of its cells. */
 export function tableBelow(page: Page, heading: string): string[][] {
   const at = page.prose.indexOf(`\n${heading}\n`)
