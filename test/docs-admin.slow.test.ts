@@ -25,8 +25,8 @@ describe('docs/admin.md', () => {
 
   it('is right about the kind of each answer', async (t) => {
     const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
-    const [, pages = '', listings = ''] =
-      /Answers of ([^:]*) are HTML; so are those of ([^:]*) without `\?format=json`\. Metrics is text\. All others are JSON\./.exec(prose) ?? []
+    assert.match(prose, /`\?format=json`\. Metrics is text\. All others are JSON\./)
+    const [, pages = '', listings = ''] = /Answers of ([^:]*) are HTML; so are those of ([^:]*) without `\?format=json`/.exec(prose) ?? []
     const withJson = listings.split(/, | and /)
     const html = [...pages.split(/, | and /), ...withJson]
     const endpoints = tableBelow(admin, '## Endpoints').map(([cell = '']) => cell.replaceAll('`', '').split(' '))

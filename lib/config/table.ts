@@ -16,7 +16,7 @@ type TraceRow = { readonly kind: 'boolean'; readonly default: true; readonly mea
 
 const traceRow: TraceRow = {
   kind: 'boolean', default: true,
-  meaning: 'Write DEBUG and INFO of this module. The panel switches it, too.',
+  meaning: 'Write DEBUG and INFO of this module.',
 }
 const tracePairs = traceModules.map((module) => [`trace.${module}`, traceRow])
 const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> // Object.fromEntries forgets the names.
@@ -43,11 +43,11 @@ export const configTable = {
   },
   'server.port': {
     kind: 'integer', min: 0, max: 65535, default: 8080,
-    meaning: 'The port to listen on. 0: any free one, which the log names.',
+    meaning: 'The port. 0: any free one, which the log names.',
   },
   'server.trusted_proxies': {
     kind: 'list', default: [], check: checkTrustedProxy,
-    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. '
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` count. '
       + 'The client is the right-most address that is not trusted.',
   },
   'server.trusted_origins': {
@@ -56,8 +56,7 @@ export const configTable = {
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
-    meaning: 'Host names that it answers to, with or without a port; `*.example.org` is every name below it. '
-      + 'When set, any other Host gets 400.',
+    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host gets 400.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
@@ -65,11 +64,11 @@ export const configTable = {
   },
   'server.header_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 10,
-    meaning: 'Seconds within which the header of a request must arrive, or `server.request_timeout_s` if that is less.',
+    meaning: 'Seconds for the header of a request to arrive, or `server.request_timeout_s` if that is less.',
   },
   'server.request_timeout_s': {
     kind: 'integer', min: 1, max: 86_400, default: 30,
-    meaning: 'Seconds within which a whole request must arrive.',
+    meaning: 'Seconds for a whole request to arrive.',
   },
   'server.keep_alive_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 65,
@@ -77,16 +76,16 @@ export const configTable = {
   },
   'server.pipeline_limit': {
     kind: 'integer', min: 1, max: 100_000, default: 100,
-    meaning: 'Requests of one connection that are served at a time. At the limit the connection is not read, '
-      + 'and requests that were read wait in order.',
+    meaning: 'Requests of one connection that are served at a time. More wait in order, and at the limit the connection '
+      + 'is not read.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds at the beginning of a stop in which the server still serves but is not ready.',
+    meaning: 'Seconds of a stop in which the server still serves but is not ready.',
   },
   'server.stop_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
-    meaning: 'The most seconds that a stop takes. Then what still runs is cut.',
+    meaning: 'Seconds after which a stop cuts what still runs.',
   },
   'server.max_connections_per_ip': {
     kind: 'integer', min: 0, max: 1_000_000, default: 0,
@@ -106,7 +105,7 @@ export const configTable = {
   },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
-    meaning: 'With several processes: seconds after which a worker that does not answer is killed and replaced. 0: never.',
+    meaning: 'Seconds after which one of several processes that does not answer is killed and replaced. 0: never.',
   },
 
   'shared.url': {
@@ -130,7 +129,7 @@ export const configTable = {
   },
   'admin.user': {
     kind: 'string', default: '',
-    meaning: 'The admin\'s name. Empty, together with an empty password: setup is required.',
+    meaning: 'The admin\'s name. Empty: setup is required.',
   },
   'admin.password': {
     kind: 'string', default: '', secret: true, check: checkPasswordHash,
@@ -146,13 +145,12 @@ export const configTable = {
   },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,
-    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters. Empty: only '
-      + 'administrators.',
+    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters.',
   },
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
-    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request comes from this machine, '
-      + 'to a name of this machine, and no service manager started the server.',
+    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request '
+      + '[comes from this machine](admin.md#from-another-machine-the-setup-token).',
   },
 
   'session.lifetime': {
@@ -162,35 +160,35 @@ export const configTable = {
 
   'paths.root': {
     kind: 'string', default: '.', check: checkPath,
-    meaning: 'The folder of the application. Actions and views are relative to it and never lie outside.',
+    meaning: 'The folder of the application: actions and views are relative to it and never lie outside.',
   },
   'paths.routes': {
     kind: 'string', default: 'routes', check: checkPath,
-    meaning: 'The folder of the route files (`*.json` directly in it).',
+    meaning: 'Route files: the `*.json` directly in it.',
   },
   'paths.middleware': {
     kind: 'string', default: 'routes/middleware', check: checkPath,
-    meaning: 'The folder of middleware modules and their `config.json`.',
+    meaning: 'Middleware modules and their `config.json`.',
   },
   'paths.errors': {
     kind: 'string', default: 'routes/errors', check: checkPath,
-    meaning: 'The folder of views for error pages, inside `paths.root`. It may be missing.',
+    meaning: 'Views for error pages; inside `paths.root`. It may be missing.',
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
-    meaning: 'The folder of what the server can make again, such as compiled views.',
+    meaning: 'What the server can make again, such as compiled views.',
   },
   'paths.log': {
     kind: 'string', default: '.logs', check: checkPath,
-    meaning: 'The folder of all log files.',
+    meaning: 'All log files.',
   },
   'paths.temp': {
     kind: 'string', default: '.cached/temp', check: checkPath,
-    meaning: 'The folder of uploads while their requests run. The start removes those of a killed process.',
+    meaning: 'Uploads while their requests run. The start removes those of a killed process.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
-    meaning: 'The folder of the static files. Empty: none are served.',
+    meaning: 'Static files. Empty: none are served.',
   },
 
   'log.file': {
@@ -228,7 +226,7 @@ export const configTable = {
   },
   'access_log.format': {
     kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
-    meaning: '`common` adds the bytes to `spec`, `combined` the referrer and user agent as well.',
+    meaning: 'The [form of its lines](logging.md#the-access-log).',
   },
 
   ...traceRows,
@@ -239,7 +237,7 @@ export const configTable = {
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
-    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms or longer; '
+    meaning: 'Plain requests that may wait for a worker, or for a processor that is busy for 100 ms or longer; '
       + 'more get 503.',
   },
   'pool_http.alert_pct': {
