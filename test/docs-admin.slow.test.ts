@@ -13,6 +13,7 @@ import { request } from './support/request.ts'
 import { temporaryFolder } from './support/temporary-folder.ts'
 
 const admin = readPage('docs/admin.md')
+const prose = admin.prose.replaceAll(/\s+/g, ' ')
 const troubleshooting = readPage('docs/troubleshooting.md')
 
 describe('docs/admin.md', () => {
@@ -24,13 +25,21 @@ describe('docs/admin.md', () => {
 
   it('is right about the kind of each answer', async (t) => {
     const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
-    const types = { JSON: /^application\/json/, HTML: /^text\/html/, text: /^text\/plain/ }
-    const rows = tableBelow(admin, '## Endpoints').filter(([method]) => method === 'GET')
-    for (const [, path = '', , , kind = ''] of rows.filter((row) => row[1] !== '`/svc-stop`')) {
-      const query = path.includes('match') ? '?path=/' : ''
-      const { status, headers } = await request(url + path.slice(1, -1) + query)
-      if (kind === 'none') assert.equal(status, 302, path)
-      else assert.match(headers['content-type'] ?? '', types[kind as keyof typeof types], path)
+    assert.match(prose, /`\?format=json`\. Metrics is text\. All others are JSON\./)
+    const [, pages = '', listings = ''] = /Answers of ([^:]*) are HTML; so are those of ([^:]*) without `\?format=json`/.exec(prose) ?? []
+    const withJson = listings.split(/, | and /)
+    const html = [...pages.split(/, | and /), ...withJson]
+    const endpoints = tableBelow(admin, '## Endpoints').map(([cell = '']) => cell.replaceAll('`', '').split(' '))
+    const paths = endpoints.flatMap(([method, path = '']) => (method === 'GET' ? [path] : []))
+    assert.deepEqual(html.filter((name) => !paths.some((path) => path.endsWith(name))), [])
+    for (const path of paths) {
+      const name = path.slice(path.lastIndexOf(path.startsWith('/svc-routes/') ? '/' : '-') + 1)
+      const query = name === 'match' ? '?path=/' : ''
+      const type = (await request(url + path + query)).headers['content-type'] ?? ''
+      const expected = name === 'metrics' ? /^text\/plain/ : html.includes(name) ? /^text\/html/ : /^application\/json/
+      assert.match(type, expected, path)
+      if (!withJson.includes(name)) continue
+      assert.match((await request(`${url}${path}?format=json`)).headers['content-type'] ?? '', /^application\/json/, path)
     }
   })
 })

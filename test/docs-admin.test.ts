@@ -10,7 +10,9 @@ import { listedNode } from './support/node-panel.ts'
 import { request } from './support/request.ts'
 
 const admin = readPage('docs/admin.md')
-const statusRows = tableBelow(admin, '### /svc-status')
+const prose = admin.prose.replaceAll(/\s+/g, ' ')
+const rowsOfNow = tableBelow(admin, '#### Of now')
+const rowsOfWindow = tableBelow(admin, '#### Since the window began')
 
 describe('docs/admin.md', () => {
   it('has a curl line for every endpoint', () => {
@@ -26,40 +28,48 @@ describe('docs/admin.md', () => {
   })
 
   it('lists the endpoints as the table in the code does', () => {
-    const changes = { never: 'no', always: 'yes', 'with-query': 'with a query' }
-    const documented = tableBelow(admin, '## Endpoints').map(([method, url, auth, change, , meaning]) => {
-      return [method, url, auth, change, meaning]
-    })
-    const expected = systemRoutes.map(({ method, url, auth, change, meaning }) => {
-      return [method, `\`${url}\``, auth ? 'yes' : 'no', changes[change], meaning]
-    })
-    assert.deepEqual(documented, expected)
+    const expected = systemRoutes.map(({ method, url, meaning }) => [`${method} \`${url}\``, meaning])
+    assert.deepEqual(tableBelow(admin, '## Endpoints'), expected)
+  })
+
+  it('is right about which endpoints need a login, change something and are always there', () => {
+    const names = (pattern: RegExp): string[] => namedEndpoints(pattern.exec(prose)?.[1] ?? assert.fail(`No ${pattern}`))
+    const urls = (routes: readonly { readonly url: string }[]): string[] => [...new Set(routes.map(({ url }) => url))].sort()
+    assert.deepEqual(names(/In `prod` all need a login but ([^.]*)\./), urls(systemRoutes.filter(({ auth }) => !auth)))
+    assert.deepEqual(names(/`admin\.enabled` false, all but ([^.]*) are 404/), urls(systemRoutes.filter(({ always }) => always)))
+    assert.match(prose, /Those that take POST change something, and so does GET of trace with a query:/)
+    for (const { url, method, change } of systemRoutes) {
+      const said = method.includes('POST') ? 'always' : url === '/svc-trace' ? 'with-query' : 'never'
+      assert.equal(change, said, `${method} ${url}`)
+    }
   })
 
   it('lists the fields of the status', async (t) => {
     const { url } = await startApplication(t, {}, { 'app.env': 'dev' })
     await request(`${url}/svc-ping`)
     const status = (await request(`${url}/svc-status`)).json()
-    assert.deepEqual(statusRows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf(status).keys()])
+    assertListed([...rowsOfNow, ...rowsOfWindow], status)
   })
 
-  it('lists the fields that the status has more of with several processes, and their metrics', async (t) => {
+  it('lists the fields that the status has more of with several processes, and names their metrics', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
-    const { processes, processes_ended } = statusOf('prod', server)
-    const rows = tableBelow(admin, '### With several processes')
-    assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ processes, processes_ended }).keys()])
-    const families = [...renderPrometheus(server).matchAll(/^# TYPE (svc_process(?:es)?_\w+) (\w+)$/gm)]
-    const documented = tableBelow(admin, '### Prometheus').flatMap(([cell = '', type]) =>
-      [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => [name, type]),
-    )
-    assert.deepEqual(documented, families.map(([, name, type]) => [name, type]))
+    const { processes, processes_ended, ...status } = statusOf('prod', server)
+    assertListed(tableBelow(admin, '### With several processes'), { processes, processes_ended })
+    const own = [...valuesOf({ processes }).keys()].map((name) => name.replace('processes[].', ''))
+    const above = new Set(valuesOf(status).keys())
+    assert.deepEqual(own.filter((name) => !above.has(name)), ['id', 'responding'])
+
+    const text = renderPrometheus(server)
+    const families = [...text.matchAll(/^# TYPE (svc_process(?:es)?_\w+) \w+$/gm)].map(([, name = '']) => name)
+    for (const name of families) assert.match(text, new RegExp(`^# HELP ${name} \\w`, 'm'))
+    const named = [...admin.prose.matchAll(/`(svc_process(?:es)?_\w+)`/g)].map(([, name = '']) => name)
+    assert.deepEqual(named.filter((name) => !families.includes(name)), [])
   })
 
   it('lists the fields that the status has of nodes, and their metric', async (t) => {
     const server = (await startCluster(t, 2).workers[0]?.processes.read('window')) ?? assert.fail()
     const { nodes } = statusOf('prod', server, [listedNode])
-    const rows = tableBelow(admin, '### With several servers')
-    assert.deepEqual(rows.flatMap(([cell = '']) => namesOf(cell)), [...valuesOf({ nodes }).keys()])
+    assertListed(tableBelow(admin, '### With several servers'), { nodes })
     assert.match(renderPrometheus(server, nodes), /^svc_nodes_live 1$/m)
     assert.match(admin.prose, /`svc_nodes_live`/)
   })
@@ -75,22 +85,48 @@ describe('docs/admin.md', () => {
     await request(`${url}/svc-bench-start`)
     const after = valuesOf((await request(`${url}/svc-status`)).json())
     assert.deepEqual([before.get('requests.total'), after.get('requests.total')], [6, 0])
-    for (const [cell = '', unit = '', window, meaning = ''] of statusRows.filter(([name]) => !name?.includes('[]'))) {
-      for (const field of namesOf(cell)) {
-        const [was, is] = [Number(before.get(field)), Number(after.get(field))]
-        if (meaning.includes('since the start')) assert.ok(is >= was, field)
-        const counts = window === 'yes' && /^(?:requests|bytes|lines|views|connections)$/.test(unit)
-        if (counts) assert.ok(is < was || was === 0, field)
-      }
+    const names = rowsOfWindow.flatMap(([cell = '']) => namesOf(cell))
+    for (const field of names.flatMap((name) => leavesOf(name, [...before.keys()])).filter(isCount)) {
+      const [was, is] = [Number(before.get(field)), Number(after.get(field))]
+      assert.ok(is < was || was === 0, field)
     }
+    const uptime = rowsOfNow.find(([cell]) => cell?.includes('`uptime_s`'))
+    assert.match(uptime?.[1] ?? '', /whole seconds since the start/)
+    assert.ok(Number(after.get('uptime_s')) >= Number(before.get('uptime_s')))
   })
 })
 
-/** The fields that a cell names: `a.b`, `.c` are a.b and a.c. */
+/** Fails unless the rows list every field of a document once. A name may stand for a group: `a` for `a.b` and `a.c`. */
+function assertListed(rows: string[][], document: unknown): void {
+  const fields = [...valuesOf(document).keys()]
+  const names = rows.flatMap(([cell = '']) => namesOf(cell))
+  assert.deepEqual(names.filter((name) => leavesOf(name, fields).length === 0), [])
+  assert.deepEqual(names.flatMap((name) => leavesOf(name, fields)).sort(), fields.sort())
+}
+
+/** The fields that a name stands for. */
+function leavesOf(name: string, fields: readonly string[]): string[] {
+  return fields.filter((field) => field === name || field.startsWith(`${name}.`))
+}
+
+/** Whether a field of the window is a number of things, not a time, a share, one of a route, or an object. */
+function isCount(field: string): boolean {
+  return !/_ms$|_s$|^latency_ms\.|\.utilization$|^routes\[\]|^limits\./.test(field)
+}
+
+/** The addresses of the endpoints that a sentence names by their last words: `ping, slow and ready`. */
+function namedEndpoints(sentence: string): string[] {
+  return sentence.split(/, | and /).map((name) => `/svc-${name}`).sort()
+}
+
+/** The fields that a cell names: `a.b`, `.c`, `d.e` are a.b, a.c and d.e. */
 function namesOf(cell: string): string[] {
-  const [first = '', ...others] = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
-  const group = first.slice(0, first.lastIndexOf('.'))
-  return [first, ...others.map((name) => group + name)]
+  let group = ''
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => {
+    if (name.startsWith('.')) return group + name
+    group = name.slice(0, Math.max(0, name.lastIndexOf('.')))
+    return name
+  })
 }
 
 /** All values of a document by their names, with dots. An array of objects is `name[]`, with those of the first. */

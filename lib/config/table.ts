@@ -16,7 +16,7 @@ type TraceRow = { readonly kind: 'boolean'; readonly default: true; readonly mea
 
 const traceRow: TraceRow = {
   kind: 'boolean', default: true,
-  meaning: 'Write DEBUG and INFO of this module. The admin panel switches it, too.',
+  meaning: 'Write DEBUG and INFO of this module.',
 }
 const tracePairs = traceModules.map((module) => [`trace.${module}`, traceRow])
 const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> // Object.fromEntries forgets the names.
@@ -25,29 +25,29 @@ const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> /
 export const configTable = {
   'app.env': {
     kind: 'choice', choices: ['prod', 'dev'], default: 'prod',
-    meaning: '`prod` protects the admin panel and hides stacks. `dev` does neither: it is for your own machine.',
+    meaning: '`prod` protects the admin panel and hides stacks. `dev`, for your own machine, does neither.',
   },
   app_key: {
     kind: 'string', default: '', secret: true,
-    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows. '
-      + 'Empty in `prod`: a random key that ends with the process, with a warning.',
+    meaning: 'Signs CSRF and resource-id tokens. Empty in `dev`: a built-in key that everybody knows; '
+      + 'in `prod`: a random key that ends with the process, with a warning.',
   },
   app_key_previous: {
     kind: 'list', default: [], secret: true, check: (key) => (key === '' ? 'must not be empty' : undefined),
-    meaning: 'Keys that still verify tokens but never sign: for changing `app_key` while forms are open.',
+    meaning: 'Keys that only verify tokens: for changing `app_key` while forms are open.',
   },
 
   'server.host': {
     kind: 'string', default: '127.0.0.1', check: checkHostToBind,
-    meaning: 'The address to listen on. `0.0.0.0` or `::` is every address of the machine.',
+    meaning: 'The address to listen on. `0.0.0.0` or `::`: every address.',
   },
   'server.port': {
     kind: 'integer', min: 0, max: 65535, default: 8080,
-    meaning: 'The port to listen on. 0 takes any free one, which the log names.',
+    meaning: 'The port. 0: any free one, which the log names.',
   },
   'server.trusted_proxies': {
     kind: 'list', default: [], check: checkTrustedProxy,
-    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` are believed. '
+    meaning: 'Addresses or CIDR blocks whose `X-Forwarded-For`, `-Proto` and `-Host` count. '
       + 'The client is the right-most address that is not trusted.',
   },
   'server.trusted_origins': {
@@ -56,65 +56,62 @@ export const configTable = {
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
-    meaning: 'Host names that this server answers to, with or without a port; `*.example.org` is every name below it. '
-      + 'When set, any other Host gets 400.',
+    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host gets 400.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
-    meaning: 'The largest request body in KiB. A larger one gets 413, and the rest of it is not read.',
+    meaning: 'The largest request body in KiB. A larger one gets 413 and is not read further.',
   },
   'server.header_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 10,
-    meaning: 'Seconds within which the header of a request must arrive, or `server.request_timeout_s` where that is '
-      + 'less.',
+    meaning: 'Seconds for the header of a request to arrive, or `server.request_timeout_s` if that is less.',
   },
   'server.request_timeout_s': {
     kind: 'integer', min: 1, max: 86_400, default: 30,
-    meaning: 'Seconds within which a whole request must arrive, body included.',
+    meaning: 'Seconds for a whole request to arrive.',
   },
   'server.keep_alive_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 65,
-    meaning: 'Seconds that an idle connection is kept. Set it longer than that of the proxy in front.',
+    meaning: 'Seconds that an idle connection is kept. Set it longer than that of the proxy.',
   },
   'server.pipeline_limit': {
     kind: 'integer', min: 1, max: 100_000, default: 100,
-    meaning: 'Requests of one connection that are served at the same time. At the limit the connection is not read, '
-      + 'and requests that have been read already wait in order.',
+    meaning: 'Requests of one connection that are served at a time. More wait in order, and at the limit the connection '
+      + 'is not read.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds at the beginning of a stop in which the server still serves but reports that it is not ready.',
+    meaning: 'Seconds of a stop in which the server still serves but is not ready.',
   },
   'server.stop_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
-    meaning: 'The most seconds that a stop may take. Requests that still run then are cut.',
+    meaning: 'Seconds after which a stop cuts what still runs.',
   },
   'server.max_connections_per_ip': {
     kind: 'integer', min: 0, max: 1_000_000, default: 0,
-    meaning: 'Connections that one client address may hold open. 0: no limit.',
+    meaning: 'Connections that one client address may hold. 0: no limit.',
   },
   'server.tls.cert': {
     kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
-    meaning: 'The file of the certificate with its chain, in PEM. Set together with `server.tls.key`: HTTPS.',
+    meaning: 'The file of the certificate with its chain, in PEM. With `server.tls.key`: HTTPS.',
   },
   'server.tls.key': {
     kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
-    meaning: 'The file of the certificate\'s private key, in PEM.',
+    meaning: 'The file of its private key, in PEM.',
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
-    meaning: 'Processes that share the port; `auto` is one for each core. See [scaling](scaling.md).',
+    meaning: '[Processes](scaling.md) that share the port; `auto`: one for each core.',
   },
   'server.hang_timeout_s': {
     kind: 'integer', min: 0, max: 86_400, default: 60,
-    meaning: 'With several processes: a worker that does not answer the primary for this many seconds is killed and '
-      + 'replaced. 0: never.',
+    meaning: 'Seconds after which one of several processes that does not answer is killed and replaced. 0: never.',
   },
 
   'shared.url': {
     kind: 'string', default: '', secret: true,
     check: (url) => (url === '' ? undefined : problemOfRedisUrl(url)),
-    meaning: 'The Redis or Valkey server that holds what processes on several machines share: '
+    meaning: 'The Redis or Valkey server for what several machines share: '
       + '`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or '
       + '`redis+unix:///path/of/socket[?db=database]`. User and password are percent-encoded; the password '
       + 'may come [from elsewhere](#which-file).',
@@ -122,8 +119,8 @@ export const configTable = {
   'shared.name': {
     kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning: 'The name of this application, the first part of every key in the shared engine: several applications can '
-      + 'share one engine. A server with this name and another `app_key` is refused.',
+    meaning: 'The first part of every key in the engine, so that several applications can share one. A server with this '
+      + 'name and another `app_key` is refused.',
   },
 
   'admin.enabled': {
@@ -132,31 +129,28 @@ export const configTable = {
   },
   'admin.user': {
     kind: 'string', default: '',
-    meaning: 'The admin\'s name. Empty, together with an empty password: setup is required.',
+    meaning: 'The admin\'s name. Empty: setup is required.',
   },
   'admin.password': {
     kind: 'string', default: '', secret: true, check: checkPasswordHash,
-    meaning: 'The hash of the admin\'s password, never the password itself. Empty: setup is required.',
+    meaning: 'The hash of the admin\'s password. Empty: setup is required.',
   },
   'admin.secret': {
     kind: 'string', default: '', secret: true,
-    meaning: 'Signs the admin cookie. Emptying it ends every admin session; the next setup or login makes a new one.',
+    meaning: 'Signs the admin cookie. Emptying it ends all admin sessions; the next setup or login makes a new one.',
   },
   'admin.hardened': {
     kind: 'boolean', default: false,
-    meaning: '`true`: scrypt for the password, a random secret of 32 bytes and HMAC-SHA256 for the cookie, '
-      + 'for audits that refuse MD5.',
+    meaning: '`true`: scrypt, a random secret of 32 bytes and HMAC-SHA256 in place of MD5.',
   },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,
-    meaning: 'Lets a program read `/svc-metrics` without a sign-in, by `Authorization: Bearer`: at least 32 '
-      + 'characters. Empty: only administrators.',
+    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters.',
   },
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
-    meaning: 'Whether the first-run setup asks for the one-time token in the log. '
-      + '`auto`: unless the request comes from this machine, to a name of this machine, and not to a server that a '
-      + 'service manager has started.',
+    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request '
+      + '[comes from this machine](admin.md#from-another-machine-the-setup-token).',
   },
 
   'session.lifetime': {
@@ -166,36 +160,35 @@ export const configTable = {
 
   'paths.root': {
     kind: 'string', default: '.', check: checkPath,
-    meaning: 'The folder of the application. Actions and views are relative to it and never lie outside it.',
+    meaning: 'The folder of the application: actions and views are relative to it and never lie outside.',
   },
   'paths.routes': {
     kind: 'string', default: 'routes', check: checkPath,
-    meaning: 'The folder of the route files (`*.json` directly in it).',
+    meaning: 'Route files: the `*.json` directly in it.',
   },
   'paths.middleware': {
     kind: 'string', default: 'routes/middleware', check: checkPath,
-    meaning: 'The folder of the middleware modules and their `config.json`.',
+    meaning: 'Middleware modules and their `config.json`.',
   },
   'paths.errors': {
     kind: 'string', default: 'routes/errors', check: checkPath,
-    meaning: 'The folder of the views for error pages, inside `paths.root`. It may be missing.',
+    meaning: 'Views for error pages; inside `paths.root`. It may be missing.',
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
-    meaning: 'The folder of files that the server can make again, such as compiled views.',
+    meaning: 'What the server can make again, such as compiled views.',
   },
   'paths.log': {
     kind: 'string', default: '.logs', check: checkPath,
-    meaning: 'The folder of all log files.',
+    meaning: 'All log files.',
   },
   'paths.temp': {
     kind: 'string', default: '.cached/temp', check: checkPath,
-    meaning: 'The folder of uploads while their requests run. Files that a killed process left there are removed at '
-      + 'the start.',
+    meaning: 'Uploads while their requests run. The start removes those of a killed process.',
   },
   'paths.public': {
     kind: 'string', default: '', check: (path) => (path === '' ? undefined : checkPath(path)),
-    meaning: 'The folder of the static files. Empty: none are served.',
+    meaning: 'Static files. Empty: none are served.',
   },
 
   'log.file': {
@@ -208,11 +201,11 @@ export const configTable = {
   },
   'log.console': {
     kind: 'boolean', default: true,
-    meaning: 'Print the general log to the console as well.',
+    meaning: 'Print the general log to the console, too.',
   },
   'log.max_size_mb': {
     kind: 'integer', min: 1, max: 100_000, default: 10,
-    meaning: 'The size in MiB at which the general log is rotated.',
+    meaning: 'MiB at which the general log rotates.',
   },
   'log.max_files': {
     kind: 'integer', min: 0, max: 100_000, default: 0,
@@ -229,72 +222,71 @@ export const configTable = {
   },
   'access_log.file': {
     kind: 'string', default: 'access.log', check: checkFileName,
-    meaning: 'The file name of the access log. It is not rotated by the server.',
+    meaning: 'The file name of the access log, which the server does not rotate.',
   },
   'access_log.format': {
     kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
-    meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
+    meaning: 'The [form of its lines](logging.md#the-access-log).',
   },
 
   ...traceRows,
 
   'pool_http.workers': {
     kind: 'integer', min: 1, max: 1_000_000, default: 1024,
-    meaning: 'Plain requests that run at the same time.',
+    meaning: 'Plain requests at a time.',
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
-    meaning: 'Plain requests that may wait for a worker, or for the processor while it is busy for 100 ms or longer. '
-      + 'When the queue is full, a request gets 503.',
+    meaning: 'Plain requests that may wait for a worker, or for a processor that is busy for 100 ms or longer; '
+      + 'more get 503.',
   },
   'pool_http.alert_pct': {
     kind: 'integer', min: 1, max: 100, default: 75,
-    meaning: 'The percentage of busy workers from which the saturation alert is on.',
+    meaning: 'The percentage of busy workers from which the alert is on.',
   },
 
   'pool_ws.workers': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'WebSocket connections at the same time.',
+    meaning: 'WebSockets at a time.',
   },
   'pool_ws.max_message_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
-    meaning: 'The largest WebSocket message that is accepted, in KiB.',
+    meaning: 'The largest message of a client in KiB.',
   },
 
   'pool_rest.workers_sse': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'SSE streams at the same time.',
+    meaning: 'SSE streams at a time.',
   },
   'pool_rest.workers_longpoll': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'Long polls at the same time.',
+    meaning: 'Long polls at a time.',
   },
   'pool_rest.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 1000,
-    meaning: 'Streams and long polls that may wait for a worker. When the queue is full, a request gets 503.',
+    meaning: 'Streams and long polls that may wait for a worker; more get 503.',
   },
   'pool_rest.stream_timeout_s': {
     kind: 'integer', min: 0, max: 2_000_000, default: 3600,
-    meaning: 'The longest that a stream or a long poll lasts, in seconds. 0: no limit.',
+    meaning: 'The most seconds that a stream or long poll lasts. 0: no limit.',
   },
 
   'monitor.interval_s': {
     kind: 'integer', min: 1, max: 3600, default: 5,
-    meaning: 'Seconds between two readings of the monitor page.',
+    meaning: 'Seconds between two readings of the monitor.',
   },
 
   'dev.watch': {
     kind: 'boolean', default: true,
-    meaning: 'In `dev`: take up what is saved, and refresh open pages. In `prod` it means nothing.',
+    meaning: 'In `dev` alone: take up what is saved, and refresh open pages.',
   },
   'config.local': {
     kind: 'boolean', default: false,
-    meaning: 'Write what setup and `passwd` save into [the local file](#the-local-file), which is made when it is '
-      + 'missing.',
+    meaning: 'Setup and `passwd` save to [the local file](#the-local-file), also where there is none yet.',
   },
   cache_ram: {
     kind: 'boolean', default: true,
-    meaning: 'Keep compiled views in memory. A changed file is seen at once.',
+    meaning: 'Keep compiled views in memory, until their files change.',
   },
   cache_disk: {
     kind: 'boolean', default: true,

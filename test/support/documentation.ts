@@ -20,12 +20,11 @@ import type { Row } from '../../lib/base/value.ts'
 import { configTable } from '../../lib/config/table.ts'
 import { allowedValues } from '../../lib/base/value.ts'
 
-const head = `<!-- Made by \`npm run docs\` from test/support/documentation.ts, lib/config/table.ts and the tables of
-the built-in middleware. Change those. -->
+const head = `<!-- Made by \`npm run docs\`: change test/support/documentation.ts and the tables that it imports. -->
 # Configuration
 
-The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file) over it. A key that neither has keeps its default below. The
-built-in middleware has [settings](#settings-of-the-built-in-middleware) in a file of its own. A change of \`svc.json\` needs a restart.
+The server reads \`svc.json\`, then [\`svc.local.json\`](#the-local-file) over it. A change needs a restart. The built-in middleware has
+[settings](#settings-of-the-built-in-middleware) in a file of its own.
 
 ## Which file
 
@@ -36,8 +35,8 @@ The first of these that is given or exists:
 3. \`svc.json\` in the working directory
 4. \`svc.json\` beside the server's \`package.json\`: the demo application
 
-The first line of the log names the file. A file named by 1 or 2 that does not exist ends the server with status 78. Relative paths in
-the file are relative to its folder. These stand above the file:
+The first line of the log names it. If the file of 1 or 2 does not exist, the server ends with status 78. Relative paths in it
+are relative to its folder. These stand above the file:
 
 - \`--host\`, \`--port\` and \`--env\`
 - for \`app_key\`: \`SVC_APP_KEY\`, then systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\`
@@ -48,29 +47,17 @@ With \`"$schema": "PATH/docs/svc.schema.json"\`, which \`init\` writes, an edito
 
 ## The local file
 
-Commit \`svc.json\`, and keep secrets and settings of one machine in \`svc.local.json\` beside it (\`<name>.local.json\` beside
-\`<name>.json\`). Its keys stand above those of \`svc.json\`, one by one; a list replaces the whole list. \`svc.js check\` prints the keys
-that are in both.
+Keep secrets and settings of one machine out of version control, in \`svc.local.json\` beside \`svc.json\` (\`<name>.local.json\` beside
+\`<name>.json\`). Its keys stand above those of \`svc.json\` one by one, lists as a whole. \`svc.js check\` prints those in both.
 
-The server saves the admin's name, password and secret, and the key of the first setup; \`svc.js passwd\` saves the admin. Both write only
-to the local file if it exists or \`config.local\` is \`true\`. A missing local file is made with mode 0600. \`init\` makes an application
-that way.
+If it exists or \`config.local\` is \`true\`, as \`init\` sets it, the server and \`svc.js passwd\` save only to it: the admin's name, password
+and secret, and the key of the first setup.
 
 ## How it is written
 
-A dot in a key is a level in the file. These two mean the same, and may be mixed:
-
-\`\`\`json
-{ "server": { "port": 8080 } }
-\`\`\`
-
-\`\`\`json
-{ "server.port": 8080 }
-\`\`\`
-
-A key in both forms, or twice in one object, is an error. The file is JSON in UTF-8, without comments and trailing commas. Values are never
-converted: a port is \`8080\`, not \`"8080"\`. The server reports every problem with its line, ends with status 78, and leaves the file as it
-is:
+The file is JSON in UTF-8, without comments and trailing commas. \`{"server": {"port": 8080}}\` and \`{"server.port": 8080}\` mean the same, and
+may be mixed. A key in both forms, or twice in one object, is an error. Values are never converted. The server reports every problem,
+ends with status 78, and leaves the file as it is:
 
 \`\`\`
 Cannot load /srv/app/svc.json: 2 problems
@@ -78,16 +65,18 @@ Cannot load /srv/app/svc.json: 2 problems
   log.max_size_mb must be 1 to 100000: it is -3 (line 9)
 \`\`\`
 
-Messages never show the value of a *secret* key. An unknown key is kept, with a warning that names the nearest known one. \`svc check\`
-prints warnings and ends with status 0 if there is nothing else.
+Messages never show a *secret*. An unknown key is kept, with a warning that names the nearest known one. \`svc check\` ends with status 0 if
+there are only warnings.
 
 ## When the server writes the file
 
-A new name, password or secret of the administrator changes the file. The server reads it again and changes those values alone. It writes
-to \`.svc.json.*.tmp\` in the same folder and renames that, so its user must be able to write to the folder. Mode and group stay, and the
-owner when the writer is root. A new file has mode 0600. Do not save the file in an editor at that moment: whichever is saved last wins.
+To save the administrator, the server reads the file again, changes those values alone, and renames \`.svc.json.*.tmp\` over it, so its
+user must be able to write to the folder. Mode and group stay, and the owner when the writer is root. A new file has mode 0600. Do not save
+it in an editor at that moment: the last one wins.
 
 ## Keys
+
+Where no values are named, the default shows the type: a string, or \`true\` and \`false\`. Lists are of strings.
 `
 
 const titles: Readonly<Record<string, string>> = {
@@ -98,7 +87,7 @@ const titles: Readonly<Record<string, string>> = {
   shared: 'Shared engine',
   admin: 'Admin panel',
   session: 'Admin panel',
-  paths: 'Paths',
+  paths: 'Folders',
   log: 'Logs',
   access_log: 'Logs',
   trace: 'Trace switches',
@@ -115,28 +104,26 @@ const titles: Readonly<Record<string, string>> = {
 const middlewareHead = `
 ## Settings of the built-in middleware
 
-They are members of \`setup\` in \`config.json\` of the folder \`paths.middleware\`:
+They are members of \`setup\` in \`config.json\` of \`paths.middleware\`:
 
 \`\`\`json
 { "load": [], "setup": { "session": { "ttl_s": 1800 }, "csrf": { "lapse": 3600 } } }
 \`\`\`
 
-A wrong value ends the start with status 78 and refuses a reload; an unknown key is a warning. A reload (SIGHUP, \`/svc-routes/reload\`) reads
-the settings anew. [Routes and actions](routes-and-actions.md#built-in-middleware) says what each middleware does.
+A wrong value ends the start with status 78 and refuses a reload; an unknown key is a warning. A reload reads them anew. [Routes and
+actions](routes-and-actions.md#built-in-middleware) says what each does.
 `
 
 const middlewareNotes: Readonly<Record<string, string>> = {
   session:
-    'A reload that changes `store`, its `path` or its `max` begins with another store: **everybody is signed out**, unless\n' +
-    'that store has sessions from before. A missing folder is made when the first session is saved.',
+    'A reload that changes `store`, `path` or `max` begins another store: **everybody is signed out**, unless it has old sessions.',
   csrf: '',
   auth: '',
   jwt:
-    'Set `key` or `key_file`. Without both, routes with `SVC_MwJwt` answer 500, with a warning. A new key in the file counts\n' +
-    'from the next reload.',
+    'Without `key` and `key_file`, routes with `SVC_MwJwt` answer 500, with a warning. A reload reads the file again.',
   limit:
-    'Each member of `setup.limit` is a rule with these keys: with `"limit": { "login": { "count": 5 } }` a route may have\n' +
-    '`SVC_MwLimit:login`. A rule that a reload changes begins with full buckets.',
+    'Each member of `setup.limit` is a rule: with `"limit": { "login": { "count": 5 } }` a route may have `SVC_MwLimit:login`.\n' +
+    'A rule that a reload changes begins with full buckets.',
   headers: '[Header fields](security.md#header-fields) says what the defaults stop, and how to allow it.',
   cors: 'Whom it lets in: [pages of other origins](security.md#pages-of-other-origins).',
 }
@@ -152,18 +139,18 @@ export function renderConfiguration(table: Readonly<Record<string, Row>> = confi
   return head + sections.join('') + middlewareHead + builtInGroups().map(sectionOf).join('') + messagesSection()
 }
 
-/** Keys that differ in nothing but their names, such as the trace switches, stand three in a line. */
+/** Keys that differ in nothing but their names, such as the trace switches, stand in one sentence. */
 function tableOf(rows: readonly (readonly [string, Row])[]): string {
   const [first, ...rest] = rows.map(([, row]) => row)
   if (first === undefined || rest.length < 3 || rest.some((row) => row !== first)) {
     return `${header}${rows.map(([key, row]) => lineOf(key, row)).join('\n')}\n`
   }
-  const cells = [...rows.map(([key]) => `\`${key}\``), '', ''].slice(0, Math.ceil(rows.length / 3) * 3)
-  const lines = cells.flatMap((_, at) => (at % 3 === 0 ? [`| ${cells.slice(at, at + 3).join(' | ')} |`] : []))
-  return `Each is ${allowedValues(first)}, ${presetOf(first)} unless given. ${first.meaning}\n\n| key | key | key |\n| --- | --- | --- |\n${lines.join('\n')}\n`
+  const names = rows.map(([key]) => `\`${key}\``)
+  const lines = Array.from({ length: Math.ceil(names.length / 6) }, (_, at) => names.slice(at * 6, at * 6 + 6).join(', '))
+  return `Each of these is ${allowedValues(first)} (${presetOf(first)}). ${first.meaning}\n\n${lines.join(',\n')}\n`
 }
 
-const header = '| key | values (default) | meaning |\n| --- | --- | --- |\n'
+const header = '| key | default (values) | meaning |\n| --- | --- | --- |\n'
 
 /** Every group, made for its table alone. */
 function builtInGroups(): BuiltInGroup[] {
@@ -193,9 +180,8 @@ function messagesSection(): string {
   return `\n### setup.validate\n\n${messagesHead}\`\`\`json\n{\n${lines.join(',\n')}\n}\n\`\`\`\n`
 }
 
-const messagesHead = `For [\`ctx.validate\`](forms.md). Its member \`messages\` replaces some of these texts, such as
-\`"validate": { "messages": { "required": "Bitte ausfüllen" } }\`. A placeholder such as \`{min}\` stands for a bound or a list of the
-field. The defaults:
+const messagesHead = `For [\`ctx.validate\`](forms.md). \`"validate": { "messages": { "required": "Bitte ausfüllen" } }\` replaces one of these texts. Placeholders
+such as \`{min}\` are of the field. The defaults:
 
 `
 
@@ -207,8 +193,15 @@ function titleOf(key: string): string {
 }
 
 function lineOf(key: string, row: Row): string {
-  const values = `${allowedValues(row)}${row.secret ? ', *secret*' : ''} (${presetOf(row)})`
-  return `| \`${key}\` | ${values} | ${row.meaning} |`
+  return `| \`${key}\` | ${presetOf(row)}${valuesOf(row)}${row.secret ? ', *secret*' : ''} | ${row.meaning} |`
+}
+
+/** The values that the default does not show: ` (0 to 65535)`. */
+function valuesOf(row: Row): string {
+  if (row.kind === 'boolean' || row.kind === 'string') return ''
+  if (row.kind === 'list') return row.commas ? ' (or a text with commas)' : ''
+  if (row.kind === 'choice') return ` (or ${row.choices.filter((choice) => choice !== row.default).join(', ')})`
+  return ` (${allowedValues(row)})`
 }
 
 function presetOf(row: Row): string {
