@@ -56,7 +56,8 @@ export const configTable = {
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
-    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host gets 400.',
+    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host gets '
+      + '400.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
@@ -76,8 +77,8 @@ export const configTable = {
   },
   'server.pipeline_limit': {
     kind: 'integer', min: 1, max: 100_000, default: 100,
-    meaning: 'Requests of one connection that are served at a time. More wait in order, and at the limit the connection '
-      + 'is not read.',
+    meaning: 'Requests of one connection that are served at a time. More wait in order, and at the limit the '
+      + 'connection is not read.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
@@ -119,8 +120,8 @@ export const configTable = {
   'shared.name': {
     kind: 'string', default: 'svc',
     check: (name) => (/^[\w.-]{1,64}$/.test(name) ? undefined : 'must have 1 to 64 of A-Z a-z 0-9 _ . -'),
-    meaning: 'The first part of every key in the engine, so that several applications can share one. A server with this '
-      + 'name and another `app_key` is refused.',
+    meaning: 'The first part of every key in the engine, so that several applications can share one. A server with '
+      + 'this name and another `app_key` is refused.',
   },
 
   'admin.enabled': {
