@@ -56,8 +56,8 @@ export const configTable = {
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
-    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host gets '
-      + '400.',
+    meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host '
+      + 'gets 400.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
