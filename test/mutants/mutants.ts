@@ -189,12 +189,14 @@ export const mutants: readonly Mutant[] = [
     find: "    else if (state === 'queued') this.#pools[kind].forget(parked)\n",
     replace: '',
     breaks: 'a client that leaves the queue frees its place',
+    tests: ['test/server-parked'],
   },
   {
     file: 'core/rest-pool.ts',
     find: 'parked.deadlineAt > nowMs',
     replace: 'parked.deadlineAt < nowMs',
     breaks: 'a wait ends at its time-out, and not before',
+    tests: ['test/server-parked'],
   },
   // Events
   {
