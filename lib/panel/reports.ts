@@ -53,7 +53,7 @@ export function createReports(port: ReportsPort) {
       const keys = configRows(port, warnings)
       const others = warnings.filter((text) => keys.every((row) => !row.warnings.includes(text)))
       if (asksForJson(ctx)) return ctx.json({ keys, warnings: others })
-      return panelPage(ctx, port, 'config.html', { title: 'Configuration', keys, others, shown: textOfValue })
+      return panelPage(ctx, port, 'config.html', { title: 'Configuration', keys, others, shown: textOfValue, usual })
     },
 
     /** The last changes, the newest first. */
@@ -86,9 +86,14 @@ function names(text: string, key: string): boolean {
   return text.split(/[^\w.]+/).some((word) => word === key || word === `${key}.`)
 }
 
+/** The default of a key as text; '' for a secret. */
+function usual(key: ConfigKey): string {
+  return 'secret' in configTable[key] ? '' : textOfValue(configTable[key].default)
+}
+
 function textOfValue(value: unknown): string {
-  if (Array.isArray(value)) return value.join(', ')
-  return String(value)
+  const text = Array.isArray(value) ? value.join(', ') : String(value)
+  return text === '' ? '—' : text
 }
 
 /** The path of a curve in a box of 59 by 20. */

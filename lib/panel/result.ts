@@ -15,6 +15,8 @@ import { BodyReply } from '../http/reply.ts'
 /** The result of a change. */
 export interface Result {
   readonly ok: boolean
+  /** Whether the change was made, and something about it is wrong. */
+  readonly warned: boolean
   readonly text: string
   /** The fields that were typed, where the change was refused: the form shows them again. */
   readonly fields: Readonly<Record<string, string>>
@@ -50,7 +52,8 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
   'svc.routes.add': {
     page: '/svc-routes/list',
     query: ({ name }) => `?${new URLSearchParams({ record: String(name) }).toString()}`,
-    text: ({ name, warning = '' }) => `Route ${String(name)} added. ${String(warning)}`.trim(),
+    text: ({ name, warning }) =>
+      warning === undefined ? `Route ${String(name)} added.` : `Route ${String(name)} is added, but: ${String(warning)}`,
   },
   'svc.routes.delete': { page: '/svc-routes/list', text: deletedText },
   'svc.routes.reload': {
@@ -74,7 +77,8 @@ export function answersForms(name: string, action: Action): Action {
     if (fields === undefined || !(reply instanceof BodyReply)) return reply
     const answer = JSON.parse(reply.body.toString()) as Record<string, unknown>
     const ok = ctx.status < 400
-    leaveResult(ctx, shown.page, { ok, text: ok ? shown.text(answer) : String(answer['error']), fields })
+    const warned = answer['warning'] !== undefined || answer['warnings'] !== undefined
+    leaveResult(ctx, shown.page, { ok, warned, text: ok ? shown.text(answer) : String(answer['error']), fields })
     return ctx.redirect(shown.page + (ok ? (shown.query?.(answer) ?? '') : ''), 303)
   }
 }
@@ -103,20 +107,21 @@ export function takeResult(ctx: CoreContext): Result | undefined {
   if (value === undefined || value === '' || ctx.method !== 'GET' || isPrefetch(ctx)) return undefined
   ctx.setCookie(cookie, '', { path: ctx.path, maxAge: 0 })
   try {
-    const { ok, text, fields } = JSON.parse(Buffer.from(value, 'base64url').toString()) as Record<string, unknown>
+    const left = JSON.parse(Buffer.from(value, 'base64url').toString()) as Record<string, unknown>
+    const { ok, warned, text, fields } = left
     if (typeof text !== 'string') return undefined
     const kept = isObject(fields) ? Object.entries(fields).filter(([, typed]) => typeof typed === 'string') : []
-    return { ok: ok === true, text, fields: Object.fromEntries(kept) as Result['fields'] }
+    return { ok: ok === true, warned: warned === true, text, fields: Object.fromEntries(kept) as Result['fields'] }
   } catch {
     return undefined // Somebody else has made the cookie.
   }
 }
 
 /** Leaves a result for a page. What was typed is left out where it is not needed, or too long. */
-function leaveResult(ctx: CoreContext, path: string, { ok, text, fields }: Result): void {
+function leaveResult(ctx: CoreContext, path: string, { ok, warned, text, fields }: Result): void {
   const short = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
-  const whole = encode({ ok, text: short, fields: ok ? {} : fields })
-  const value = whole.length > maxValueLength ? encode({ ok, text: short, fields: {} }) : whole
+  const whole = encode({ ok, warned, text: short, fields: ok ? {} : fields })
+  const value = whole.length > maxValueLength ? encode({ ok, warned, text: short, fields: {} }) : whole
   ctx.setCookie(cookie, value, { path, maxAge: keptSeconds, sameSite: 'Strict' })
 }
 
