@@ -53,7 +53,7 @@ const resultPages: Readonly<Record<string, ResultPage>> = {
     page: '/svc-routes/list',
     query: ({ name }) => `?${new URLSearchParams({ record: String(name) }).toString()}`,
     text: ({ name, warning }) =>
-      warning === undefined ? `Route ${String(name)} added.` : `Route ${String(name)} is added, but: ${String(warning)}`,
+      warning === undefined ? `Route ${String(name)} added.` : `Route ${String(name)} added, but: ${String(warning)}`,
   },
   'svc.routes.delete': { page: '/svc-routes/list', text: deletedText },
   'svc.routes.reload': {

@@ -121,7 +121,7 @@ test('a form of the panel adds, shows, matches and deletes a route, and keeps wh
   assert.match(record.text, /<pre[^>]*>\{\n {2}&quot;name&quot;: &quot;new&quot;/)
   const absent = await pressed(server, '/svc-routes/add', { ...typed, name: 'absent', url: '/absent', action: 'absent.mjs' })
   assert.equal(absent.kind, 'error')
-  assert.match(String(absent.text), /^Route absent is added, but: Cannot load absent\.mjs: there is no such file/)
+  assert.match(String(absent.text), /^Route absent added, but: Cannot load absent\.mjs: there is no such file/)
   const gone = await pressed(server, '/svc-routes/delete', { name: 'new' })
   assert.deepEqual([gone.kind, gone.text], ['good', 'Route new deleted. If a route file has it, the next reload brings it back.'])
   assert.equal((await server.ask('/new/7')).status, 404)
