@@ -165,8 +165,13 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     name: string,
     coding: Coding | undefined,
   ): Promise<StreamReply | undefined> {
-    const real = await realPathInside(folder, nameOnDisk(name, coding))
-    return real === undefined ? undefined : load(request, name, real, coding)
+    try {
+      const real = await realPathInside(folder, nameOnDisk(name, coding))
+      return real === undefined ? undefined : await load(request, name, real, coding)
+    } catch (error) {
+      if (coding !== undefined && isAbsent(error)) return undefined // The file itself is sent.
+      throw error
+    }
   }
 
   async function load(

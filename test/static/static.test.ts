@@ -194,6 +194,18 @@ test('passes over a compressed copy that is older, gone, a folder or outside', a
   assert.equal((await server.ask('/app.js', { 'Accept-Encoding': 'br' })).status, 404)
 })
 
+test('sends the file itself when its compressed copy is removed while it is looked up', async () => {
+  const folder = temporaryFolder()
+  const copy = join(folder, 'app.js.br')
+  writeFileSync(join(folder, 'app.js'), script)
+  writeFileSync(copy, 'brotli')
+  const statics = createStaticFiles({ folder, onFailure: () => {} })
+  const header = (name: string): string | undefined => (name === 'accept-encoding' ? 'br' : undefined)
+  const opening = statics.open({ method: 'GET', path: '/app.js', rawQuery: '', header })
+  rmSync(copy)
+  assert.equal((await opening)?.status, 200)
+})
+
 test('sends as it is what compression makes no smaller', async (t) => {
   const server = await serveStatic(t, { 'noise.txt': large })
   const { headers, body } = await server.ask('/noise.txt', { 'Accept-Encoding': 'gzip' })
