@@ -63,7 +63,7 @@ test('the monitor and the errors', { timeout: 120_000 }, async (t) => {
   await load(url)
   await page.screenshot(join(folder, 'monitor.png'))
   check('monitor.png')
-  await page.look({ width: 1280, height: 360, dark: false })
+  await page.look({ width: 1280, height: 345, dark: false })
   await page.open(`${url}/svc-errors`)
   await page.screenshot(join(folder, 'errors.png'))
   check('errors.png')
