@@ -16,7 +16,7 @@ type TraceRow = { readonly kind: 'boolean'; readonly default: true; readonly mea
 
 const traceRow: TraceRow = {
   kind: 'boolean', default: true,
-  meaning: 'Write DEBUG and INFO of this module.',
+  meaning: 'Write DEBUG and INFO of this module. The admin panel switches it, too.',
 }
 const tracePairs = traceModules.map((module) => [`trace.${module}`, traceRow])
 const traceRows = Object.fromEntries(tracePairs) as Record<TraceKey, TraceRow> // Object.fromEntries forgets the names.
@@ -82,7 +82,7 @@ export const configTable = {
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
-    meaning: 'Seconds of a stop in which the server still serves but is not ready.',
+    meaning: 'Seconds at the beginning of a stop in which the server still serves but is not ready.',
   },
   'server.stop_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 30,
@@ -98,7 +98,7 @@ export const configTable = {
   },
   'server.tls.key': {
     kind: 'string', default: '', check: (file) => (file === '' ? undefined : checkPath(file)),
-    meaning: 'The file of its private key, in PEM.',
+    meaning: 'The file of the certificate\'s private key, in PEM.',
   },
   'server.processes': {
     kind: 'integer or auto', min: 1, max: 1024, default: 1,
@@ -134,7 +134,7 @@ export const configTable = {
   },
   'admin.password': {
     kind: 'string', default: '', secret: true, check: checkPasswordHash,
-    meaning: 'The hash of the admin\'s password. Empty: setup is required.',
+    meaning: 'The hash of the admin\'s password, never the password itself. Empty: setup is required.',
   },
   'admin.secret': {
     kind: 'string', default: '', secret: true,
@@ -146,12 +146,13 @@ export const configTable = {
   },
   'admin.metrics_token': {
     kind: 'string', default: '', secret: true, check: checkMetricsToken,
-    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters.',
+    meaning: 'Lets a program read `/svc-metrics` by `Authorization: Bearer`: at least 32 characters. Empty: only '
+      + 'administrators.',
   },
   'admin.setup_token': {
     kind: 'choice', choices: ['auto', 'on', 'off'], default: 'auto',
-    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request '
-      + '[comes from this machine](admin.md#from-another-machine-the-setup-token).',
+    meaning: 'Whether setup asks for the one-time token in the log. `auto`: unless the request comes from this '
+      + 'machine, to a name of this machine, and not to a server that a service manager has started.',
   },
 
   'session.lifetime': {
@@ -177,7 +178,7 @@ export const configTable = {
   },
   'paths.cache': {
     kind: 'string', default: '.cached', check: checkPath,
-    meaning: 'What the server can make again, such as compiled views.',
+    meaning: 'Files that the server can make again, such as compiled views.',
   },
   'paths.log': {
     kind: 'string', default: '.logs', check: checkPath,
@@ -227,14 +228,14 @@ export const configTable = {
   },
   'access_log.format': {
     kind: 'choice', choices: ['spec', 'common', 'combined', 'json'], default: 'spec',
-    meaning: 'The [form of its lines](logging.md#the-access-log).',
+    meaning: '`common` adds the bytes to a line of `spec`, `combined` the referrer and the user agent as well.',
   },
 
   ...traceRows,
 
   'pool_http.workers': {
     kind: 'integer', min: 1, max: 1_000_000, default: 1024,
-    meaning: 'Plain requests at a time.',
+    meaning: 'Plain requests that run at a time.',
   },
   'pool_http.queue_size': {
     kind: 'integer', min: 0, max: 1_000_000, default: 4096,
@@ -252,7 +253,7 @@ export const configTable = {
   },
   'pool_ws.max_message_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,
-    meaning: 'The largest message of a client in KiB.',
+    meaning: 'The largest WebSocket message that is accepted, in KiB.',
   },
 
   'pool_rest.workers_sse': {

@@ -67,13 +67,13 @@ const mebibyte = 1_048_576
 /** The memory of an entry beside its bytes: header fields, path, file state. */
 const entryBytes = 2048
 const indexName = 'index.html'
-/** What a compressed copy's name ends with. The smallest copy comes first. */
+/** The endings of the names of compressed copies; the smallest copy comes first. */
 const suffixes: ReadonlyMap<Coding, string> = new Map([
   ['br', '.br'],
   ['zstd', '.zst'],
   ['gzip', '.gz'],
 ])
-/** What a file is compressed into here: a client that takes zstd takes Brotli too, which is smaller. */
+/** The codings that files are compressed with here. No zstd: a client that takes it takes Brotli, which is smaller. */
 const ownCodings: readonly FileCoding[] = ['br', 'gzip']
 
 /**
@@ -142,7 +142,10 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       const stats = statSync(fileOf(name, coding), { throwIfNoEntry: false })
       return stats?.isFile() === true && stats.mtimeMs >= mtimeMs
     })
-    if ('file' in found) Object.assign(found, { copies, copiesSeenIn: turn })
+    if ('file' in found) {
+      found.copies = copies
+      found.copiesSeenIn = turn
+    }
     return copies
   }
 

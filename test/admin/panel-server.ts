@@ -23,6 +23,18 @@ export const greeting: Files = {
   'hello.mjs': 'export default (ctx) => `hello ${ctx.params.name}`\n',
 }
 
+/** An application with a route that fails and one that does not, for tests of pages that show errors. */
+export const failing: Files = {
+  'routes/a.json': [
+    { name: 'pay', url: '/pay/:id', method: 'GET', action: 'pay.mjs' },
+    { name: 'fine', url: '/fine', method: 'GET', action: 'pay.mjs@fine' },
+  ],
+  'pay.mjs': `
+    export default (ctx) => { throw new Error('Order ' + ctx.params.id + ' is gone') }
+    export const fine = () => ({ fine: true })
+  `,
+}
+
 export interface PanelServer {
   readonly folder: string
   readonly app: App

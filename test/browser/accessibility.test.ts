@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { password, startPanel, user } from '../admin/panel-server.ts'
+import { failing, password, startPanel, user } from '../admin/panel-server.ts'
 import { startBoard } from '../support/board.ts'
 import { openPage, type Page } from '../support/browser.ts'
 import { send, signUp } from './board-person.ts'
@@ -17,16 +17,6 @@ const looks = [
   { width: 360, height: 740, dark: false },
   { width: 360, height: 740, dark: true },
 ]
-const failing = {
-  'routes/a.json': [
-    { name: 'pay', url: '/pay/:id', method: 'GET', action: 'pay.mjs' },
-    { name: 'fine', url: '/fine', method: 'GET', action: 'pay.mjs@fine' },
-  ],
-  'pay.mjs': `
-    export default (ctx) => { throw new Error('Order ' + ctx.params.id + ' is gone') }
-    export const fine = () => ({ fine: true })
-  `,
-}
 
 /** Opens a page in each look. Returns what axe-core finds wrong, with the elements. */
 async function violations(page: Page, url: string): Promise<string[]> {

@@ -1,19 +1,9 @@
 // The panel by the keyboard alone: Tab leads to all that a mouse can use, one sees where it is, and Enter does it.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { password, startPanel, user } from '../admin/panel-server.ts'
+import { failing, password, startPanel, user } from '../admin/panel-server.ts'
 import { openPage, type Page } from '../support/browser.ts'
 
-const files = {
-  'routes/a.json': [
-    { name: 'pay', url: '/pay/:id', method: 'GET', action: 'pay.mjs' },
-    { name: 'fine', url: '/fine', method: 'GET', action: 'pay.mjs@fine' },
-  ],
-  'pay.mjs': `
-    export default (ctx) => { throw new Error('Order ' + ctx.params.id + ' is gone') }
-    export const fine = () => ({ fine: true })
-  `,
-}
 const paths = [
   '/svc-monitor', '/svc-errors', '/svc-routes/list', '/svc-routes/list?record=new', '/svc-routes/diff', '/svc-config',
   '/svc-changes', '/svc-index',
@@ -65,7 +55,7 @@ async function unreached(page: Page): Promise<string[]> {
 describe('keyboard', { concurrency: 2 }, () => {
   test('Tab leads to every control of every page, and shows where it is', async (t) => {
     const page = await openPage(t)
-    const server = await startPanel(t, {}, files)
+    const server = await startPanel(t, {}, failing)
     await server.ask('/pay/1')
     await server.post('/svc-routes/add', { name: 'new', url: '/new', method: 'GET', action: 'pay.mjs@fine' })
     await signIn(page, server.url)
@@ -78,7 +68,7 @@ describe('keyboard', { concurrency: 2 }, () => {
 
   test('a route is added, tried, deleted, and errors are cleared', async (t) => {
     const page = await openPage(t)
-    const server = await startPanel(t, {}, files)
+    const server = await startPanel(t, {}, failing)
     await server.ask('/pay/1')
     await signIn(page, server.url)
     assert.equal(await page.evaluate('location.pathname'), '/svc-monitor')
