@@ -22,6 +22,7 @@ import { endWithText, HeaderSections } from './header-section.ts'
 import { emitClose } from './node-internals.ts'
 
 const noFields: readonly string[] = []
+const onlyVary: readonly string[] = ['Vary', 'Accept-Encoding']
 
 /**
  * Writes the reply with the context's status, header fields and cookies.
@@ -173,6 +174,7 @@ function mayCompress(ctx: CoreContext, type: string): boolean {
 
 /** Returns a copy, since the action may change the context while a compressor runs. */
 function vary(fields: readonly string[]): readonly string[] {
+  if (fields.length === 0) return onlyVary
   const at = indexOfField(fields, 'vary')
   if (at < 0) return [...fields, 'Vary', 'Accept-Encoding']
   const value = fields[at + 1] as string

@@ -36,7 +36,7 @@ export interface ViewsOptions {
   readonly onProblem: (message: string) => void
 }
 
-/** The most views kept in memory, by the name they are requested with; past that the oldest is dropped. */
+/** The most views kept in memory; past that all are dropped, and those in use are taken from disk again. */
 const maxKept = 1000
 
 /** A file that a view was made of. */
@@ -69,7 +69,9 @@ export class Views {
   readonly #disk: DiskCache
   readonly #useDisk: boolean
   readonly #useRam: boolean
-  readonly #kept = new Map<string, Kept>()
+  /** By the file of the action that renders, then by the name that it asks for. */
+  readonly #kept = new Map<string, Map<string, Kept>>()
+  #keptCount = 0
   #hits = 0
   #misses = 0
 
@@ -113,23 +115,28 @@ export class Views {
     return this.#disk.clear()
   }
 
-  #get(file: string, from: string | undefined): Kept {
-    const key = from === undefined ? file : `${file}\0${from}`
-    const kept = this.#kept.get(key)
+  #get(file: string, from = ''): Kept {
+    const kept = this.#kept.get(from)?.get(file)
     if (kept !== undefined && isCurrent(kept)) {
       this.#hits++
       return kept
     }
-    this.#kept.delete(key)
-    const folders = from === undefined ? [''] : ['', dirname(relative(this.#root, resolve(this.#root, from)))]
+    const folders = from === '' ? [''] : ['', dirname(relative(this.#root, resolve(this.#root, from)))]
     const found = findView(this.#root, file, folders, { file, line: 0 })
     const made = this.#load(found.file, found.absent)
-    if (this.#useRam) {
-      const oldest = this.#kept.keys().next()
-      if (this.#kept.size === maxKept && oldest.done !== true) this.#kept.delete(oldest.value)
-      this.#kept.set(key, made)
-    }
+    if (this.#useRam) this.#keep(file, from, made)
     return made
+  }
+
+  #keep(file: string, from: string, made: Kept): void {
+    if (this.#keptCount === maxKept) {
+      this.#kept.clear()
+      this.#keptCount = 0
+    }
+    const views = this.#kept.get(from) ?? new Map<string, Kept>()
+    this.#kept.set(from, views)
+    if (!views.has(file)) this.#keptCount += 1
+    views.set(file, made)
   }
 
   /** Takes a view from disk, or compiles it. `absent` are the places that were searched before it was found. */
