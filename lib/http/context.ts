@@ -186,7 +186,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   /**
    * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. It replaces
    * an earlier one of the same name, domain and path.
-   * @throws TypeError or RangeError for a cookie that is not allowed (see `cookie.ts`)
+   * @throws TypeError for a cookie that is not allowed (see `cookie.ts`)
    */
   get setCookie(): (name: string, value: string, attributes?: CookieAttributes) => void {
     return (name, value, attributes = {}) => {
