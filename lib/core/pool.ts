@@ -50,16 +50,10 @@ export interface PoolOptions<T> {
 }
 
 /** The places of a queue. */
-export class QueuePlaces {
+export interface QueuePlaces {
   readonly size: number
   /** How many are taken now. Only pools change it. */
-  taken = 0
-
-  /** @throws RangeError when the size is no whole number from 0 */
-  constructor(size: number) {
-    if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`A pool's queue size is 0 or more: it is ${size}`)
-    this.size = size
-  }
+  taken: number
 }
 
 /** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
@@ -85,13 +79,9 @@ export class Pool<T> implements PoolCounts {
   #alert = false
   #handingOver = false
 
-  /** @throws RangeError when workers or queueSize is out of range */
   constructor(options: PoolOptions<T>) {
-    if (!Number.isSafeInteger(options.workers) || options.workers < 0) {
-      throw new RangeError(`A pool has 0 workers or more: workers is ${options.workers}`)
-    }
     const { queueSize } = options
-    this.#places = typeof queueSize === 'number' ? new QueuePlaces(queueSize) : queueSize
+    this.#places = typeof queueSize === 'number' ? { size: queueSize, taken: 0 } : queueSize
     this.workers = options.workers
     this.#turnMs = options.turnMs ?? Infinity
     this.#turnEndsAt = options.turnMs === undefined ? Infinity : -Infinity

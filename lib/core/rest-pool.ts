@@ -16,7 +16,7 @@ import { unserved, type HttpError } from '../http/errors.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { EndReason, ParkedKind, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import { overloaded, Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+import { overloaded, Pool, type PoolCounts, type QueuePlaces } from './pool.ts'
 
 /** The limits of the pool. */
 export interface RestPoolOptions {
@@ -83,13 +83,12 @@ export class RestPool {
   readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
-  /** @throws RangeError when a number of workers or the queue's size is out of range */
   constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
     const { onWaited, streamTimeoutMs } = options
     this.#host = host
     this.#log = log('worker_otros')
     this.#errorLog = log('error')
-    this.#places = new QueuePlaces(options.queueSize)
+    this.#places = { size: options.queueSize, taken: 0 }
     const makePool = (workers: number): Pool<ParkedReply> =>
       new Pool({
         workers,
