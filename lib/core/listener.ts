@@ -20,8 +20,7 @@ import {
   type ConnectionOptions,
 } from './connections.ts'
 import { IncomingRequest } from './incoming-request.ts'
-import { checkNode } from './node-check.ts'
-import { nameLocalPeer, serveStream } from './node-internals.ts'
+import { checkNode, nameLocalPeer, serveStream } from './node-internals.ts'
 import type { RequestServer } from './server.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
