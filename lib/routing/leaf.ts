@@ -10,33 +10,27 @@ export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'PO
 
 /** The routes that end at one node of the tree. */
 export class Leaf<T> {
-  /** The first method and its match: most finds need no more. */
-  #firstMethod = ''
-  #firstMatch: Match<T> | undefined = undefined
-  /** By method, the match of the route that answers it; `*` for every other method. */
+  /** By method, the match of the route that answers it; `*` for every other method. The first route's come first. */
   readonly #matches = new Map<string, Match<T>>()
 
   /** The route that was added first. */
   get first(): Route<T> | undefined {
-    return this.#firstMatch?.route
+    const [match] = this.#matches.values()
+    return match?.route
   }
 
   /** The route that answers a method, as a match without values, which is made once a route. */
   pick(method: string): Match<T> | undefined {
-    if (method === this.#firstMethod) return this.#firstMatch
     return this.#matches.get(method) ?? this.#matches.get('*')
   }
 
   /** Adds a route after the others. */
   add(route: Route<T>): void {
     if (this.#matches.has('*')) return
-    const methods = methodsTaken(route.record.method)
     const match = { route, values: [] }
-    if (this.#firstMatch === undefined) {
-      this.#firstMethod = methods[0] as string
-      this.#firstMatch = match
+    for (const method of methodsTaken(route.record.method)) {
+      if (!this.#matches.has(method)) this.#matches.set(method, match)
     }
-    for (const method of methods) if (!this.#matches.has(method)) this.#matches.set(method, match)
   }
 
   /** Adds the methods that a route here takes. */
