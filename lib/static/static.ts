@@ -13,7 +13,7 @@
  */
 import { statSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { isAbsolute, parse, resolve } from 'node:path'
+import { parse, resolve } from 'node:path'
 import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
@@ -78,7 +78,7 @@ const ownCodings: readonly FileCoding[] = ['br', 'gzip']
 
 /**
  * Makes the static files of a folder.
- * @throws Error naming the folder when it is no absolute path, no folder, or the root of the file system
+ * @throws Error naming the folder when it is none, or the root of the file system
  */
 export function createStaticFiles(options: StaticOptions): StaticFiles {
   const { onFailure, memoryMaxBytes = 64 * mebibyte, smallMaxBytes = mebibyte, now = Date.now } = options
@@ -198,7 +198,7 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
       if (part === undefined) return new StreamReply(status, headers, 0, sendNothing)
       handedOver = true
       const failed = (error: unknown): void => onFailure(request.path, error)
-      return new StreamReply(status, headers, part.length, (response) => sendFile(handle, part, response, failed))
+      return new StreamReply(status, headers, part.length, (response) => void sendFile(handle, part, response, failed))
     } finally {
       if (!handedOver) await handle.close()
     }
@@ -278,17 +278,8 @@ function sendNothing(response: ServerResponse): void {
 }
 
 function checkedFolder(folder: string): string {
-  const problem = problemOfFolder(folder)
-  if (problem !== undefined) {
-    throw new Error(`Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(folder)}`)
-  }
-  return resolve(folder)
-}
-
-function problemOfFolder(folder: string): string | undefined {
-  if (!isAbsolute(folder)) return 'must be an absolute path here'
-  if (resolve(folder) === parse(folder).root) return 'must not be the root of the file system'
-  const stats = statSync(folder, { throwIfNoEntry: false })
-  if (stats === undefined) return 'must be a folder that exists'
-  return stats.isDirectory() ? undefined : 'must be a folder, not a file'
+  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
+  if (isFolder && resolve(folder) !== parse(folder).root) return resolve(folder)
+  const problem = 'must be a folder that is there, and not the root of the file system'
+  throw new Error(`Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(folder)}`)
 }

