@@ -18,21 +18,9 @@ import { BodyReply, emptyReply, htmlType, jsonReply } from './reply.ts'
 export function wantsJson(request: Pick<CoreContext, 'header'> & Partial<Pick<CoreContext, 'errorFormat'>>): boolean {
   const { errorFormat = 'auto' } = request
   if (errorFormat !== 'auto') return errorFormat === 'json'
-  if (acceptsJson(request.header('accept') ?? '')) return true
+  if (request.header('accept')?.split(',').some(takesJson)) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
-}
-
-let lastAccept = ''
-let lastAcceptsJson = false
-
-/** Whether one range of Accept names JSON. The last field is remembered, since most clients send the same one. */
-function acceptsJson(accept: string): boolean {
-  if (accept !== lastAccept) {
-    lastAcceptsJson = accept.split(',').some(takesJson)
-    lastAccept = accept
-  }
-  return lastAcceptsJson
 }
 
 /** Whether a media range of Accept names JSON, except with `q=0`, which rejects it (RFC 9110, section 12.4.2). */
@@ -91,7 +79,7 @@ export function errorReply(
     return emptyReply
   }
   ctx.status = error.status
-  const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
+  const detail = error.status < 500 ? error.message : reveal ? textOf(isError(error.cause) ? error.cause : error) : undefined
   if (wantsJson(ctx) && invalid !== undefined) return jsonReply({ error: error.code, errors: invalid.errors })
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
@@ -185,13 +173,4 @@ function adviceFor(status: number, code = ''): string {
   }
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
   return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
-}
-
-function stackOf(error: HttpError): string {
-  const origin = isError(error.cause) ? error.cause : error
-  try {
-    return typeof origin.stack === 'string' ? origin.stack : messageOf(origin)
-  } catch {
-    return messageOf(origin)
-  }
 }
