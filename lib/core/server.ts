@@ -32,15 +32,6 @@ import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
-/** Finds static files; `static/` implements it. */
-interface StaticFilesPort {
-  /**
-   * @returns the reply to a GET or HEAD; undefined when the path is not a file, or the method is another
-   * @throws HttpError as an action may
-   */
-  open(ctx: CoreContext): MaybePromise<StreamReply | undefined>
-}
-
 /** The parts of a server. */
 export interface ServerParts {
   readonly registry: Registry<Chain>
@@ -50,7 +41,8 @@ export interface ServerParts {
   readonly restPool: RestPoolOptions
   /** Throws HttpError for a request with a Host field that this server does not serve. */
   readonly checkHost: (ctx: CoreContext) => void
-  readonly staticFiles: StaticFilesPort | undefined
+  /** Gives the reply for a static file, if the path names one. Throws HttpError as an action may. */
+  readonly staticFiles: ((ctx: CoreContext) => MaybePromise<StreamReply | undefined>) | undefined
   readonly accessLog: AccessLogPort | undefined
   readonly metrics: MetricsPort
   readonly log: OpenLog
@@ -190,7 +182,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       return settle(ctx, emptyReply)
     }
     if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
-    const found = staticFiles.open(ctx)
+    const found = staticFiles(ctx)
     if (!(found instanceof Promise)) return answerStatic(ctx, found)
     found.then(
       (reply) => answerStatic(ctx, reply),

@@ -42,17 +42,13 @@ export interface StaticOptions {
   readonly now?: () => number
 }
 
-/** The static files of a server. */
-export interface StaticFiles {
-  /**
-   * Finds the reply to a GET or HEAD, at once where the file is in memory: 200, 206, 301 for a folder without its last
-   * slash, 304 or 412.
-   * @returns undefined when the path names no file that is served, or the method is another
-   * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is
-   *   there but cannot be read
-   */
-  open(request: StaticRequest): MaybePromise<StreamReply | undefined>
-}
+/**
+ * Finds the reply to a GET or HEAD, at once where the file is in memory: 200, 206, 301 for a folder without its last
+ * slash, 304 or 412; undefined when the path names no file that is served, or the method is another.
+ * @throws HttpError 400 `bad_path_encoding`, 416 `range_not_satisfiable`, 500 `internal_error` for a file that is there
+ *   but cannot be read
+ */
+export type StaticFiles = (request: StaticRequest) => MaybePromise<StreamReply | undefined>
 
 /** A file in memory, and the turn in which it was last seen unchanged. */
 interface Kept {
@@ -152,19 +148,17 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     throw new HttpError(500, 'internal_error', message, { cause: error })
   }
 
-  return {
-    open(request) {
-      if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-      const path = staticPath(request.path)
-      if (path === undefined) return undefined
-      const name = path.endsWith('/') ? path + indexName : path
-      try {
-        const found = find(request, path, name)
-        return found instanceof Promise ? found.catch((error: unknown) => failed(request, error)) : found
-      } catch (error) {
-        return failed(request, error)
-      }
-    },
+  return (request) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+    const path = staticPath(request.path)
+    if (path === undefined) return undefined
+    const name = path.endsWith('/') ? path + indexName : path
+    try {
+      const found = find(request, path, name)
+      return found instanceof Promise ? found.catch((error: unknown) => failed(request, error)) : found
+    } catch (error) {
+      return failed(request, error)
+    }
   }
 }
 

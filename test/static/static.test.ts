@@ -314,7 +314,7 @@ test('follows a folder that is a link when it is turned to another release', asy
   symlinkSync(join(server.folder, 'one'), link)
   const statics = createStaticFiles({ folder: `${link}/`, onFailure: () => assert.fail() })
   const lengthOf = async (): Promise<string | undefined> => {
-    const reply = await statics.open({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined })
+    const reply = await statics({ method: 'GET', path: '/a.txt', rawQuery: '', header: () => undefined })
     return reply?.headers[reply.headers.indexOf('ETag') + 1]
   }
   const first = await lengthOf()
