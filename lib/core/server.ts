@@ -28,7 +28,7 @@ import { AnswerBatch } from './answer-batch.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { overloaded, Pool, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
@@ -62,20 +62,7 @@ export interface ServerParts {
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
 /** Serves requests. */
-export interface RequestServer {
-  /** Serves one request. */
-  readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
-  /** Serves a WebSocket handshake. `head`: the bytes that arrived after its header section. */
-  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
-  /** Makes every answer from now on the last on its connection, and ends parked replies. */
-  drain(): void
-  /** Resolves once no request is being served. */
-  idle(): Promise<void>
-  /** Requests being served now: neither their answers nor their actions have ended. */
-  readonly active: number
-  readonly pool: PoolCounts & { readonly alert: boolean }
-  readonly restPool: RestPool
-}
+export type RequestServer = ReturnType<typeof createRequestServer>
 
 /** An answer that is ready. */
 interface Answer {
@@ -86,7 +73,7 @@ interface Answer {
 }
 
 /** Joins the parts into a server. */
-export function createRequestServer(parts: ServerParts): RequestServer {
+export function createRequestServer(parts: ServerParts) {
   const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
@@ -101,6 +88,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   let active = 0
   let draining = false
 
+  /** Serves one request. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const connection = connectionBehindAnswers(request.socket)
     if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
@@ -128,7 +116,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 
-  /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
+  /**
+   * Serves a WebSocket handshake. It goes the way of every request, and is answered on a socket that Node let go of.
+   * @param head the bytes that arrived after its header section
+   */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const connection = connectionBehindAnswers(socket)
     if (connection.ignores()) return discardInput(socket)
@@ -331,14 +322,21 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   return {
     handle,
     upgrade,
-    drain: () => {
+
+    /** Makes every answer from now on the last on its connection, and ends parked replies. */
+    drain: (): void => {
       draining = true
       restPool.stop()
     },
-    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
-    get active() {
+
+    /** Resolves once no request is being served. */
+    idle: (): Promise<void> => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+
+    /** Requests being served now: neither their answers nor their actions have ended. */
+    get active(): number {
       return active
     },
+
     pool,
     restPool,
   }
