@@ -186,7 +186,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'core/rest-pool.ts',
-    find: "    else if (state === 'queued') this.#pools[kind].forget(parked)\n",
+    find: "    else if (state === 'queued') this[kind].forget(parked)\n",
     replace: '',
     breaks: 'a client that leaves the queue frees its place',
     tests: ['test/server-parked'],
