@@ -155,8 +155,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'core/respond.ts',
-    find: 'write(ctx, status, varied, type, body, length)',
-    replace: 'write(ctx, status, fields, type, body, length)',
+    find: '    sayThatItVaries(ctx.outgoing)\n',
+    replace: '',
     breaks: 'an answer that could have been compressed says Vary: Accept-Encoding',
   },
   {
