@@ -1,8 +1,8 @@
 /**
  * Reads the values of settings by the rows of a table: those of `svc.json` and those of middleware.
  *
- * Nothing is converted: `"8080"` is no port, and the problem says what to write instead. A conversion would hide
- * mistakes until one of them converts to a wrong value.
+ * Nothing is converted: `"8080"` is no port. A conversion would hide mistakes until one of them converts to a wrong
+ * value.
  */
 
 interface Common {
@@ -58,7 +58,7 @@ export type Reading = { readonly value: unknown } | { readonly problem: string }
 export function readValue(row: Row, value: unknown): Reading {
   if (row.kind === 'list') return readList(row, value)
   const wrong = problemOf(row, value)
-  return wrong === undefined ? { value } : { problem: `${wrong}: it is ${shown(row, value)}${advice(row, value)}` }
+  return wrong === undefined ? { value } : { problem: `${wrong}: it is ${shown(row, value)}` }
 }
 
 /** The values that a row allows, for people: `0 to 65535`, `` `prod` or `dev` ``. */
@@ -107,9 +107,7 @@ function readList(row: Row & { kind: 'list' }, value: unknown): Reading {
     const entries = value.trim() === '' ? [] : value.split(',').map((entry) => entry.trim())
     return readList(row, entries)
   }
-  if (!Array.isArray(value)) {
-    return { problem: `must be ${allowedValues(row)}: it is ${shown(row, value)}${advice(row, value)}` }
-  }
+  if (!Array.isArray(value)) return { problem: `must be ${allowedValues(row)}: it is ${shown(row, value)}` }
   const entries: readonly unknown[] = value
   const list: string[] = []
   for (const [index, entry] of entries.entries()) {
@@ -130,14 +128,4 @@ function shown(row: Row, value: unknown): string {
   if (row.secret) return typeof value === 'string' ? 'a text that is not shown here' : `a ${typeof value}`
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
   return text.length > 80 ? `${text.slice(0, 80)}...` : text
-}
-
-/** Advice for a text that spells a right value, and for null. */
-function advice(row: Row, value: unknown): string {
-  if (value === null) return ' (leave the key out for the default)'
-  if (typeof value !== 'string' || row.secret) return ''
-  if (row.kind === 'list') return ` (write [${shown(row, value)}])`
-  const plain = value.trim().toLowerCase()
-  if (!/^(?:true|false|-?(?:0|[1-9][0-9]{0,14}))$/.test(plain)) return ''
-  return problemOf(row, JSON.parse(plain)) === undefined ? ` (write ${plain}, without quotes)` : ''
 }

@@ -32,17 +32,13 @@ function stayPaused(this: Socket): void {
   this.pause()
 }
 
-/** The list of a connection on which nothing waits. */
-const nothing: (() => void)[] = []
-
 /** One connection. */
 export class Connection {
   readonly #socket: Socket
   /** The responses of the requests that are being served, in order. */
   readonly #served: ServerResponse[] = []
-  /** Requests that have been read and wait, in order, from `#next` on. */
-  #waiting = nothing
-  #next = 0
+  /** Requests that have been read and wait, in order: no more than one piece of input holds. */
+  #waiting: (() => void)[] = []
   /** The last request, when its body was still arriving after its answer had been sent. */
   #unread: IncomingMessage | undefined = undefined
   /** How many requests after the last answer were ignored; undefined: no answer was the last. */
@@ -64,7 +60,7 @@ export class Connection {
 
   /** Whether a request is being served or waits. */
   get isServing(): boolean {
-    return this.#served.length > 0 || this.#isHeld
+    return this.#served.length > 0 || this.#waiting.length > 0
   }
 
   /** Whether no request is being served or waits, and the connection is not closing. */
@@ -111,16 +107,12 @@ export class Connection {
 
   /** Whether another request may be served now, when at most `limit` (1 or more) are served at a time. */
   takes(limit: number): boolean {
-    return this.#served.length < limit && !this.#isHeld
+    return this.#served.length < limit && this.#waiting.length === 0
   }
 
   /** Lets a request wait, and pauses the socket. `serve` is called when its turn has come. */
   hold(serve: () => void): void {
-    if (!this.#isHeld) {
-      this.#waiting = []
-      this.#socket.on('resume', stayPaused).pause()
-    }
-    this.#waiting.push(serve)
+    if (this.#waiting.push(serve) === 1) this.#socket.on('resume', stayPaused).pause()
   }
 
   /** Adds a request that was not answered at once. Its response closes with the connection, even before its turn. */
@@ -135,11 +127,10 @@ export class Connection {
     if (at !== -1) this.#served.splice(at, 1)
     this.#idle = undefined
     this.#unread = response.req.complete ? undefined : response.req
-    while (this.#isHeld && this.#served.length < limit && !this.#socket.destroyed) {
-      const serve = this.#waiting[this.#next] as () => void // `#isHeld` says that there is one.
-      this.#next += 1
-      if (!this.#isHeld) this.#goOn()
-      serve()
+    while (this.#waiting.length > 0 && this.#served.length < limit && !this.#socket.destroyed) {
+      const serve = this.#waiting.shift()
+      if (this.#waiting.length === 0) this.#socket.off('resume', stayPaused).resume()
+      serve?.()
     }
   }
 
@@ -174,20 +165,8 @@ export class Connection {
     })
   }
 
-  get #isHeld(): boolean {
-    return this.#next < this.#waiting.length
-  }
-
-  /** Resumes the socket when no request waits any more. */
-  #goOn(): void {
-    this.#waiting = nothing
-    this.#next = 0
-    this.#socket.off('resume', stayPaused).resume()
-  }
-
   #closed(): void {
-    this.#waiting = nothing
-    this.#next = 0
+    this.#waiting = []
     this.#unread = undefined
     for (const response of [...this.#served]) {
       if (response.socket !== null) continue // Node closes this one.

@@ -43,38 +43,24 @@ const statusOfError: Readonly<Record<string, number>> = {
 /** `acceptWaiting` ends after so many turns of the event loop even when connections keep arriving. */
 const mostTurns = 1000
 
-/** The counts of connections. */
-export interface ConnectionCounts {
-  /** Connections open now. */
-  readonly open: number
-  /** Connections refused by a limit, since the start. */
-  readonly refused: number
-}
-
-/** Attaches the limits to a server that is not listening yet. Returns a function that reads the counts. */
-export function guardConnections(server: Server, options: ConnectionOptions): () => ConnectionCounts {
+/**
+ * Attaches the limits to a server that is not listening yet.
+ * @returns a function that tells how many connections a limit has refused since the start
+ */
+export function guardConnections(server: Server, options: ConnectionOptions): () => number {
   const log = new RateLimited(options.log.info, 1000)
   const refused = new WeakSet<Socket>()
-
-  let open = 0
   let refusedByLimit = 0
 
   if (options.maxOpen !== undefined) server.maxConnections = options.maxOpen
   const full = new RateLimited(options.log.warn, 1000)
   server.on('drop', () => {
     refusedByLimit += 1
-    full.say(
-      `refused a connection: ${open} are open, as many as the limit of open files allows; raise it (LimitNOFILE=)`,
-    )
+    const problem = `${options.maxOpen} are open, as many as the limit of open files allows; raise it (LimitNOFILE=)`
+    full.say(`refused a connection: ${problem}`)
   })
 
-  const closed = (): void => {
-    open -= 1
-  }
-
   server.on('connection', (socket: Socket) => {
-    open += 1
-    socket.on('close', closed)
     const address = socket.remoteAddress ?? ''
     const { addressLimit } = options
     if (addressLimit === undefined || options.isTrusted(address)) return
@@ -110,7 +96,7 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     refuse(socket, 405, options.onRefused)
   })
 
-  return () => ({ open, refused: refusedByLimit })
+  return () => refusedByLimit
 }
 
 /** Discards further input of a socket that Node has let go of and that is closing. */

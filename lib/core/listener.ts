@@ -11,17 +11,9 @@ import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
-import {
-  acceptWaiting,
-  guardConnections,
-  retire,
-  stopAccepting,
-  type ConnectionCounts,
-  type ConnectionOptions,
-} from './connections.ts'
+import { acceptWaiting, guardConnections, retire, stopAccepting, type ConnectionOptions } from './connections.ts'
 import { IncomingRequest } from './incoming-request.ts'
-import { checkNode } from './node-check.ts'
-import { nameLocalPeer, serveStream } from './node-internals.ts'
+import { checkNode, nameLocalPeer, serveStream } from './node-internals.ts'
 import type { RequestServer } from './server.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
@@ -54,34 +46,7 @@ export interface Address {
 }
 
 /** A listening socket. */
-export interface Listener {
-  /** Whether connections are accepted. */
-  readonly listening: boolean
-  /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
-  listen(host: string, port: number): Promise<Address>
-  /**
-   * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
-   * @param pathOf the path of a Unix socket, as far as it is known
-   */
-  listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
-  /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
-  setCertificates(certificates: Certificates): void
-  /** Serves a connection that did not come through the socket. */
-  accept(stream: Duplex): void
-  /** Accepts the connections that wait in the kernel now. */
-  acceptWaiting(): Promise<void>
-  /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
-  stopAccepting(): Promise<void>
-  /**
-   * Closes the connections that are idle and were idle at the last call, even when a part of a request has arrived. The
-   * first call closes none.
-   */
-  closeIdle(): void
-  /** Open connections, and those refused since the start. */
-  connections(): ConnectionCounts
-  /** Cuts every connection. Resolves when all are closed and their requests have ended. */
-  closeAll(): Promise<void>
-}
+export type Listener = ReturnType<typeof createListener>
 
 /** Where to listen; the type of Node lacks `fd`. */
 type Target = ListenOptions & { readonly fd?: number }
@@ -96,10 +61,7 @@ const checkEveryMs = 500
 const backlog = 65_535
 
 /** Attaches a request server to a socket that does not listen yet. */
-export function createListener(
-  requests: Pick<RequestServer, 'handle' | 'upgrade'>,
-  options: ListenerOptions,
-): Listener {
+export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade'>, options: ListenerOptions) {
   const server = makeServer(options)
   // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
   server.maxHeadersCount = 0
@@ -109,7 +71,7 @@ export function createListener(
   server.on('upgrade', (request, socket, head) => {
     requests.upgrade(request, socket as Socket, head) // On a listening socket it is one.
   })
-  const connections = guardConnections(server, options.connections)
+  const refusedConnections = guardConnections(server, options.connections)
   const sockets = trackSockets(server)
   let idleBefore: ReadonlySet<Socket> = new Set()
 
@@ -136,12 +98,20 @@ export function createListener(
   }
 
   return {
-    get listening() {
+    /** Whether connections are accepted. */
+    get listening(): boolean {
       return server.listening
     },
-    listen: (host, port) =>
+
+    /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
+    listen: (host: string, port: number): Promise<Address> =>
       listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
-    listenOn: async (fd, pathOf) => {
+
+    /**
+     * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
+     * @param pathOf the path of a Unix socket, as far as it is known
+     */
+    listenOn: async (fd: number, pathOf: (fd: number) => string | undefined): Promise<Address> => {
       try {
         return await listen({ fd }, () => pathOf(fd))
       } catch (error) {
@@ -149,20 +119,37 @@ export function createListener(
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })
       }
     },
-    setCertificates: (certificates) => {
+
+    /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
+    setCertificates: (certificates: Certificates): void => {
       if (!('setSecureContext' in server)) throw new TypeError('A server of plain HTTP has no certificate')
       server.setSecureContext(certificates)
     },
-    accept: (stream) => serveStream(server, stream, options.certificates !== undefined),
-    acceptWaiting: () => acceptWaiting(server),
-    stopAccepting: () => stopAccepting(server),
-    closeIdle: () => {
+
+    /** Serves a connection that did not come through the socket. */
+    accept: (stream: Duplex): void => serveStream(server, stream, options.certificates !== undefined),
+
+    /** Accepts the connections that wait in the kernel now. */
+    acceptWaiting: (): Promise<void> => acceptWaiting(server),
+
+    /** Accepts no more connections; open ones stay. Resolves when the last of them has closed. */
+    stopAccepting: (): Promise<void> => stopAccepting(server),
+
+    /**
+     * Closes the connections that are idle and were idle at the last call, even when a part of a request has arrived.
+     * The first call closes none.
+     */
+    closeIdle: (): void => {
       const idle = new Set([...sockets].filter((socket) => connectionOf(socket).isIdle))
       for (const socket of idle) if (idleBefore.has(socket)) retire(socket)
       idleBefore = idle
     },
-    connections,
-    closeAll: async () => {
+
+    /** Open connections, and those that a limit has refused since the start. */
+    connections: () => ({ open: sockets.size, refused: refusedConnections() }),
+
+    /** Cuts every connection. Resolves when all are closed and their requests have ended. */
+    closeAll: async (): Promise<void> => {
       const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
       for (const socket of sockets) socket.destroy()
       await Promise.all(closed)

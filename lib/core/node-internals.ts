@@ -4,12 +4,41 @@
  *
  * `test/audit.test.ts` finds such uses in any other file, and `test/core/node-internals.test.ts` proves the behaviour
  * on this version of Node. No correctness depends on it: which connection is idle and which request is being served is
- * counted in `connection.ts`. At the start on an unknown major version, `node-check.ts` compares what can be compared.
+ * counted in `connection.ts`. At the start on an unknown major version, `checkNode` compares what can be compared.
  */
 import type { IncomingMessage as Incoming, Server, ServerResponse } from 'node:http'
-import { Server as NetServer, type Socket } from 'node:net'
+import { Server as NetServer, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { IncomingMessage } from '../http/node-http.ts'
+import { IncomingMessage, ServerResponse as Response } from '../http/node-http.ts'
+
+/** The major versions that the tests of this release run on. */
+const testedMajors: readonly number[] = [20, 22, 24, 26]
+
+/**
+ * Checks a version of Node, unless it is tested, as far as that can be done without a connection; it takes 3 ms at
+ * most. Where it does not send header sections that were set, they are left to Node from then on, in all servers of
+ * this process.
+ * @param version such as `24.21.0`
+ * @returns a warning for each difference
+ */
+export function checkNode(version: string = process.versions.node): readonly string[] {
+  if (testedMajors.includes(Number.parseInt(version))) return []
+  const warnings: string[] = []
+  const request = new IncomingMessage(undefined as unknown as Socket) // Nothing is read from it.
+  request.httpVersionMajor = 1
+  request.httpVersionMinor = 1
+  if (!sendsSections(new Response(request))) {
+    sectionsAreKnown = false
+    warnings.push('it makes header sections in a new way: they are left to it, which takes longer')
+  }
+  if (!('destroySoon' in Socket.prototype)) {
+    warnings.push('it closes connections in a new way: clients that are refused while they send may miss the answer')
+  }
+  if (!('assignSocket' in Response.prototype)) {
+    warnings.push('it answers handshakes in a new way: WebSockets cannot be opened')
+  }
+  return warnings.map((warning) => `Node ${version} is not known to this version of svc: ${warning}`)
+}
 
 // ---- the header section of a response: `_header` ----
 
@@ -17,7 +46,7 @@ import { IncomingMessage } from '../http/node-http.ts'
  * Node keeps the header section that `writeHead` has made in `response._header`, as Latin-1 text, and sends it with the
  * first bytes of the body. With it, the end of a section (date, keep-alive) is reused for the other answers of the same
  * second, and a short body leaves in one write with its section: together about a tenth of a plain answer. Where it is
- * no text, or `node-check.ts` has found another output than Node's, every section and body takes the documented way.
+ * no text, or `checkNode` has found another output than Node's, every section and body takes the documented way.
  */
 interface SectionHolder {
   _header?: unknown
@@ -25,11 +54,6 @@ interface SectionHolder {
 
 /** Whether header sections may be read and written; per process, since it depends on the version of Node alone. */
 let sectionsAreKnown = true
-
-/** From now on header sections are left to Node: `node-check.ts` found that they differ. */
-export function leaveSectionsToNode(): void {
-  sectionsAreKnown = false
-}
 
 /** The header section that `writeHead` has made; undefined where it is not known. */
 export function sectionOf(response: ServerResponse): string | undefined {
@@ -102,7 +126,7 @@ export function releaseSocket(response: ServerResponse, socket: Socket): void {
 /**
  * Replaces the way in which Node closes a connection after its last answer. `node:http` calls `socket.destroySoon()`,
  * which resets a client that is still sending, and the reset can overtake the answer. A version that closes in another
- * way may lose such answers: `node-check.ts` warns of it.
+ * way may lose such answers: `checkNode` warns of it.
  */
 export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close

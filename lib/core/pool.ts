@@ -50,24 +50,27 @@ export interface PoolOptions<T> {
 }
 
 /** The places of a queue. */
-export class QueuePlaces {
+export interface QueuePlaces {
   readonly size: number
   /** How many are taken now. Only pools change it. */
-  taken = 0
-
-  /** @throws RangeError when the size is no whole number from 0 */
-  constructor(size: number) {
-    if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`A pool's queue size is 0 or more: it is ${size}`)
-    this.size = size
-  }
+  taken: number
 }
 
 /** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
 const pieceMs = 1
 
-/** Workers, queue and counters. Items are compared by identity; an item may be in the pool once. */
+/**
+ * Workers, queue and counters, which only the pool changes. Items are compared by identity; an item may be in the pool
+ * once.
+ */
 export class Pool<T> implements PoolCounts {
   readonly workers: number
+  /** Items that hold a worker now. */
+  busy = 0
+  /** Items refused since the pool was made. */
+  refused = 0
+  /** Whether the busy workers have reached the alert share. */
+  alert = false
   readonly #places: QueuePlaces
   readonly #start: (item: T) => void
   readonly #alertAt: number
@@ -80,18 +83,11 @@ export class Pool<T> implements PoolCounts {
   #isInTurn = false
   /** The waiting items, and since when they wait. */
   readonly #queue = new Map<T, number>()
-  #busy = 0
-  #refused = 0
-  #alert = false
   #handingOver = false
 
-  /** @throws RangeError when workers or queueSize is out of range */
   constructor(options: PoolOptions<T>) {
-    if (!Number.isSafeInteger(options.workers) || options.workers < 0) {
-      throw new RangeError(`A pool has 0 workers or more: workers is ${options.workers}`)
-    }
     const { queueSize } = options
-    this.#places = typeof queueSize === 'number' ? new QueuePlaces(queueSize) : queueSize
+    this.#places = typeof queueSize === 'number' ? { size: queueSize, taken: 0 } : queueSize
     this.workers = options.workers
     this.#turnMs = options.turnMs ?? Infinity
     this.#turnEndsAt = options.turnMs === undefined ? Infinity : -Infinity
@@ -106,24 +102,9 @@ export class Pool<T> implements PoolCounts {
     return this.#places.size
   }
 
-  /** Items that hold a worker now. */
-  get busy(): number {
-    return this.#busy
-  }
-
   /** Items that wait now. */
   get waiting(): number {
     return this.#queue.size
-  }
-
-  /** Items refused since the pool was made. */
-  get refused(): number {
-    return this.#refused
-  }
-
-  /** Whether the busy workers have reached the alert share. */
-  get alert(): boolean {
-    return this.#alert
   }
 
   /**
@@ -131,7 +112,7 @@ export class Pool<T> implements PoolCounts {
    * @param nowMs `performance.now()`; pass it when the caller already has the time
    */
   enter(item: T, nowMs = performance.now()): Entry {
-    if (this.#busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
+    if (this.busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
       this.#begin(item)
       return 'started'
     }
@@ -140,21 +121,21 @@ export class Pool<T> implements PoolCounts {
       this.#queue.set(item, performance.now())
       return 'queued'
     }
-    this.#refused += 1
+    this.refused += 1
     return 'refused'
   }
 
   #begin(item: T): void {
-    this.#busy += 1
-    if (this.#busy >= this.#alertAt && !this.#alert) this.#setAlert(true)
+    this.busy += 1
+    if (this.busy >= this.#alertAt && !this.alert) this.#setAlert(true)
     this.#start(item)
   }
 
   /** Frees one worker; the item that has waited longest gets it. */
   leave(): void {
-    this.#busy -= 1
+    this.busy -= 1
     if (this.#queue.size > 0) this.#handOver()
-    if (this.#alert && this.#busy < this.#alertAt) this.#setAlert(false)
+    if (this.alert && this.busy < this.#alertAt) this.#setAlert(false)
   }
 
   /** @param nowMs the time at which the first item is started, if there is time then */
@@ -164,7 +145,7 @@ export class Pool<T> implements PoolCounts {
     let startMs = nowMs
     try {
       for (const [next, since] of this.#queue) {
-        if (this.#busy === this.workers || !this.#hasTime(startMs)) break
+        if (this.busy === this.workers || !this.#hasTime(startMs)) break
         this.forget(next)
         this.#onWaited?.(startMs - since)
         this.#begin(next)
@@ -177,7 +158,7 @@ export class Pool<T> implements PoolCounts {
 
   /** Whether the queue is a burst: workers are free, and its first item has only just come. It will soon be empty. */
   #isBurst(): boolean {
-    if (this.#busy === this.workers || this.#turnMs === Infinity) return false
+    if (this.busy === this.workers || this.#turnMs === Infinity) return false
     const [since] = this.#queue.values()
     return since === undefined || performance.now() - since < this.#turnMs
   }
@@ -199,7 +180,7 @@ export class Pool<T> implements PoolCounts {
   /** Called in the turn after the one of `#beginTurn`: the queue gets a part of it, one item at least. */
   #runQueue(): void {
     this.#isInTurn = false
-    if (this.#queue.size === 0 || this.#busy === this.workers) return
+    if (this.#queue.size === 0 || this.busy === this.workers) return
     const nowMs = performance.now()
     this.#beginTurn(nowMs, pieceMs)
     this.#handOver(nowMs)
@@ -214,7 +195,7 @@ export class Pool<T> implements PoolCounts {
   }
 
   #setAlert(saturated: boolean): void {
-    this.#alert = saturated
+    this.alert = saturated
     this.#onAlert?.(saturated)
   }
 }

@@ -16,7 +16,8 @@ import {
   type Coding,
 } from '../http/compress.ts'
 import type { CoreContext } from '../http/context.ts'
-import { BodyReply, emptyReply, StreamReply, type Reply } from '../http/reply.ts'
+import type { HeaderList } from '../http/header-list.ts'
+import { BodyReply, emptyReply, type ReadyReply, type StreamReply } from '../http/reply.ts'
 import { connectionOf } from './connection.ts'
 import { endWithText, HeaderSections } from './header-section.ts'
 import { emitClose } from './node-internals.ts'
@@ -27,44 +28,40 @@ const onlyVary: readonly string[] = ['Vary', 'Accept-Encoding']
 /**
  * Writes the reply with the context's status, header fields and cookies.
  * @param lastOnConnection adds `Connection: close`, as a server that is stopping must
- * @throws RangeError for a status that no reply can have, and TypeError for a reply that waits or upgrades, before
- *   anything is written
+ * @throws RangeError for a status that no reply can have, before anything is written
  */
-export function respond(ctx: CoreContext, reply: Reply, lastOnConnection: boolean): void {
-  if (reply instanceof BodyReply) return respondBody(ctx, reply, lastOnConnection)
-  if (reply instanceof StreamReply) return respondStream(ctx, reply, lastOnConnection)
-  throw new TypeError('A reply that waits or upgrades cannot be written: that is for the server to do')
+export function respond(ctx: CoreContext, reply: ReadyReply, lastOnConnection: boolean): void {
+  if (reply instanceof BodyReply) respondBody(ctx, reply, lastOnConnection)
+  else respondStream(ctx, reply, lastOnConnection)
 }
 
 /** Like `respond`, for the kind of reply that most requests have. */
 export function respondBody(ctx: CoreContext, reply: BodyReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? (reply === emptyReply ? 204 : 200) : ctx.status
   checkStatus(status)
-  const fields = fieldsOf(ctx, status, lastOnConnection)
+  setOwnFields(ctx, status, lastOnConnection)
   if (status === 204 || status === 304) {
     if (isOver(ctx)) return
-    ctx.response.writeHead(status, fields.slice())
+    ctx.response.writeHead(status, fieldsOf(ctx).slice())
     ctx.response.end()
     return
   }
 
-  const { body, type: ownType } = status === 205 ? emptyReply : reply
-  const type = ctx.outgoingIfAny?.get('Content-Type') === undefined ? ownType : ''
+  const { body, type } = status === 205 ? emptyReply : reply
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, ownType)) {
-    const varied = vary(fields)
+  if (length > compressAboveBytes && status !== 206 && mayCompress(ctx, type)) {
+    sayThatItVaries(ctx.outgoing)
     const coding = codingFor(ctx.header('accept-encoding'), replyCodings)
-    if (coding !== undefined) respondCompressed(ctx, reply, coding, status, varied, type)
-    else write(ctx, status, varied, type, body, length)
-  } else {
-    write(ctx, status, fields, type, body, length)
+    if (coding !== undefined) return respondCompressed(ctx, status, type, body, coding)
   }
+  write(ctx, status, type, body, length)
 }
 
 function respondStream(ctx: CoreContext, reply: StreamReply, lastOnConnection: boolean): void {
   const status = ctx.status === 0 ? reply.status : ctx.status
   checkStatus(status)
-  const headers = withFields(fieldsOf(ctx, status, lastOnConnection), reply.headers)
+  setOwnFields(ctx, status, lastOnConnection)
+  const headers = withFields(fieldsOf(ctx), reply.headers)
   ctx.sentBytes = ctx.method === 'HEAD' ? 0 : reply.length
   if (!isOver(ctx)) ctx.response.writeHead(status, headers)
   reply.send(ctx.response)
@@ -93,34 +90,33 @@ export function wasCut(ctx: CoreContext): boolean {
 /** When the compressor fails, the body is sent uncompressed. */
 function respondCompressed(
   ctx: CoreContext,
-  reply: BodyReply,
-  coding: Coding,
   status: number,
-  fields: readonly string[],
-  type: string,
-): void {
-  const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
-  const plain = (): void => write(ctx, status, fields, type, bytes, bytes.byteLength)
-  const packed = (body: Uint8Array): void => {
-    write(ctx, status, [...weakenEtag(fields), 'Content-Encoding', coding], type, body, body.byteLength)
-  }
-  const body = compressReply(bytes, coding)
-  if (body instanceof Uint8Array) packed(body)
-  else body.then(packed, plain)
-}
-
-function write(
-  ctx: CoreContext,
-  status: number,
-  fields: readonly string[],
   type: string,
   body: string | Uint8Array,
-  length: number,
+  coding: Coding,
 ): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  const plain = (): void => write(ctx, status, type, bytes, bytes.byteLength)
+  const packed = (smaller: Uint8Array): void => {
+    const etag = ctx.outgoing.get('ETag')
+    // Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1).
+    if (etag !== undefined && !etag.startsWith('W/')) ctx.outgoing.set('ETag', `W/${etag}`)
+    ctx.outgoing.set('Content-Encoding', coding)
+    write(ctx, status, type, smaller, smaller.byteLength)
+  }
+  const outcome = compressReply(bytes, coding)
+  if (outcome instanceof Uint8Array) packed(outcome)
+  else outcome.then(packed, plain)
+}
+
+/** @param type the Content-Type unless the context has one */
+function write(ctx: CoreContext, status: number, type: string, body: string | Uint8Array, length: number): void {
   if (isOver(ctx)) return
   const { response } = ctx
   const sections = (ctx.services.headerSections ??= new HeaderSections())
-  sections.write(response, status, fields, ctx.outgoingIfAny?.plain !== false, type, length)
+  const outgoing = ctx.outgoingIfAny
+  const ownType = outgoing?.get('Content-Type') === undefined ? type : ''
+  sections.write(response, status, fieldsOf(ctx), outgoing?.plain !== false, ownType, length)
   if (ctx.method === 'HEAD' || length === 0) {
     response.end()
     return
@@ -144,8 +140,13 @@ function isOver(ctx: CoreContext): boolean {
   return ctx.closed || ctx.response.headersSent || ctx.response.destroyed
 }
 
-/** The header fields of the application, then those of the server. Name and value in turn. */
-function fieldsOf(ctx: CoreContext, status: number, lastOnConnection: boolean): readonly string[] {
+/** The header fields of the context, name and value in turn. */
+function fieldsOf(ctx: CoreContext): readonly string[] {
+  return ctx.outgoingIfAny?.flat ?? noFields
+}
+
+/** Sets the fields that the server adds to those of the application. */
+function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolean): void {
   // Node closes the connection of a client that still expects `100 Continue`, and would not say so in the answer.
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
@@ -155,7 +156,6 @@ function fieldsOf(ctx: CoreContext, status: number, lastOnConnection: boolean): 
   }
   const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
-  return ctx.outgoingIfAny?.flat ?? noFields
 }
 
 /** Whether the rest of the request's body is too large to be read and discarded. */
@@ -172,26 +172,11 @@ function mayCompress(ctx: CoreContext, type: string): boolean {
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
 }
 
-/** Returns a copy, since the action may change the context while a compressor runs. */
-function vary(fields: readonly string[]): readonly string[] {
-  if (fields.length === 0) return onlyVary
-  const at = indexOfField(fields, 'vary')
-  if (at < 0) return [...fields, 'Vary', 'Accept-Encoding']
-  const value = fields[at + 1] as string
-  const isSaid = /(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(value)
-  return fields.with(at + 1, isSaid ? value : `${value}, Accept-Encoding`)
-}
-
-/** Compressed bytes differ, so a strong ETag becomes a weak one (RFC 9110, section 8.8.1). */
-function weakenEtag(fields: readonly string[]): readonly string[] {
-  const at = indexOfField(fields, 'etag')
-  if (at < 0) return fields
-  const value = fields[at + 1] as string
-  return value.startsWith('W/') ? fields : fields.with(at + 1, `W/${value}`)
-}
-
-function indexOfField(fields: readonly string[], name: string): number {
-  return fields.findIndex((field, at) => at % 2 === 0 && field.toLowerCase() === name)
+/** Replies without fields of their own share one list, whose text is made once (`header-section.ts`). */
+function sayThatItVaries(outgoing: HeaderList): void {
+  if (outgoing.flat.length === 0) return outgoing.fill(onlyVary)
+  const said = outgoing.get('Vary') ?? ''
+  if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(said)) outgoing.addMember('Vary', 'Accept-Encoding')
 }
 
 function checkStatus(status: number): void {

@@ -14,9 +14,9 @@ import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import { unserved, type HttpError } from '../http/errors.ts'
 import { label, withRequestId } from '../http/label.ts'
-import type { EndReason, ParkedKind, ParkedReply } from '../http/parked.ts'
+import type { EndReason, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
-import { overloaded, Pool, QueuePlaces, type PoolCounts } from './pool.ts'
+import { overloaded, Pool, type QueuePlaces } from './pool.ts'
 
 /** The limits of the pool. */
 export interface RestPoolOptions {
@@ -69,10 +69,13 @@ const mostPerTurn = 256
 
 /** Holds parked replies. */
 export class RestPool {
+  /** The workers of the long polls. */
+  readonly longpoll: Pool<ParkedReply>
+  /** The workers of the streams. */
+  readonly sse: Pool<ParkedReply>
   readonly #host: ParkingHost
   readonly #log: LogPort
   readonly #errorLog: LogPort
-  readonly #pools: Readonly<Record<ParkedKind, Pool<ParkedReply>>>
   readonly #places: QueuePlaces
   readonly #streamTimeoutMs: number
   /** Every reply that may time out, in the order in which they came. */
@@ -83,13 +86,12 @@ export class RestPool {
   readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
-  /** @throws RangeError when a number of workers or the queue's size is out of range */
   constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
     const { onWaited, streamTimeoutMs } = options
     this.#host = host
     this.#log = log('worker_otros')
     this.#errorLog = log('error')
-    this.#places = new QueuePlaces(options.queueSize)
+    this.#places = { size: options.queueSize, taken: 0 }
     const makePool = (workers: number): Pool<ParkedReply> =>
       new Pool({
         workers,
@@ -97,18 +99,9 @@ export class RestPool {
         start: (parked) => this.#start(parked),
         ...(onWaited === undefined ? {} : { onWaited }),
       })
-    this.#pools = { longpoll: makePool(options.workersLongPoll), sse: makePool(options.workersSse) }
+    this.longpoll = makePool(options.workersLongPoll)
+    this.sse = makePool(options.workersSse)
     this.#streamTimeoutMs = streamTimeoutMs === 0 ? Infinity : streamTimeoutMs
-  }
-
-  /** The pool of the long polls. */
-  get longpoll(): PoolCounts {
-    return this.#pools.longpoll
-  }
-
-  /** The pool of the streams. */
-  get sse(): PoolCounts {
-    return this.#pools.sse
   }
 
   /** Replies of both kinds that wait for a worker now. */
@@ -118,7 +111,7 @@ export class RestPool {
 
   /** Replies of both kinds refused since the pool was made. */
   get refused(): number {
-    return this.#pools.longpoll.refused + this.#pools.sse.refused
+    return this.longpoll.refused + this.sse.refused
   }
 
   /**
@@ -200,11 +193,11 @@ export class RestPool {
       return this.#host.refuse(ctx, error, 'others of its connection wait before it')
     }
     this.#hold(parked, parked.timeoutMs)
-    const entry = this.#pools[kind].enter(parked)
+    const entry = this[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
     if (entry === 'refused') {
       this.#forget(parked)
-      const held = `${this.#pools[kind].busy} ${kind === 'sse' ? 'streams' : 'long polls'} held`
+      const held = `${this[kind].busy} ${kind === 'sse' ? 'streams' : 'long polls'} held`
       this.#host.refuse(ctx, overloaded, `${held}, ${this.queue} of the REST pool waiting`)
     }
   }
@@ -285,8 +278,8 @@ export class RestPool {
     else if (how === 'answered') this.#settle(ctx, outcome as Parameters<RestPool['answer']>[1])
     else this.#endUnanswered(parked, how)
     if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
-    if (state === 'working') this.#pools[kind].leave()
-    else if (state === 'queued') this.#pools[kind].forget(parked)
+    if (state === 'working') this[kind].leave()
+    else if (state === 'queued') this[kind].forget(parked)
   }
 
   #endUnanswered(parked: ParkedReply, reason: EndReason): void {

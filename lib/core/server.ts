@@ -15,31 +15,21 @@ import { isAbortError } from '../base/reason.ts'
 import type { Chain } from '../chain/compose.ts'
 import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError, type PageForError } from '../http/error-reply.ts'
-import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
+import { HttpError, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming, toOriginForm } from '../http/framing.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, UpgradeReply } from '../http/reply.ts'
-import { ordinaryMethods } from '../routing/leaf.ts'
 import type { Registry } from '../routing/registry.ts'
-import { PathEncodingError } from '../routing/trie.ts'
+import { ordinaryMethods, PathEncodingError } from '../routing/trie.ts'
 import { AnswerBatch } from './answer-batch.ts'
 import { connectionOf, type Connection } from './connection.ts'
 import { discardInput, lastResponseOn } from './connections.ts'
 import { losesWhatFollows } from './incoming-request.ts'
-import { overloaded, Pool, type PoolCounts, type PoolOptions } from './pool.ts'
+import { overloaded, Pool, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
-
-/** Finds static files; `static/` implements it. */
-interface StaticFilesPort {
-  /**
-   * @returns the reply to a GET or HEAD; undefined when the path is not a file, or the method is another
-   * @throws HttpError as an action may
-   */
-  open(ctx: CoreContext): MaybePromise<StreamReply | undefined>
-}
 
 /** The parts of a server. */
 export interface ServerParts {
@@ -50,7 +40,8 @@ export interface ServerParts {
   readonly restPool: RestPoolOptions
   /** Throws HttpError for a request with a Host field that this server does not serve. */
   readonly checkHost: (ctx: CoreContext) => void
-  readonly staticFiles: StaticFilesPort | undefined
+  /** Gives the reply for a static file, if the path names one. Throws HttpError as an action may. */
+  readonly staticFiles: ((ctx: CoreContext) => MaybePromise<StreamReply | undefined>) | undefined
   readonly accessLog: AccessLogPort | undefined
   readonly metrics: MetricsPort
   readonly log: OpenLog
@@ -70,20 +61,7 @@ export interface ServerParts {
 export type Expect = 'nothing' | 'continue' | 'unknown'
 
 /** Serves requests. */
-export interface RequestServer {
-  /** Serves one request. */
-  readonly handle: (request: IncomingMessage, response: ServerResponse, expect: Expect) => void
-  /** Serves a WebSocket handshake. `head`: the bytes that arrived after its header section. */
-  readonly upgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
-  /** Makes every answer from now on the last on its connection, and ends parked replies. */
-  drain(): void
-  /** Resolves once no request is being served. */
-  idle(): Promise<void>
-  /** Requests being served now: neither their answers nor their actions have ended. */
-  readonly active: number
-  readonly pool: PoolCounts & { readonly alert: boolean }
-  readonly restPool: RestPool
-}
+export type RequestServer = ReturnType<typeof createRequestServer>
 
 /** An answer that is ready. */
 interface Answer {
@@ -94,7 +72,7 @@ interface Answer {
 }
 
 /** Joins the parts into a server. */
-export function createRequestServer(parts: ServerParts): RequestServer {
+export function createRequestServer(parts: ServerParts) {
   const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
@@ -109,6 +87,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   let active = 0
   let draining = false
 
+  /** Serves one request. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
     const connection = connectionBehindAnswers(request.socket)
     if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
@@ -136,7 +115,10 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 
-  /** A handshake goes the way of every request, and is answered on a socket that Node has let go of. */
+  /**
+   * Serves a WebSocket handshake. It goes the way of every request, and is answered on a socket that Node let go of.
+   * @param head the bytes that arrived after its header section
+   */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     const connection = connectionBehindAnswers(socket)
     if (connection.ignores()) return discardInput(socket)
@@ -190,7 +172,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
       return settle(ctx, emptyReply)
     }
     if (staticFiles === undefined) return fail(ctx, notFound(ctx.path))
-    const found = staticFiles.open(ctx)
+    const found = staticFiles(ctx)
     if (!(found instanceof Promise)) return answerStatic(ctx, found)
     found.then(
       (reply) => answerStatic(ctx, reply),
@@ -329,7 +311,7 @@ export function createRequestServer(parts: ServerParts): RequestServer {
     if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: CoreContext, error: HttpError | Refusal): void {
+  function report(ctx: CoreContext, error: HttpError): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
@@ -339,14 +321,21 @@ export function createRequestServer(parts: ServerParts): RequestServer {
   return {
     handle,
     upgrade,
-    drain: () => {
+
+    /** Makes every answer from now on the last on its connection, and ends parked replies. */
+    drain: (): void => {
       draining = true
       restPool.stop()
     },
-    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
-    get active() {
+
+    /** Resolves once no request is being served. */
+    idle: (): Promise<void> => (active === 0 ? Promise.resolve() : new Promise((resolve) => whenIdle.push(resolve))),
+
+    /** Requests being served now: neither their answers nor their actions have ended. */
+    get active(): number {
       return active
     },
+
     pool,
     restPool,
   }
@@ -364,6 +353,7 @@ function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
 /** Errors that are logged at most once a second by others, not for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
-function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
-  return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
+function methodNotAllowed(ctx: CoreContext, allow: string): HttpError {
+  const message = `${ctx.path} takes ${allow}, not ${ctx.method}`
+  return new HttpError(405, 'method_not_allowed', message, { headers: { Allow: allow } })
 }

@@ -34,24 +34,11 @@ interface StopOptions {
   readonly finish: () => Promise<void>
 }
 
-/** The stop of one server. */
-interface Stop {
-  /**
-   * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
-   * @param drains whether to wait for the drain delay; true unless given
-   */
-  begin(drains?: boolean): Promise<void>
-  /** Resolves when a stop is done. */
-  readonly done: Promise<void>
-  /** Whether a stop has begun. */
-  readonly begun: boolean
-}
-
 /** How long idle connections are kept, in milliseconds. */
 const retireAfterMs = 500
 
 /** Prepares the stop of one server. */
-export function createStop(options: StopOptions): Stop {
+export function createStop(options: StopOptions) {
   const { log, requests, listener, timeoutMs } = options
   let begun = false
   let resolveDone: () => void
@@ -87,7 +74,11 @@ export function createStop(options: StopOptions): Stop {
   }
 
   return {
-    begin: (drains = true) => {
+    /**
+     * Begins the stop, or joins the one that runs. Resolves when it is done; never rejects.
+     * @param drains whether to wait for the drain delay
+     */
+    begin: (drains = true): Promise<void> => {
       if (!begun) {
         begun = true
         options.onBegin()
@@ -95,8 +86,12 @@ export function createStop(options: StopOptions): Stop {
       }
       return done
     },
+
+    /** Resolves when a stop is done. */
     done,
-    get begun() {
+
+    /** Whether a stop has begun. */
+    get begun(): boolean {
       return begun
     },
   }

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, type ErrorCode } from './errors.ts'
 import { Form } from './form.ts'
 import { announcesBody } from './framing.ts'
 import { parseJson, type ExplainJson } from './json.ts'
@@ -81,7 +81,7 @@ export class Body {
 
   /** The body as text, in the charset of its Content-Type: UTF-8, US-ASCII, ISO-8859-1. Wrong: 400 `bad_request`. */
   text(): Promise<string> {
-    return (this.#text ??= kept(this.#readText()))
+    return (this.#text ??= kept(this.#decode('text', 'bad_request')))
   }
 
   /** The body as JSON, whatever its type says; the same object each time. Wrong or empty: 400 `bad_json`. */
@@ -123,18 +123,15 @@ export class Body {
     return collector.take()
   }
 
-  async #readText(): Promise<string> {
+  async #decode(wanted: string, code: ErrorCode): Promise<string> {
     const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
-    if (text === undefined) throw new HttpError(400, 'bad_request', 'Cannot read the body as text: it is not UTF-8')
+    if (text === undefined) throw new HttpError(400, code, `Cannot read the body as ${wanted}: it is not UTF-8`)
     return text
   }
 
   async #readJson(): Promise<unknown> {
-    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
-    const text = decodeText(await this.bytes(), charset)
-    if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
-    return parseJson(text, this.#options.explainJson)
+    return parseJson(await this.#decode('JSON', 'bad_json'), this.#options.explainJson)
   }
 
   async #readForm(): Promise<Form> {
@@ -205,7 +202,7 @@ export class Body {
   #refuseSize(): HttpError {
     this.#tooLarge = true
     const { maxBytes } = this.#options
-    return new HttpError(413, 'body_too_large', `The body is too large: the limit is ${sizeOf(maxBytes)}`)
+    return new HttpError(413, 'body_too_large', `The body is too large: the limit is ${maxBytes / 1024} KiB`)
   }
 }
 
@@ -231,10 +228,4 @@ function unsupportedType(reason: string): HttpError {
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return announcesBody(headers['content-length'], headers['transfer-encoding'])
-}
-
-/** A number of bytes in the largest unit that it is a whole number of. */
-function sizeOf(bytes: number): string {
-  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`
-  return bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} bytes`
 }

@@ -8,19 +8,17 @@ import * as zlib from 'node:zlib'
 /** A content coding that the server writes (RFC 9110 section 8.4.1; RFC 7932, RFC 8878). */
 export type Coding = 'br' | 'gzip' | 'zstd'
 
-type Done = (error: Error | null, compressed: Uint8Array) => void
-
 /** How a reply is compressed: on this thread, or in the thread pool. */
 interface Compressor {
-  now(bytes: Uint8Array): Uint8Array
-  later(bytes: Uint8Array, done: Done): void
+  readonly now: (bytes: Uint8Array, options: object) => Uint8Array
+  readonly later: (bytes: Uint8Array, options: object, done: (error: Error | null, packed: Uint8Array) => void) => void
+  readonly options: object
 }
 
 /** What Node has from 22.15 on. */
 interface Zstandard {
-  readonly zstdCompress?: (bytes: Uint8Array, options: object, done: Done) => void
-  readonly zstdCompressSync?: (bytes: Uint8Array, options: object) => Uint8Array
-  readonly constants: Readonly<Record<string, number>>
+  readonly zstdCompressSync?: Compressor['now']
+  readonly zstdCompress: Compressor['later']
 }
 
 /** Bodies of up to this many bytes are sent uncompressed. */
@@ -29,11 +27,15 @@ export const compressAboveBytes = 2048
 const longestNowBytes = 65_536
 
 /** From the cheapest: JSON of 64 kB takes 90 µs with zstd, 120 with Brotli, 170 with gzip, at level 1 (Node 24). */
-const compressors: ReadonlyMap<Coding, Compressor> = new Map([
-  ...zstandard(zlib),
-  ['br', brotli({ [zlib.constants.BROTLI_PARAM_QUALITY]: 1 })],
-  ['gzip', gzip({ level: 1 })],
-])
+const compressors = new Map<Coding, Compressor>()
+const { zstdCompressSync, zstdCompress } = zlib as unknown as Zstandard
+if (zstdCompressSync !== undefined) {
+  const options = { params: { 100: 1 } } // 100: ZSTD_c_compressionLevel, which the types of Node 20 lack.
+  compressors.set('zstd', { now: zstdCompressSync, later: zstdCompress, options })
+}
+const brotliOptions = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }
+compressors.set('br', { now: zlib.brotliCompressSync, later: zlib.brotliCompress, options: brotliOptions })
+compressors.set('gzip', { now: zlib.gzipSync, later: zlib.gzip, options: { level: 1 } })
 
 /** The codings of replies, from the cheapest. */
 export const replyCodings: readonly Coding[] = [...compressors.keys()]
@@ -80,31 +82,11 @@ export function isCompressible(contentType: string): boolean {
  * @param coding one of `replyCodings`
  */
 export function compressReply(bytes: Uint8Array, coding: Coding): Uint8Array | Promise<Uint8Array> {
-  const compressor = compressors.get(coding)
-  if (compressor === undefined) throw new RangeError(`This Node does not compress with ${coding}`)
-  if (bytes.byteLength <= longestNowBytes) return compressor.now(bytes)
+  const { now, later, options } = compressors.get(coding) as Compressor
+  if (bytes.byteLength <= longestNowBytes) return now(bytes, options)
   return new Promise((resolve, reject) => {
-    compressor.later(bytes, (error, compressed) => (error === null ? resolve(compressed) : reject(error)))
+    later(bytes, options, (error, packed) => (error === null ? resolve(packed) : reject(error)))
   })
-}
-
-function zstandard({ zstdCompress, zstdCompressSync, constants }: Zstandard): (readonly [Coding, Compressor])[] {
-  const level = constants['ZSTD_c_compressionLevel']
-  if (zstdCompress === undefined || zstdCompressSync === undefined || level === undefined) return []
-  const options = { params: { [level]: 1 } }
-  const later = (bytes: Uint8Array, done: Done): void => zstdCompress(bytes, options, done)
-  return [['zstd', { now: (bytes) => zstdCompressSync(bytes, options), later }]]
-}
-
-function brotli(params: Readonly<Record<number, number>>): Compressor {
-  const options = { params }
-  const later = (bytes: Uint8Array, done: Done): void => zlib.brotliCompress(bytes, options, done)
-  return { now: (bytes) => zlib.brotliCompressSync(bytes, options), later }
-}
-
-function gzip(options: zlib.ZlibOptions): Compressor {
-  const later = (bytes: Uint8Array, done: Done): void => zlib.gzip(bytes, options, done)
-  return { now: (bytes) => zlib.gzipSync(bytes, options), later }
 }
 
 function weightOf(parameter: string): number {

@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import type { EndedRequest } from '../base/ports.ts'
 import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
-import { HttpError, Refusal } from './errors.ts'
+import { HttpError } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import type { ParkedReply } from './parked.ts'
 import { ReceivedRequest } from './received-request.ts'
@@ -186,7 +186,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   /**
    * Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless `attributes` say otherwise. It replaces
    * an earlier one of the same name, domain and path.
-   * @throws TypeError or RangeError for a cookie that is not allowed (see `cookie.ts`)
+   * @throws TypeError for a cookie that is not allowed (see `cookie.ts`)
    */
   get setCookie(): (name: string, value: string, attributes?: CookieAttributes) => void {
     return (name, value, attributes = {}) => {
@@ -233,7 +233,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
 
   /** The reply so far. Throws HttpError 404 when there is none. */
   currentReply(): Reply {
-    if (this.reply === undefined) throw new HttpError(404, 'not_found', notFoundMessage(this.path))
+    if (this.reply === undefined) throw notFound(this.path)
     return this.reply
   }
 
@@ -270,13 +270,9 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   }
 }
 
-/** The refusal of a request whose path matches neither a route nor a file. */
-export function notFound(path: string): Refusal {
-  return new Refusal(404, 'not_found', notFoundMessage(path))
-}
-
-function notFoundMessage(path: string): string {
-  return `Nothing is here: ${path}`
+/** The error of a request that nothing answers. */
+export function notFound(path: string): HttpError {
+  return new HttpError(404, 'not_found', `Nothing is here: ${path}`)
 }
 
 function toReply(ctx: CoreContext, value: unknown): Reply {

@@ -32,25 +32,33 @@ export interface CookieAttributes {
   readonly partitioned?: boolean
 }
 
-/** Defaults of a cookie's attributes. */
-interface CookieDefaults {
-  /** Whether the request came over TLS. */
-  readonly secure: boolean
-}
-
 /** The most bytes of name and value together that browsers accept (RFC 6265bis section 5.6). */
 const maxCookieBytes = 4096
-/** The most bytes of `path` and `domain` that browsers accept (RFC 6265bis section 5.6). */
-const maxCookieAttributeBytes = 1024
-
-const attributeNames = ['maxAge', 'expires', 'path', 'domain', 'httpOnly', 'secure', 'sameSite', 'partitioned']
 const sameSites = ['Strict', 'Lax', 'None'] as const
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const encoded = /[%\x80-\xff]/
 const brokenEncoding = /%(?![0-9a-f]{2})/i
-const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
+/** Browsers ignore a path or a domain of more than 1024 bytes (RFC 6265bis section 5.6). */
+const pathShape = /^\/[\x20-\x3a\x3c-\x7e]{0,1023}$/
+const domainShape = /^(?=.{1,1024}$)\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const firstExpiry = Date.UTC(1601, 0, 1)
 const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
+
+type Rule = readonly [allows: (value: unknown) => boolean, must: string]
+
+const isBoolean: Rule = [(value) => typeof value === 'boolean', 'must be true or false']
+
+/** By attribute: whether a value is right, and what it must be. */
+const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ['maxAge', [Number.isSafeInteger, 'must be an integer of seconds']],
+  ['expires', [isExpiry, 'must be a Date from 1601 to 9999']],
+  ['path', shaped(pathShape, 'must begin with / and be printable ASCII without semicolon, at most 1024 of it')],
+  ['domain', shaped(domainShape, 'must be a host name of at most 1024 bytes')],
+  ['httpOnly', isBoolean],
+  ['secure', isBoolean],
+  ['sameSite', [(value) => writtenSameSite(value) !== undefined, 'must be Strict, Lax or None']],
+  ['partitioned', isBoolean],
+])
 
 /**
  * Reads a Cookie header. Never throws. Pieces without `=` or without a name are ignored; quotes around a value are
@@ -98,46 +106,47 @@ export function readCookie(header: string, name: string): string | undefined {
  * @param name a token (RFC 9110 section 5.6.2)
  * @param value any text; characters that a cookie cannot hold are percent-encoded
  * @param attributes of this cookie; `undefined` counts as not given
- * @param defaults of the connection
- * @throws TypeError for a wrong name, value or attribute, and for attributes that the browser would refuse together;
- * RangeError for a number, date or length out of range
+ * @param defaults whether the request came over TLS
+ * @throws TypeError for a wrong name, value or attribute, and for attributes that the browser would refuse together
  */
 export function serializeCookie(
   name: string,
   value: string,
   attributes: CookieAttributes,
-  defaults: CookieDefaults,
+  defaults: { readonly secure: boolean },
 ): string {
   if (typeof name !== 'string' || !isToken(name)) {
     throw new TypeError(`Cannot set a cookie: its name must be a token (RFC 9110): it is ${JSON.stringify(name)}`)
   }
-  const pair = `${name}=${encodeValue(name, value)}`
+  if (typeof value !== 'string') throw wrong(name, 'its value must be a string', value)
+  if (!value.isWellFormed()) throw wrong(name, 'its value must be well-formed Unicode', value)
+  const pair = `${name}=${value.replace(notAsItIs, encodeURIComponent)}`
   if (pair.length - 1 > maxCookieBytes) {
-    throw new RangeError(
-      `Cannot set cookie ${name}: name and value must be at most ${maxCookieBytes} bytes: they are ${pair.length - 1}`,
-    )
+    const problem = `name and value must be at most ${maxCookieBytes} bytes: they are ${pair.length - 1}`
+    throw new TypeError(`Cannot set cookie ${name}: ${problem}`)
   }
-  for (const key of Object.keys(attributes)) {
-    if (!attributeNames.includes(key)) {
-      throw wrong(name, `an attribute must be one of ${attributeNames.join(', ')}`, key)
-    }
+  for (const [key, given] of Object.entries(attributes)) {
+    const rule = rules.get(key)
+    if (rule === undefined) throw wrong(name, `an attribute must be one of ${[...rules.keys()].join(', ')}`, key)
+    const [allows, must] = rule
+    if (given !== undefined && !allows(given)) throw wrong(name, `${key} ${must}`, given)
   }
   const { maxAge, expires, domain } = attributes
   const { path = '/', httpOnly = true, secure = defaults.secure, partitioned = false } = attributes
-  const sameSite = readSameSite(name, attributes.sameSite)
-  checkTogether(name, { path, domain, secure, sameSite })
+  const sameSite = writtenSameSite(attributes.sameSite ?? 'Lax')
+  if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
+  if (partitioned && !secure) throw wrong(name, 'partitioned needs secure', secure)
+  checkPrefix(name, secure, domain, path)
 
   let text = pair
-  if (maxAge !== undefined) text += `; Max-Age=${checkMaxAge(name, maxAge)}`
-  if (expires !== undefined) text += `; Expires=${checkExpires(name, expires)}`
-  if (domain !== undefined) text += `; Domain=${checkDomain(name, domain)}`
-  text += `; Path=${checkPath(name, path)}`
-  if (checkBoolean(name, 'httpOnly', httpOnly)) text += '; HttpOnly'
-  if (checkBoolean(name, 'secure', secure)) text += '; Secure'
+  if (maxAge !== undefined) text += `; Max-Age=${maxAge}`
+  if (expires !== undefined) text += `; Expires=${expires.toUTCString()}`
+  if (domain !== undefined) text += `; Domain=${domain}`
+  text += `; Path=${path}`
+  if (httpOnly) text += '; HttpOnly'
+  if (secure) text += '; Secure'
   text += `; SameSite=${sameSite}`
-  if (!checkBoolean(name, 'partitioned', partitioned)) return text
-  if (!secure) throw wrong(name, 'partitioned needs secure', secure)
-  return `${text}; Partitioned`
+  return partitioned ? `${text}; Partitioned` : text
 }
 
 /** Whether two values of Set-Cookie have the same name, domain and path (RFC 6265bis, section 5.7). */
@@ -179,75 +188,27 @@ function decodeValue(text: string): string {
   return isUtf8(decoded) ? decoded.toString('utf8') : text
 }
 
-function encodeValue(name: string, value: string): string {
-  if (typeof value !== 'string') throw wrong(name, 'its value must be a string', value)
-  try {
-    return value.replace(notAsItIs, encodeURIComponent)
-  } catch (cause) {
-    const message = `Cannot set cookie ${name}: its value must be well-formed Unicode: it has half a surrogate pair`
-    throw new TypeError(message, { cause })
-  }
+function isExpiry(value: unknown): boolean {
+  return value instanceof Date && value.getTime() >= firstExpiry && value.getTime() <= lastExpiry
 }
 
-/** The value of SameSite in its written form. */
-function readSameSite(name: string, given: unknown = 'Lax'): SameSite {
-  const known = typeof given === 'string' && sameSites.find((each) => each.toLowerCase() === given.toLowerCase())
-  if (!known) throw wrong(name, 'sameSite must be Strict, Lax or None', given)
-  return known
+function shaped(shape: RegExp, must: string): Rule {
+  return [(value) => typeof value === 'string' && shape.test(value), must]
 }
 
-interface Together {
-  readonly path: string
-  readonly domain: string | undefined
-  readonly secure: boolean
-  readonly sameSite: SameSite
+/** A value of SameSite, given in upper or lower case, in its written form; undefined when it is none. */
+function writtenSameSite(given: unknown): SameSite | undefined {
+  return sameSites.find((each) => typeof given === 'string' && each.toLowerCase() === given.toLowerCase())
 }
 
-/** Refuses combinations for which browsers silently drop the cookie (RFC 6265bis sections 4.1.3 and 5.7). */
-function checkTogether(name: string, { path, domain, secure, sameSite }: Together): void {
-  if (sameSite === 'None' && !secure) throw wrong(name, 'sameSite None needs secure', secure)
-  const prefix = /^__(?:secure|host)-/i.exec(name)?.[0].toLowerCase()
+/** Refuses what makes browsers silently drop a cookie with a prefix (RFC 6265bis sections 4.1.3 and 5.7). */
+function checkPrefix(name: string, secure: boolean, domain: string | undefined, path: string): void {
+  const prefix = /^__(?:secure|host)-/i.exec(name)?.[0]
   if (prefix === undefined) return
-  if (!secure) throw wrong(name, `the prefix ${name.slice(0, prefix.length)} needs secure`, secure)
-  if (prefix !== '__host-') return
+  if (!secure) throw wrong(name, `the prefix ${prefix} needs secure`, secure)
+  if (prefix.toLowerCase() !== '__host-') return
   if (domain !== undefined) throw wrong(name, 'the prefix __Host- allows no domain', domain)
   if (path !== '/') throw wrong(name, 'the prefix __Host- needs path /', path)
-}
-
-function checkMaxAge(name: string, maxAge: number): number {
-  if (Number.isSafeInteger(maxAge)) return maxAge
-  throw new RangeError(`Cannot set cookie ${name}: maxAge must be an integer of seconds: it is ${shown(maxAge)}`)
-}
-
-function checkExpires(name: string, expires: Date): string {
-  if (!(expires instanceof Date)) throw wrong(name, 'expires must be a Date', expires)
-  const time = expires.getTime()
-  if (time >= firstExpiry && time <= lastExpiry) return expires.toUTCString()
-  throw new RangeError(`Cannot set cookie ${name}: expires must be from 1601 to 9999: it is ${String(expires)}`)
-}
-
-function checkDomain(name: string, domain: string): string {
-  if (typeof domain !== 'string' || !domainShape.test(domain)) throw wrong(name, 'domain must be a host name', domain)
-  return checkLength(name, 'domain', domain)
-}
-
-function checkPath(name: string, path: string): string {
-  if (typeof path !== 'string' || !/^\/[\x20-\x3a\x3c-\x7e]*$/.test(path)) {
-    throw wrong(name, 'path must begin with / and be printable ASCII without semicolon', path)
-  }
-  return checkLength(name, 'path', path)
-}
-
-function checkLength(name: string, attribute: string, text: string): string {
-  if (text.length <= maxCookieAttributeBytes) return text
-  throw new RangeError(
-    `Cannot set cookie ${name}: ${attribute} must be at most ${maxCookieAttributeBytes} bytes: it is ${text.length}`,
-  )
-}
-
-function checkBoolean(name: string, attribute: string, value: boolean): boolean {
-  if (typeof value === 'boolean') return value
-  throw wrong(name, `${attribute} must be true or false`, value)
 }
 
 function wrong(name: string, allowed: string, value: unknown): TypeError {

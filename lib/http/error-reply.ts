@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isError, textOf } from '../base/reason.ts'
 import type { CoreContext } from './context.ts'
-import { HttpError, isHttpError, Refusal } from './errors.ts'
+import { HttpError, isHttpError } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -18,21 +18,9 @@ import { BodyReply, emptyReply, htmlType, jsonReply } from './reply.ts'
 export function wantsJson(request: Pick<CoreContext, 'header'> & Partial<Pick<CoreContext, 'errorFormat'>>): boolean {
   const { errorFormat = 'auto' } = request
   if (errorFormat !== 'auto') return errorFormat === 'json'
-  if (acceptsJson(request.header('accept') ?? '')) return true
+  if (request.header('accept')?.split(',').some(takesJson)) return true
   if (request.header('x-requested-with')?.toLowerCase() === 'xmlhttprequest') return true
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.header('content-type') ?? '')
-}
-
-let lastAccept = ''
-let lastAcceptsJson = false
-
-/** Whether one range of Accept names JSON. The last field is remembered, since most clients send the same one. */
-function acceptsJson(accept: string): boolean {
-  if (accept !== lastAccept) {
-    lastAcceptsJson = accept.split(',').some(takesJson)
-    lastAccept = accept
-  }
-  return lastAcceptsJson
 }
 
 /** Whether a media range of Accept names JSON, except with `q=0`, which rejects it (RFC 9110, section 12.4.2). */
@@ -40,9 +28,8 @@ function takesJson(range: string): boolean {
   return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
-/** The HttpError for a thrown value: itself, or 500 with the value as its cause. A Refusal stays one. */
-export function toHttpError(thrown: unknown): HttpError | Refusal {
-  if (Refusal.is(thrown)) return thrown
+/** The HttpError for a thrown value: itself, or 500 with the value as its cause. */
+export function toHttpError(thrown: unknown): HttpError {
   if (isError(thrown)) {
     return isHttpError(thrown) ? thrown : new HttpError(500, 'internal_error', messageOf(thrown), { cause: thrown })
   }
@@ -67,11 +54,7 @@ export interface ErrorPage {
 }
 
 /** Makes the page for an error, or undefined when there is none. Does not throw. `detail`: what the client may know. */
-export type PageForError = (
-  ctx: CoreContext,
-  error: HttpError | Refusal,
-  detail: string | undefined,
-) => ErrorPage | undefined
+export type PageForError = (ctx: CoreContext, error: HttpError, detail: string | undefined) => ErrorPage | undefined
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
@@ -83,7 +66,7 @@ export type PageForError = (
  */
 export function errorReply(
   ctx: CoreContext,
-  error: HttpError | Refusal,
+  error: HttpError,
   reveal: boolean,
   pageFor?: PageForError,
 ): BodyReply {
@@ -96,7 +79,7 @@ export function errorReply(
     return emptyReply
   }
   ctx.status = error.status
-  const detail = error.status < 500 ? error.message : reveal ? stackOf(error) : undefined
+  const detail = error.status < 500 ? error.message : reveal ? textOf(isError(error.cause) ? error.cause : error) : undefined
   if (wantsJson(ctx) && invalid !== undefined) return jsonReply({ error: error.code, errors: invalid.errors })
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)
@@ -106,7 +89,7 @@ export function errorReply(
 }
 
 /** The page for an error when there is no other; the parameters are those of {@link PageForError}. */
-export function builtInPage(ctx: CoreContext, { status, code }: HttpError | Refusal, detail?: string): ErrorPage {
+export function builtInPage(ctx: CoreContext, { status, code }: HttpError, detail?: string): ErrorPage {
   const failure = status < 500 ? undefined : { id: ctx.id, code }
   return { html: errorPage(status, detail, failure), policy: contentSecurityPolicy }
 }
@@ -190,14 +173,4 @@ function adviceFor(status: number, code = ''): string {
   }
   if (status === 503) return '<p>The server is busy or is being stopped. Please try again in a moment.</p>'
   return status >= 500 ? '<p>Something went wrong in the server. Its log says what.</p>' : ''
-}
-
-function stackOf(error: HttpError | Refusal): string {
-  if (!isError(error)) return error.message
-  const origin = isError(error.cause) ? error.cause : error
-  try {
-    return typeof origin.stack === 'string' ? origin.stack : messageOf(origin)
-  } catch {
-    return messageOf(origin)
-  }
 }

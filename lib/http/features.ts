@@ -3,7 +3,6 @@
  * of a server is derived once, when the server is built. A member is made when a request first uses it and kept for
  * that request, so `make` may close over state of the request.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { CoreContext } from './context.ts'
 import type { RequestServices } from './received-request.ts'
 
@@ -45,7 +44,7 @@ const plainMembers = ['params', 'query', 'path', 'method', 'state'] as const
 
 /**
  * Makes a server's context class.
- * @throws Error when two features add the same name, or one takes a name of the context itself
+ * @throws Error when two features add the same name, or one takes that of a method or getter of the context
  */
 export function createContextClass(features: readonly Feature[], services: RequestServices): ContextParts {
   const ContextClass = class extends CoreContext {}
@@ -63,7 +62,6 @@ export function createContextClass(features: readonly Feature[], services: Reque
   expose(scope, 'ctx', (ctx) => ctx)
   for (const name of plainMembers) expose(scope, name, (ctx) => ctx[name])
 
-  const own = new Set([...Object.keys(new CoreContext(blankRequest, blankResponse)), 'services'])
   let index = 0
   for (const feature of features) {
     for (const member of feature.members) {
@@ -71,7 +69,7 @@ export function createContextClass(features: readonly Feature[], services: Reque
       const get = (ctx: CoreContext): unknown => ctx.memo(slot, member.make)
       const aliases = member.aliases ?? []
       for (const name of [member.name, ...aliases]) {
-        if (name in ContextClass.prototype || own.has(name)) {
+        if (name in ContextClass.prototype) {
           throw new Error(`Feature ${feature.name} adds ${name} to the context, which has it already`)
         }
         Object.defineProperty(ContextClass.prototype, name, {
@@ -90,9 +88,6 @@ export function createContextClass(features: readonly Feature[], services: Reque
 }
 
 const contextKey = Symbol('context')
-/** A request with only what the constructor of a context reads. Such a context shows which fields contexts have. */
-const blankRequest = { method: 'GET', url: '/', rawHeaders: [] as string[] } as IncomingMessage
-const blankResponse = {} as ServerResponse
 
 function expose(scope: object, name: string, get: (ctx: CoreContext) => unknown): void {
   Object.defineProperty(scope, name, {

@@ -8,6 +8,7 @@
 import { mkdir, mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
 import { ByteCollector } from './byte-collector.ts'
 import { decodeText } from './charset.ts'
@@ -53,12 +54,12 @@ export class MultipartForm {
   }
 
   /**
-   * Takes the next chunk. Returns a promise while bytes are written to the disk; the next chunk must wait for it.
-   * @throws HttpError 400 `bad_form` and 415 `unsupported_media_type`, also as the promise's rejection; 500
-   * `internal_error` with the cause when the disk does not take the bytes
+   * Takes the next chunk.
+   * @throws HttpError 400 `bad_form` and 415 `unsupported_media_type`; 500 `internal_error` with the cause when the disk
+   *   does not take the bytes
    */
-  write(chunk: Buffer): Promise<void> | undefined {
-    return this.#acceptAll(this.#parser.push(chunk), 0)
+  async write(chunk: Buffer): Promise<void> {
+    for (const event of this.#parser.push(chunk)) await this.#accept(event)
   }
 
   /**
@@ -83,26 +84,14 @@ export class MultipartForm {
     this.#folder = undefined
   }
 
-  #acceptAll(events: readonly MultipartEvent[], from: number): Promise<void> | undefined {
-    for (let index = from; index < events.length; index += 1) {
-      const writing = this.#accept(events[index] as MultipartEvent) // `index` is in range.
-      if (writing !== undefined) return writing.then(() => this.#acceptAll(events, index + 1))
-    }
-    return undefined
-  }
-
-  #accept(event: MultipartEvent): Promise<void> | undefined {
-    if (event.kind === 'part') {
-      this.#part = parsePartHeader(event.header)
-      return undefined
-    }
+  #accept(event: MultipartEvent): MaybePromise<void> {
+    if (event.kind === 'part') return void (this.#part = parsePartHeader(event.header))
     if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // The end of a part follows its header.
     this.#held.add(event.bytes)
-    if (this.#part?.filename === undefined || this.#held.length <= maxFileBytesInMemory) return undefined
-    return this.#writeHeld()
+    if (this.#part?.filename !== undefined && this.#held.length > maxFileBytesInMemory) return this.#writeHeld()
   }
 
-  #endPart(part: PartHeader): Promise<void> | undefined {
+  #endPart(part: PartHeader): MaybePromise<void> {
     if (this.#file !== undefined) return this.#endFile(part, this.#file)
     const bytes = this.#held.take()
     const { name, filename, type } = part
@@ -115,7 +104,6 @@ export class MultipartForm {
     } else if (filename !== '' || bytes.length > 0) {
       this.#files.push({ name, filename, type, size: bytes.length, bytes })
     }
-    return undefined
   }
 
   async #endFile(part: PartHeader, file: OpenFile): Promise<void> {

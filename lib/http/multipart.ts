@@ -3,7 +3,8 @@
  *
  * A delimiter is a line that begins with `--boundary`, and the CRLF before it belongs to it. So the parser searches for
  * CRLF `--boundary`, and puts a CRLF before the first byte. When a chunk ends within a possible delimiter, those few
- * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end.
+ * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. The header of a part
+ * waits too, and is searched anew with the next chunk.
  *
  * By the RFC a line that merely begins with the boundary is a delimiter too. The rest of such a line is refused as
  * wrong framing, and not taken for data.
@@ -37,8 +38,6 @@ export class MultipartParser {
   #state: State = 'preamble'
   #waiting: Buffer = Buffer.of(carriageReturn, lineFeed)
   #parts = 0
-  #header: Buffer = nothing
-  #headerLength = 0
 
   /**
    * @param boundary 1 to 70 printable ASCII characters, the last no space (RFC 2046 section 5.1.1, a little wider)
@@ -113,29 +112,18 @@ export class MultipartParser {
   }
 
   #readHeader(bytes: Buffer, at: number, events: MultipartEvent[]): number {
-    const held = this.#headerLength
-    const found = held === 0 ? bytes.indexOf(headerEnd, at) : -1
-    if (found >= 0 && found - at <= maxPartHeaderBytes) {
-      return this.#endHeader(bytes.subarray(at, found), found + headerEnd.length, events)
-    }
-    if (held === 0) this.#header = Buffer.allocUnsafe(maxPartHeaderBytes + headerEnd.length)
-    const copied = bytes.copy(this.#header, held, at)
-    this.#headerLength = held + copied
-    const header = this.#header.subarray(0, this.#headerLength)
-    const end = header.indexOf(headerEnd, Math.max(0, held - headerEnd.length + 1))
-    if (end >= 0) return this.#endHeader(header.subarray(0, end), at + end + headerEnd.length - held, events)
-    if (this.#headerLength === this.#header.length) {
+    const found = bytes.indexOf(headerEnd, at)
+    const end = found < 0 ? bytes.length - headerEnd.length + 1 : found // Or later, where it has not been found.
+    if (end - at > maxPartHeaderBytes) {
       throw badFraming(`the header of part ${this.#parts} is longer than ${maxPartHeaderBytes} bytes`)
     }
-    return at + copied
-  }
-
-  #endHeader(header: Buffer, next: number, events: MultipartEvent[]): number {
-    events.push({ kind: 'part', header })
-    this.#header = nothing
-    this.#headerLength = 0
+    if (found < 0) {
+      this.#waiting = bytes.subarray(at)
+      return bytes.length
+    }
+    events.push({ kind: 'part', header: bytes.subarray(at, found) })
     this.#state = 'data'
-    return next
+    return found + headerEnd.length
   }
 }
 

@@ -16,23 +16,12 @@ export interface ValueWithParameters {
 /** One parameter; its name and an unquoted value are checked to be tokens afterwards. */
 const parameter = /;[ \t]*(?:([^\s=;"]+)=(?:([^\s;"]+)|"((?:[^"\\]|\\.)*)")[ \t]*)?/y
 
-let lastText = ''
-let last: ValueWithParameters | undefined
-
 /**
- * Parses a header value. The last one is remembered, since nearly all requests of a form have the same one.
+ * Parses a header value.
  * @param text one header value, as in Content-Type or Content-Disposition
  * @returns `undefined` when it is malformed or has a parameter twice, of which another reader might take the other
  */
 export function parseParameters(text: string): ValueWithParameters | undefined {
-  if (text !== lastText) {
-    last = parse(text)
-    lastText = text
-  }
-  return last
-}
-
-function parse(text: string): ValueWithParameters | undefined {
   const semicolon = text.indexOf(';')
   let at = semicolon < 0 ? text.length : semicolon
   const value = text.slice(0, at).trim().toLowerCase()

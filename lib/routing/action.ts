@@ -2,7 +2,7 @@
  * Reads a route's `action`: `notes/list.js` (the default export of a module), `notes.js@add` (a named export),
  * `notes/list.html` (a view).
  */
-import { isAbsolute, posix, relative, resolve, sep } from 'node:path'
+import { isAbsolute, posix, resolve, sep } from 'node:path'
 
 /** The file and the export of an action. */
 export interface ActionReference {
@@ -20,15 +20,13 @@ const typeScriptModules = /\.[cm]?ts$/
 const withExport = /^(.*\.[cm]?[jt]s)@([$_\p{ID_Start}][$\p{ID_Continue}]*)$/u
 /** When this file itself runs as TypeScript, Node or a loader such as tsx runs TypeScript. */
 const runsTypeScript = import.meta.url.endsWith('.ts') || Boolean(Reflect.get(process.features, 'typescript'))
-/** Needs no normalization, and does not leave a folder. */
-const plainFile = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/
 /** The endings of module files, for messages. */
 export const moduleEndings = `.js, .mjs, .cjs${runsTypeScript ? ', .ts, .mts, .cts' : ''}`
 
 /** Reads an action. Never throws: an action that cannot be run has the kind `unknown`. */
 export function parseAction(action: string): ActionReference {
   const [, path = action, exportName = 'default'] = (action.includes('@') && withExport.exec(action)) || []
-  const file = plainFile.test(path) ? path : posix.normalize(path)
+  const file = posix.normalize(path)
   if (isModule(file)) return { file, kind: 'module', exportName }
   return { file, kind: views.test(file) ? 'view' : 'unknown', exportName: 'default' }
 }
@@ -40,20 +38,11 @@ export function parseAction(action: string): ActionReference {
  * @throws RangeError when it lies outside of the root; symbolic links are not followed
  */
 export function actionPath(root: string, reference: ActionReference): string {
-  if (sep === '/' && plainFile.test(reference.file)) return `${root === '/' ? '' : root}/${reference.file}`
-  const path = resolve(root, reference.file)
-  const inside = relative(root, path)
-  if (
-    isAbsolute(reference.file)
-    || inside === ''
-    || inside === '..'
-    || inside.startsWith(`..${sep}`)
-    || isAbsolute(inside)
-    || path.includes('\0')
-  ) {
-    throw new RangeError(`An action must be a file below paths.root (${root}): it is ${JSON.stringify(reference.file)}`)
-  }
-  return path
+  const { file } = reference
+  const path = resolve(root, file)
+  const folder = root.endsWith(sep) ? root : root + sep
+  if (!isAbsolute(file) && path !== root && path.startsWith(folder) && !path.includes('\0')) return path
+  throw new RangeError(`An action must be a file below paths.root (${root}): it is ${JSON.stringify(file)}`)
 }
 
 /** Whether a file has the ending of a TypeScript module. */

@@ -7,31 +7,60 @@
  * the work is bounded by the number of nodes no deeper than the path, and the recursion by `maxSegments`.
  */
 import { HttpError } from '../http/errors.ts'
-import { Leaf } from './leaf.ts'
 import { canonicalLiteral, canonicalPath, decodeText, quote, type Pattern } from './pattern.ts'
 import type { ErrorFormat, Match, Route } from './route.ts'
 
+/** The methods that `allowed` names for a route that takes every method. */
+export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
+
 const slashCode = 47
-/** The most literal children of one length that are compared one by one. */
-const mostCompared = 8
+
+/**
+ * The routes that end at one node of the tree, whatever the names of their parameters. The first that takes a method
+ * answers it, so those after a `*` route are not reached. GET also serves HEAD.
+ */
+class Leaf<T> {
+  /** By method, the match of the route that answers it; `*` for every other method. The first route's come first. */
+  readonly #matches = new Map<string, Match<T>>()
+
+  /** The route that was added first. */
+  get first(): Route<T> | undefined {
+    const [match] = this.#matches.values()
+    return match?.route
+  }
+
+  /** The route that answers a method, as a match without values, which is made once a route. */
+  pick(method: string): Match<T> | undefined {
+    return this.#matches.get(method) ?? this.#matches.get('*')
+  }
+
+  /** Adds a route after the others. */
+  add(route: Route<T>): void {
+    if (this.#matches.has('*')) return
+    const match = { route, values: [] }
+    for (const method of methodsTaken(route.record.method)) {
+      if (!this.#matches.has(method)) this.#matches.set(method, match)
+    }
+  }
+
+  /** Adds the methods that a route here takes. */
+  addMethodsTo(methods: Set<string>): void {
+    for (const [method, { route }] of this.#matches) {
+      if (method === '*') for (const ordinary of ordinaryMethods) methods.add(ordinary)
+      else if (method !== 'HEAD' || route.refusesHead !== true) methods.add(method)
+    }
+  }
+}
 
 /** A node of the tree with its children: literals, one parameter, one rest. */
 class Node<T> {
-  /** The segment that leads here, in canonical form; `''` for a parameter and in the root. */
-  readonly text: string
-  /** The literal children, by the length of their text; undefined for none. */
-  literals: (Node<T>[] | undefined)[] | undefined = undefined
-  /** All literal children by their text, where more than a few have the same length. */
-  byText: Map<string, Node<T>> | undefined = undefined
+  /** The literal children by their text in canonical form; undefined for none. */
+  literals: Map<string, Node<T>> | undefined = undefined
   parameter: Node<T> | undefined = undefined
   /** The routes whose pattern takes the rest from here. */
   rest: Leaf<T> | undefined = undefined
   /** The routes whose pattern ends here. */
   leaf: Leaf<T> | undefined = undefined
-
-  constructor(text = '') {
-    this.text = text
-  }
 }
 
 /** A set of routes that is searched by method and path. */
@@ -72,7 +101,7 @@ export class Trie<T> {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
       if (segment.kind === 'rest') return node.rest
-      node = segment.kind === 'parameter' ? node.parameter : literalOf(node, canonicalLiteral(segment.text))
+      node = segment.kind === 'parameter' ? node.parameter : node.literals?.get(canonicalLiteral(segment.text))
       if (node === undefined) return undefined
     }
     return node.leaf
@@ -97,7 +126,7 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
     const slash = path.indexOf('/', start)
     const end = slash < 0 ? path.length : slash
     if (end > start) {
-      const literal = literalAt(node, path, start, end)
+      const literal = node.literals?.get(path.slice(start, end))
       if (literal !== undefined) {
         const found = walk(literal, method, path, end + 1, count)
         if (found !== undefined) return found
@@ -117,18 +146,6 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
   const values = new Array<string>(count + 1)
   values[count] = path.slice(start)
   return { route: match.route, values }
-}
-
-/** The literal child for a segment of a path. A few are compared in place: cutting it out and hashing takes longer. */
-function literalAt<T>(node: Node<T>, path: string, start: number, end: number): Node<T> | undefined {
-  const candidates = node.literals?.[end - start]
-  if (candidates === undefined) return undefined
-  if (candidates.length > mostCompared) return node.byText?.get(path.slice(start, end))
-  for (let at = 0; at < candidates.length; at += 1) {
-    const child = candidates[at] as Node<T>
-    if (path.startsWith(child.text, start)) return child
-  }
-  return undefined
 }
 
 /** A parameter of the path has a wrong percent-encoding. */
@@ -154,7 +171,7 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   const next = path.indexOf('/', start)
   const end = next < 0 ? path.length : next
   if (end === start) return
-  const child = literalAt(node, path, start, end)
+  const child = node.literals?.get(path.slice(start, end))
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
@@ -170,22 +187,16 @@ function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
   return (node.leaf ??= new Leaf())
 }
 
-/** The literal child for the canonical text of a pattern's segment. */
-function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
-  return literalAt(node, text, 0, text.length)
+/** The literal child for a text in canonical form; made when there is none. */
+function literalFor<T>(node: Node<T>, text: string): Node<T> {
+  const literals = (node.literals ??= new Map<string, Node<T>>())
+  const child = literals.get(text) ?? new Node<T>()
+  literals.set(text, child)
+  return child
 }
 
-/** The same; made when there is none. */
-function literalFor<T>(node: Node<T>, text: string): Node<T> {
-  const known = literalOf(node, text)
-  if (known !== undefined) return known
-  const made = new Node<T>(text)
-  const literals = (node.literals ??= [])
-  const sameLength = (literals[text.length] ??= [])
-  sameLength.push(made)
-  if (sameLength.length > mostCompared) {
-    node.byText ??= new Map(literals.flatMap((some) => some ?? []).map((one) => [one.text, one]))
-  }
-  node.byText?.set(text, made)
-  return made
+/** The methods of a record, and HEAD when GET is among them. */
+function methodsTaken(methods: string): string[] {
+  const list = methods.split(',')
+  return list.includes('GET') && !list.includes('HEAD') ? [...list, 'HEAD'] : list
 }

@@ -10,12 +10,12 @@ import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import { compressAboveBytes, isCompressible, type Coding } from '../http/compress.ts'
+import { compressAboveBytes, isCompressible } from '../http/compress.ts'
 import type { ByteRange, Validators } from './conditional.ts'
 
 /** A form in which a file is sent: plain or compressed. */
@@ -37,7 +37,6 @@ export interface StaticFile {
   readonly stats: Stats
   /** Whether it was read so soon after its last change that another change might not show in its times. */
   readonly fresh: boolean
-  /** As the file has it: for a compressed copy, its bytes, with the type of the file that it stands beside. */
   readonly plain: Representation
   /** Undefined: never compressed here. Its result is undefined when the compressed file is not smaller. */
   readonly compress: ((coding: FileCoding) => MaybePromise<Representation | undefined>) | undefined
@@ -158,43 +157,32 @@ export function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && absent.has(String(error.code))
 }
 
-/** Reads the first `size` bytes, fewer when the file has become shorter. */
-export async function readBytes(handle: FileHandle, size: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafeSlow(size)
-  let length = 0
-  while (length < size) {
-    const { bytesRead } = await handle.read(bytes, length, size - length, length)
-    if (bytesRead === 0) break
-    length += bytesRead
-  }
-  return bytes.subarray(0, length)
-}
-
 /**
  * Sends a part of a file as the body of the response, ends the response and closes the handle, also when the client
  * disconnects. A file that has become shorter cuts the connection: after a normal end the client would wait for the
  * rest, or take the next response for it.
  * @param onFailure called when the file could not be read to the end of the part, after the connection was cut
  */
-export function sendFile(
+export async function sendFile(
   handle: FileHandle,
-  part: ByteRange,
+  { start, length }: ByteRange,
   response: ServerResponse,
   onFailure: (error: unknown) => void,
-): void {
-  let failure: unknown
-  async function* pieces(): AsyncGenerator<Uint8Array> {
-    try {
-      yield* readPieces(handle, part)
-    } catch (error) {
-      failure = error
-      throw error
-    }
+): Promise<void> {
+  const pieces = handle.createReadStream({ start, end: start + length - 1, highWaterMark: pieceBytes })
+  try {
+    await pipeline(pieces, response, { end: false })
+    if (pieces.bytesRead < length) throw new Error(`the file ended ${length - pieces.bytesRead} bytes early`)
+    response.end()
+  } catch (error) {
+    response.destroy()
+    if (!isOfClient(error)) onFailure(error)
   }
-  pipeline(pieces, response, () => {
-    if (failure !== undefined) onFailure(failure)
-    handle.close().catch(onFailure)
-  })
+}
+
+/** Whether sending failed since the client has disconnected. */
+function isOfClient(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^ERR_STREAM_/.test(String(error.code))
 }
 
 /** How an open file is described. */
@@ -205,18 +193,13 @@ interface DescribeOptions {
   readonly nowMs: number
   /** Whether to read it into memory; otherwise it is sent from the handle and never compressed. */
   readonly readWhole: boolean
-  /** The coding of a compressed copy; undefined for the file itself. */
-  readonly coding: Coding | undefined
 }
 
-/**
- * Describes an open file.
- * @param name of the file, or of the one that a compressed copy stands beside: its extension says the type
- */
+/** Describes an open file. The extension of its name says the type. */
 export async function describeFile(
   name: string,
   handle: FileHandle,
-  { stats, nowMs, readWhole, coding }: DescribeOptions,
+  { stats, nowMs, readWhole }: DescribeOptions,
 ): Promise<StaticFile> {
   const type = contentTypeOf(name)
   const varies = isCompressible(type)
@@ -227,17 +210,15 @@ export async function describeFile(
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
     const tag = hashOf([dev, ino, size, mtimeMs, ctimeMs].join(':'))
     const etag = fresh ? `W/"${tag}"` : `"${tag}"`
-    const plain = representation({ etag, type, modifiedMs, size, varies, coding })
+    const plain = representation({ etag, type, modifiedMs, size, varies })
     return { stats, fresh, plain, compress: undefined }
   }
 
-  const bytes = await readBytes(handle, stats.size)
+  const bytes = await handle.readFile()
   const tag = hashOf(bytes)
-  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies, coding }
+  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies }
   const plain = representation(content)
-  if (!varies || coding !== undefined || bytes.length <= compressAboveBytes) {
-    return { stats, fresh, plain, compress: undefined }
-  }
+  if (!varies || bytes.length <= compressAboveBytes) return { stats, fresh, plain, compress: undefined }
 
   const pack = async (into: FileCoding): Promise<Representation | undefined> => {
     const packed = await compressors[into](bytes)
@@ -261,7 +242,7 @@ interface Content extends Validators {
   readonly size: number
   readonly bytes?: Uint8Array
   readonly varies: boolean
-  readonly coding: Coding | undefined
+  readonly coding?: FileCoding
 }
 
 function representation({ etag, type, modifiedMs, size, bytes, varies, coding }: Content): Representation {
@@ -278,16 +259,4 @@ function representation({ etag, type, modifiedMs, size, bytes, varies, coding }:
 
 function hashOf(content: string | Uint8Array): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, tagLength)
-}
-
-async function* readPieces(handle: FileHandle, { start, length }: ByteRange): AsyncGenerator<Uint8Array> {
-  const end = start + length
-  let position = start
-  while (position < end) {
-    const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, end - position))
-    const { bytesRead } = await handle.read(piece, 0, piece.length, position)
-    if (bytesRead === 0) throw new Error(`the file ended ${end - position} bytes early`)
-    position += bytesRead
-    yield bytesRead === piece.length ? piece : piece.subarray(0, bytesRead)
-  }
 }

@@ -232,7 +232,7 @@ describe('settings of built-in middleware', () => {
     await assert.rejects(host.prepare(configOf([], both)), {
       message:
         'Cannot load /app/config.json: setup.own must be an object with limit; ' +
-        'setup.other.limit must be 1 to 9: it is "4" (write 4, without quotes)',
+        'setup.other.limit must be 1 to 9: it is "4"',
     })
   })
 

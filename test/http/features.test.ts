@@ -49,12 +49,12 @@ describe('createContextClass', () => {
     assert.equal(calls, 3)
   })
 
-  it('refuses a name that is taken: by a feature, a method, a getter or a field of the context', () => {
+  it('refuses a name that is taken: by a feature, a method or a getter of the context', () => {
     const twice = { name: 'again', members: [{ name: 'x', make: () => 1 }] }
     assert.throws(() => createContextClass([twice, twice], services), {
       message: 'Feature again adds x to the context, which has it already',
     })
-    for (const name of ['json', 'query', 'close', 'status', 'method', 'path', 'services', 'constructor']) {
+    for (const name of ['json', 'query', 'close', 'services', 'constructor']) {
       const feature = { name: 'bad', members: [{ name, make: () => 1 }] }
       assert.throws(() => createContextClass([feature], services), /which has it already/, name)
     }

@@ -88,18 +88,10 @@ for (const [header, passes] of hosts) {
   })
 }
 
-test('answers to every well-formed host when none is named', () => {
-  const check = createHostCheck([])
-  assert.deepEqual([check('a'), check('[::1]:1'), check(undefined)], [true, true, true])
-  assert.deepEqual([check(''), check('a b'), check('a@b')], [false, false, false])
-})
-
 for (const entry of ['', '*', '*.', 'https://example.org', 'example.org/', '*.*.org', 'a.*.org', '*.10.0.0.1',
   '*.[::1]', '::1', 'a:x']) {
-  test(`refuses ${JSON.stringify(entry)} as an allowed host and names it`, () => {
+  test(`refuses ${JSON.stringify(entry)} as an allowed host`, () => {
     assert.match(checkAllowedHost(entry) ?? '', /^must be a host/)
-    const message = `Cannot allow a host: an entry of server.allowed_hosts ${checkAllowedHost(entry)}: it is ${JSON.stringify(entry)}`
-    assert.throws(() => createHostCheck([entry]), { message })
   })
 }
 

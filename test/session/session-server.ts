@@ -7,6 +7,7 @@ import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createRequestIds } from '../../lib/http/request-id.ts'
 import { respond } from '../../lib/core/respond.ts'
+import type { ReadyReply } from '../../lib/http/reply.ts'
 import { compose } from '../../lib/chain/compose.ts'
 import { runWithSession, sessionFeature } from '../../lib/session/feature.ts'
 import type { SessionGroup } from '../../lib/session/group.ts'
@@ -79,7 +80,7 @@ export async function serveSessions(
     try {
       const chain = chains.get(name)
       if (chain === undefined) throw new Error(`No action has the name ${name}`)
-      respond(ctx, await chain(ctx), false)
+      respond(ctx, (await chain(ctx)) as ReadyReply, false)
     } catch (thrown) {
       const error = toHttpError(thrown)
       if (error.status >= 500) failures.push(error.cause ?? error)

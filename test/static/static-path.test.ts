@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { dirname, join, posix } from 'node:path'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import { isAbsent, openForReading, readBytes } from '../../lib/static/static-file.ts'
+import { isAbsent, openForReading } from '../../lib/static/static-file.ts'
 import { contentTypeOf } from '../../lib/static/static-file.ts'
 import { staticPath } from '../../lib/static/static-path.ts'
 import { Seeded } from '../support/seeded.ts'
@@ -217,17 +217,6 @@ test('answers 500 with the reason for a file that cannot be read', async (t) => 
   } finally {
     if (privileged) seteuid?.(0)
     chmodSync(join(server.folder, 'closed'), 0o700)
-  }
-})
-
-test('reads what is there of a file that has become shorter', async (t) => {
-  const server = await serveStatic(t, { 'a.txt': 'abc' })
-  const handle = await openForReading(join(server.folder, 'a.txt'))
-  try {
-    assert.equal(Buffer.from(await readBytes(handle, 10)).toString(), 'abc')
-    assert.equal(Buffer.from(await readBytes(handle, 2)).toString(), 'ab')
-  } finally {
-    await handle.close()
   }
 })
 

@@ -50,7 +50,7 @@ export async function serveStatic(
   const server = createServer(async (message, response) => {
     const [path = '', ...query] = (message.url ?? '').split('?')
     try {
-      const reply = await statics.open({
+      const reply = await statics({
         method: message.method ?? '',
         path,
         rawQuery: query.length === 0 ? '' : `?${query.join('?')}`,

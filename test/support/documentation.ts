@@ -61,7 +61,7 @@ ends with status 78, and leaves the file as it is:
 
 \`\`\`
 Cannot load /srv/app/svc.json: 2 problems
-  server.port must be 0 to 65535: it is "8080" (write 8080, without quotes) (line 4)
+  server.port must be 0 to 65535: it is "8080" (line 4)
   log.max_size_mb must be 1 to 100000: it is -3 (line 9)
 \`\`\`
 
