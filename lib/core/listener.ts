@@ -45,11 +45,11 @@ export interface ListenerOptions {
 
 /** Where a server listens. */
 export interface Address {
-  /** The address, or the path of a Unix socket. */
+  /** The address; '' for a Unix socket. */
   readonly host: string
   /** The port in use, also when 0 was asked for. 0 for a Unix socket. */
   readonly port: number
-  /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
+  /** `http://HOST:PORT`, `https://HOST:PORT` or `a Unix socket` */
   readonly url: string
 }
 
@@ -59,11 +59,8 @@ export interface Listener {
   readonly listening: boolean
   /** Binds. Resolves with the port in use. Rejects when the address cannot be used. */
   listen(host: string, port: number): Promise<Address>
-  /**
-   * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
-   * @param pathOf the path of a Unix socket, as far as it is known
-   */
-  listenOn(fd: number, pathOf: (fd: number) => string | undefined): Promise<Address>
+  /** Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used. */
+  listenOn(fd: number): Promise<Address>
   /** Uses another certificate for new connections. Throws TypeError for a server of plain HTTP. */
   setCertificates(certificates: Certificates): void
   /** Serves a connection that did not come through the socket. */
@@ -121,7 +118,7 @@ export function createListener(
     }
   }
 
-  async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
+  async function listen(target: Target): Promise<Address> {
     const warnings = checkNode()
     if (options.warnsOfNode !== false) for (const warning of warnings) options.connections.log.warn(warning)
     await bind(server, target)
@@ -131,8 +128,7 @@ export function createListener(
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
-    const path = pathOf() ?? ''
-    return { host: path, port: 0, url: `unix:${path}` }
+    return { host: '', port: 0, url: 'a Unix socket' }
   }
 
   return {
@@ -141,9 +137,9 @@ export function createListener(
     },
     listen: (host, port) =>
       listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
-    listenOn: async (fd, pathOf) => {
+    listenOn: async (fd) => {
       try {
-        return await listen({ fd }, () => pathOf(fd))
+        return await listen({ fd })
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })

@@ -21,7 +21,6 @@ import { Metrics } from '../metrics/metrics.ts'
 import { createOwnProcess, type OwnLogs, type OwnProcess } from '../metrics/processes.ts'
 import type { MetricSources } from '../metrics/table.ts'
 import type { OpenShared } from './shared.ts'
-import { socketPath } from '../systemd/socket-path.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
@@ -71,7 +70,6 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const { loaded, logs, count, listenFd } = options
   const { config } = loaded
   const log = logs.module('server')
-  const listenPath = listenFd === undefined ? undefined : socketPath(listenFd)
   const setupToken = makeSetupToken()
   const serving = new Set<Peer>()
   const routesFolder = resolve(loaded.folder, config['paths.routes'])
@@ -162,7 +160,6 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),
-      ...(listenPath !== undefined && { listenPath }),
       setupToken,
       state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
       isShared: store.isShared,

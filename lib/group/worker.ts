@@ -57,7 +57,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   peer.on('process.alive', () => {})
   const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // The answer of `primary.ts`.
-  const { loaded, configFile, appKey, sharedPassword, count, listenFd, listenPath, setupToken, nodes } = joining
+  const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, nodes } = joining
   state = createWorkerState(peer, joining.isShared)
   const { config } = loaded
   const logFolder = resolve(loaded.folder, config['paths.log'])
@@ -70,7 +70,6 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
     configFile,
     ...(sharedPassword !== undefined && { sharedPassword }),
     ...(listenFd !== undefined && { listenFd }),
-    ...(listenPath !== undefined && { listenPath }),
     part: {
       number,
       count,
