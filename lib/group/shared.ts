@@ -14,7 +14,7 @@ import { Node } from './node.ts'
 import { createRedisBroker } from '../redis/broker.ts'
 import { createRedisBuckets } from '../redis/buckets.ts'
 import { createRedis, type Redis } from '../redis/client.ts'
-import { RedisForeignError } from '../redis/errors.ts'
+import { describe, RedisForeignError } from '../redis/errors.ts'
 import { createRedisSessionStore } from '../redis/session-store.ts'
 import { parseRedisUrl } from '../redis/url.ts'
 import { problemOfFields } from '../session/fields.ts'
@@ -41,7 +41,7 @@ export function openShared(
   const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
   const redis = createRedis({ target, name: `svc-${process.pid}`, claim })
   const engine = `the shared engine ${target.label}`
-  const away = (): string => `${engine} is away: ${redis.problem?.message ?? 'it does not answer'}`
+  const away = (): string => `${engine} is away: ${describe(redis.problem)}`
   redis.onState((state) => {
     if (state === 'ready') log.info(`connected to ${engine}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)

@@ -92,9 +92,9 @@ export function isTemporary(error: unknown): boolean {
   return error instanceof RedisAwayError || (error instanceof RedisReplyError && temporaryCodes.has(error.code))
 }
 
-/** The message of a connection error. Node's error for a host with several addresses has none of its own. */
-export function describe(problem: Error): string {
-  if (!(problem instanceof AggregateError)) return problem.message
+/** The message of a connection error, if there is one. Node's error for a host with several addresses has none. */
+export function describe(problem: Error | undefined): string {
+  if (!(problem instanceof AggregateError)) return problem?.message ?? 'it does not answer'
   return problem.errors.map((each: unknown) => reasonOf(each)).join(', ')
 }
 
