@@ -29,7 +29,8 @@ export function createRedisBroker(options: RedisBrokerOptions): Broker {
     onAvailable: (...listener) => queues.onAvailable(...listener),
     onCutOff: (listener) => {
       redis.onState((state) => {
-        if (state === 'away') listener(awayError(`The shared engine is away: ${describe(redis.problem)}`, redis.problem))
+        const { problem } = redis
+        if (state === 'away') listener(awayError(`The shared engine is away: ${describe(problem)}`, problem))
         if (state === 'ready') listener(undefined)
       })
     },
