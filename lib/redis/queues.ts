@@ -13,9 +13,6 @@ interface TakenEvent extends QueueEvent {
   readonly token: string
 }
 
-/** Milliseconds until a failed attempt to put an event back is repeated. */
-const retryMs = 1000
-
 /** As `Broker` describes each function. */
 export class RedisQueues {
   readonly #parts: BrokerParts
@@ -25,7 +22,6 @@ export class RedisQueues {
   /** Tokens of events to put back as soon as the server can be asked, in the order of taking, with their queues. */
   readonly #owed = new Map<string, string>()
   readonly #stopWatching: () => void
-  #retry: NodeJS.Timeout | undefined = undefined
   dropped = 0
 
   constructor(parts: BrokerParts) {
@@ -68,6 +64,7 @@ export class RedisQueues {
 
   /** Drops events that are too old from the queues that this process pushes to. The next sweep repeats a failure. */
   async sweep(): Promise<void> {
+    this.#restoreOwed()
     await Promise.allSettled([...this.#pushed].map((name) => this.#sweep(name)))
   }
 
@@ -76,7 +73,6 @@ export class RedisQueues {
     this.#stopWatching()
     this.#restoreOwed()
     await this.#parts.calls.settled()
-    clearTimeout(this.#retry)
   }
 
   async #take(name: string, token: string): Promise<TakenEvent | undefined> {
@@ -99,10 +95,6 @@ export class RedisQueues {
       this.#owed.delete(token)
     } catch (error) {
       this.#owed.set(token, name)
-      this.#retry ??= setTimeout(() => {
-        this.#retry = undefined
-        this.#restoreOwed()
-      }, retryMs).unref()
       throw error
     }
   }
@@ -110,7 +102,7 @@ export class RedisQueues {
   /** Puts back the newest event first, so that the oldest is the next to be taken. */
   #restoreOwed(): void {
     if (this.#parts.redis.state !== 'ready') return
-    const goOn = (): void => {} // #restore() tries again later.
+    const goOn = (): void => {} // The next sweep or connection tries again.
     for (const [token, name] of [...this.#owed].reverse()) {
       this.#run('an event', () => this.#restore(name, token)).catch(goOn)
     }
