@@ -365,9 +365,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'redis/resp.ts',
-    find: 'if (this.#open.length > maxDepth)',
-    replace: 'if (this.#open.length >= maxDepth)',
-    breaks: 'a reply of Redis may be nested as deep as the limit',
+    find: 'if (this.#bytes + end - from > maxBytes)',
+    replace: 'if (this.#bytes + end - from >= maxBytes)',
+    breaks: 'a reply of Redis may be as long as the limit',
   },
   {
     file: 'application/desired-state.ts',
