@@ -53,17 +53,10 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   const failed = new Promise<Error>((resolve) => worker.on('error', resolve))
   if (child.pid === undefined) return notStarted(failed)
   const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes both pipes.
-  const read = (fd: number, log: { take(lines: string): void } | undefined): Promise<number> =>
-    readLogPipe(
-      pipeOf(fd),
-      (lines) => log?.take(lines),
-      () => {
-        const what = `process ${number} wrote bytes into its log pipe that are not log lines`
-        logs.module('server').error(`${what}: it is killed`)
-        child.kill('SIGKILL')
-      },
-    )
-  const taken = Promise.all([read(logFds.general, logs.general), read(logFds.access, logs.access)])
+  const taken = Promise.all([
+    readLogPipe(pipeOf(logFds.general), (lines) => logs.general.take(lines)),
+    readLogPipe(pipeOf(logFds.access), (lines) => logs.access?.take(lines)),
+  ])
   return {
     pid: child.pid,
     peer: createPeer(portOf(child)),
