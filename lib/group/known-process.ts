@@ -3,14 +3,10 @@
  * the totals when a worker hangs or ends, so that no counter decreases. A worker sends only the routes that have
  * changed.
  */
-import { sumOfGroups } from '../log/error-groups.ts'
-import { keptLines } from '../log/recent-lines.ts'
 import type { RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
 import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
-import { keptRequests } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
-import type { LastReading } from './readings.ts'
 
 /** Identifies a worker. */
 export interface WorkerIdentity {
@@ -19,8 +15,6 @@ export interface WorkerIdentity {
   readonly pid: number
 }
 
-const nothing: Omit<LastReading, 'changes'> = { lines: [], requests: [], errors: [] }
-
 /** The last known state of a worker. */
 export class KnownProcess {
   /** This side of its channel. */
@@ -28,8 +22,6 @@ export class KnownProcess {
   readonly identity: WorkerIdentity
   /** Whether it is still loading the application and cannot be asked. */
   starting = true
-  /** The last lines, requests and errors, sent at the end of the worker. */
-  last: Omit<LastReading, 'changes'> = nothing
   readonly #routes = new Map<string, RouteReading>()
   #latest: Reading | undefined
   /** The counters when the bench window began; undefined if the worker started in it. */
@@ -44,12 +36,6 @@ export class KnownProcess {
   take(changes: Reading): void {
     this.#latest = changes
     for (const route of changes.routes) this.#routes.set(route.name, route)
-  }
-
-  /** Takes the last reading, with the last lines, requests and errors. */
-  takeLast({ changes, ...last }: LastReading): void {
-    this.take(changes)
-    this.last = last
   }
 
   /** Begins a bench window with the last reading. */
@@ -68,7 +54,6 @@ export class KnownProcess {
 /** The sum of the workers that ended. Requests that a worker had not reported before are lost. */
 export class EndedProcesses {
   count = 0
-  last: KnownProcess['last'] = nothing
   readonly #readings: Partial<Record<Since, Reading>> = {}
 
   /** Adds a worker. */
@@ -81,17 +66,6 @@ export class EndedProcesses {
       const ended = withoutGauges(reading)
       this.#readings[since] = boundRoutes(earlier === undefined ? ended : sumOf([earlier, ended]))
     }
-    const { lines, requests, errors } = worker.last
-    this.last = {
-      lines: inOrder([this.last.lines, lines], keptLines),
-      requests: inOrder([this.last.requests, requests], keptRequests),
-      errors: sumOfGroups([this.last.errors, errors]),
-    }
-  }
-
-  /** Forgets their errors that were not seen after a time, in milliseconds since 1970. */
-  clearErrors(beforeMs = Infinity): void {
-    this.last = { ...this.last, errors: this.last.errors.filter(({ last_at: lastMs }) => lastMs > beforeMs) }
   }
 
   /** Begins a bench window. */
@@ -103,15 +77,4 @@ export class EndedProcesses {
   read(since: Since): Reading | undefined {
     return this.#readings[since]
   }
-}
-
-/** Merges lists by time, oldest first, and keeps the last `most`. At one time, the order of the lists stays. */
-export function inOrder<Entry extends { readonly time: number }>(
-  lists: readonly (readonly Entry[])[],
-  most: number,
-): Entry[] {
-  return lists
-    .flat()
-    .sort((a, b) => a.time - b.time)
-    .slice(-most)
 }

@@ -24,7 +24,7 @@ import type { OpenShared } from './shared.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
-import { DisconnectedError, type Peer } from './peer.ts'
+import { DisconnectedError } from './peer.ts'
 import { hostNodes } from './nodes.ts'
 import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
@@ -71,7 +71,6 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const { config } = loaded
   const log = logs.module('server')
   const setupToken = makeSetupToken()
-  const serving = new Set<Peer>()
   const routesFolder = resolve(loaded.folder, config['paths.routes'])
   const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
   const node = shared?.openNode(routesFolder)
@@ -88,7 +87,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     trace,
     onCommand: async (command) => {
       if (command.type === 'bench.start') await readings.beginWindow()
-      if (command.type === 'errors.clear') readings.clearErrors((command as Command<'errors.clear'>).beforeMs)
+      if (command.type === 'errors.clear') own.clearErrors((command as Command<'errors.clear'>).beforeMs)
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -108,7 +107,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     () =>
       node?.open({
         apply: (state) => states.apply(state),
-        summary: () => readings.summary(serving),
+        summary: () => readings.summary(),
         errors: () => readings.errors(),
         clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
         onHealth: () => nodesHost?.look(),
@@ -135,8 +134,6 @@ export function startPrimary(options: PrimaryOptions): Primary {
     peer.on('process.begins', () => {
       member.serving = true
       canBeAsked()
-      serving.add(peer)
-      void peer.closed.then(() => serving.delete(peer))
       joined ??= node?.join()
       return joined
     })

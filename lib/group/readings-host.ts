@@ -7,11 +7,10 @@ import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
-import { countRequests } from '../metrics/metrics.ts'
-import type { OwnProcess, Since, Summary } from '../metrics/processes.ts'
+import { summaryOf, type OwnProcess, type Since, type Summary } from '../metrics/processes.ts'
 import { sumOf, withoutEventLoop, type ProcessReading, type Reading, type ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/recent-requests.ts'
-import { EndedProcesses, inOrder, KnownProcess, type WorkerIdentity } from './known-process.ts'
+import { EndedProcesses, KnownProcess, type WorkerIdentity } from './known-process.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
 import type { ServedByPrimary, ServedByWorker } from './readings.ts'
 import { remote, serve, type Remote } from './remote.ts'
@@ -32,15 +31,10 @@ export interface ReadingsHost {
   attach(peer: Peer, identity: WorkerIdentity): () => void
   /** The errors of all processes by cause. */
   errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets the errors of the primary, and of workers that have ended. */
-  clearErrors(beforeMs?: number): void
   /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
   beginWindow(): Promise<void>
-  /**
-   * Adds up the summaries of all processes.
-   * @param serving the channels of the workers that can answer, which excludes those that are still loading
-   */
-  summary(serving: ReadonlySet<Peer>): Promise<Summary>
+  /** Sums up all processes. */
+  summary(): Promise<Summary>
   close(): void
 }
 
@@ -51,26 +45,22 @@ const answerWithinMs = 1000
 export function createReadingsHost({ own, report }: ReadingsHostOptions): ReadingsHost {
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
-  const summaries = new WeakMap<KnownProcess, Summary>()
   /** The workers that have not answered in time, until they do. */
   const late = new Set<KnownProcess>()
-  const begun = (): KnownProcess[] => [...workers].filter(({ starting }) => !starting)
 
   /**
-   * Asks workers at once, but for those that hang: nothing piles up in front of them. Resolves with the answers that
-   * came in time; `take` gets later ones too.
+   * Asks the workers at once, but for those that are loading or hang: nothing piles up in front of them. Resolves with
+   * the answers that came in time.
    */
-  async function ask<Answered, Answer>(
-    asked: readonly KnownProcess[],
-    question: (worker: Remote<ServedByWorker>) => Promise<Answered>,
-    take: (worker: KnownProcess, answered: Answered) => Answer,
+  async function ask<Answer>(
+    question: (functions: Remote<ServedByWorker>, worker: KnownProcess) => Promise<Answer>,
   ): Promise<ReadonlyMap<KnownProcess, Answer>> {
     const answers = new Map<KnownProcess, Answer>()
-    const pending = new Set(asked.filter((worker) => !late.has(worker)))
+    const pending = new Set([...workers].filter((worker) => !worker.starting && !late.has(worker)))
     const calls = [...pending].map(async (worker) => {
       const { peer, identity: { id, pid } } = worker
       try {
-        answers.set(worker, take(worker, await question(remote(peer, 'readings'))))
+        answers.set(worker, await question(remote(peer, 'readings'), worker))
       } catch (error) {
         if (!(error instanceof DisconnectedError)) {
           report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
@@ -84,7 +74,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
     return new Map(answers)
   }
 
-  const askChanges = () => ask(begun(), ({ changes }) => changes(), (worker, answered) => worker.take(answered))
+  const askChanges = () => ask(async ({ changes }, worker) => worker.take(await changes()))
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
@@ -106,15 +96,16 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
   }
 
   async function errors(): Promise<readonly ErrorGroup[]> {
-    const lists = await ask(begun(), ({ errors: ofWorker }) => ofWorker(), (_, groups) => groups)
-    return sumOfGroups([own.errors(), ended.last.errors, ...lists.values()])
+    const lists = await ask((functions) => functions.errors())
+    return sumOfGroups([own.errors(), ...lists.values()])
   }
 
-  const sample = createSampler(async () => {
+  async function readTotals(): Promise<Reading> {
     await askChanges()
     return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
-  })
-  const history = createHistory({ sample })
+  }
+
+  const history = createHistory({ sample: createSampler(readTotals) })
 
   return {
     attach(peer, identity) {
@@ -123,17 +114,17 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
       serve<ServedByPrimary>(peer, 'readings', {
         read,
         lines: async () => {
-          const lists = await ask(begun(), ({ lines }) => lines(), (_, lines) => lines)
-          return inOrder([own.lines(), ended.last.lines, ...lists.values()], keptLines)
+          const lists = await ask(({ lines }) => lines())
+          return inOrder([own.lines(), ...lists.values()], keptLines)
         },
         requests: async () => {
-          const lists = await ask(begun(), ({ requests }) => requests(), (_, requests) => requests)
-          return inOrder([ended.last.requests, ...lists.values()], keptRequests)
+          const lists = await ask(({ requests }) => requests())
+          return inOrder([...lists.values()], keptRequests)
         },
         errors,
         history: () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
-        last: (reading) => queueMicrotask(() => worker.takeLast(reading)),
+        last: (changes) => queueMicrotask(() => worker.take(changes)),
       })
       void peer.closed.then(() => {
         workers.delete(worker)
@@ -144,40 +135,17 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
       }
     },
     errors,
-    clearErrors(beforeMs) {
-      own.clearErrors(beforeMs)
-      ended.clearErrors(beforeMs)
-    },
     async beginWindow() {
       await askChanges()
       own.beginWindow()
       ended.beginWindow()
       for (const worker of workers) worker.beginWindow()
     },
-    async summary(serving) {
-      const asked = [...workers].filter(({ peer }) => serving.has(peer))
-      await ask(asked, ({ summary }) => summary(), (worker, answered) => void summaries.set(worker, answered))
-      return sumOfSummaries([...workers].flatMap((worker) => summaries.get(worker) ?? []))
+    async summary() {
+      const totals = await readTotals()
+      return summaryOf(totals, [...workers].flatMap((worker) => worker.read('window') ?? []))
     },
     close: () => history.close(),
-  }
-
-  /** The primary adds its memory but not its event loop. It started first, so its uptime is the server's. */
-  function sumOfSummaries(known: readonly Summary[]): Summary {
-    const primary = own.summary()
-    const ofEnded = ended.read('start')
-    const gone = ofEnded === undefined ? { total: 0, errors: 0 } : countRequests(ofEnded.values.requests)
-    const sum = (name: 'requests' | 'errors' | 'active' | 'rss_mb'): number =>
-      known.reduce((all, each) => all + each[name], 0)
-    return {
-      processes: known.length,
-      uptime_s: primary.uptime_s,
-      requests: sum('requests') + gone.total,
-      errors: sum('errors') + gone.errors,
-      active: sum('active'),
-      rss_mb: Math.round((sum('rss_mb') + primary.rss_mb) * 10) / 10,
-      loop_p99_ms: Math.max(0, ...known.map(({ loop_p99_ms: p99 }) => p99)),
-    }
   }
 }
 
@@ -188,6 +156,14 @@ function total(ofPrimary: Reading, others: readonly (Reading | undefined)[]): Re
 
 function withoutRoutes(reading: Reading | undefined): Reading | undefined {
   return reading && { ...reading, routes: [] }
+}
+
+/** Merges lists by time, oldest first, and keeps the last `most`. At one time, the order of the lists stays. */
+function inOrder<Entry extends { readonly time: number }>(lists: readonly (readonly Entry[])[], most: number): Entry[] {
+  return lists
+    .flat()
+    .sort((a, b) => a.time - b.time)
+    .slice(-most)
 }
 
 function byId({ identity: a }: KnownProcess, { identity: b }: KnownProcess): number {
