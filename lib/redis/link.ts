@@ -79,7 +79,7 @@ export class Link implements Beating {
   awayError(): RedisAwayError {
     const { label } = this.#options.target
     if (this.#state === 'closed') return new RedisAwayError(`The client of ${label} is closed`)
-    return new RedisAwayError(`${label} is away: ${describe(this.#problem)}`, this.#problem)
+    return new RedisAwayError(`${label} is away: ${describe(this.#problem)}`, { cause: this.#problem })
   }
 
   /**
