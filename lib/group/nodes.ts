@@ -11,36 +11,28 @@ export interface NodesHealth {
   readonly warnings: readonly string[]
 }
 
-interface NodesHost {
-  /** Serves a worker, and sends it each change of `health`, until its channel closes. */
-  attach(peer: Peer): void
-  readonly health: NodesHealth
-  /** Call it when `health` may have changed. */
-  look(): void
-}
-
 /** Makes the primary's side. */
-export function hostNodes(nodes: NodesView): NodesHost {
+export function hostNodes(nodes: NodesView) {
   const peers = new Set<Peer>()
-  const healthNow = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
+  const health = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
   let told = ''
   return {
-    attach: (peer) => {
+    /** Serves a worker, and sends it each change of the health, until its channel closes. */
+    attach: (peer: Peer): void => {
       peers.add(peer)
       void peer.closed.then(() => peers.delete(peer))
       peer.on('nodes.list', () => nodes.list())
       peer.on('nodes.errors', () => outcomeOf(() => nodes.errors()))
       peer.on('nodes.clear', () => outcomeOf(() => nodes.clearErrors()))
     },
-    get health() {
-      return healthNow()
-    },
-    look: () => {
-      const health = healthNow()
-      const text = JSON.stringify(health)
+    health,
+    /** Call it when the health may have changed. */
+    look: (): void => {
+      const now = health()
+      const text = JSON.stringify(now)
       if (text === told) return
       told = text
-      for (const peer of peers) peer.tell('nodes.health', health)
+      for (const peer of peers) peer.tell('nodes.health', now)
     },
   }
 }

@@ -29,7 +29,7 @@ import { hostNodes } from './nodes.ts'
 import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
 import { createStateHost, type Member } from './state-channel.ts'
-import { createSupervisor, type Place, type Supervisor } from './supervisor.ts'
+import { createSupervisor } from './supervisor.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -52,21 +52,8 @@ interface PrimaryOptions {
   readonly onStop: () => void
 }
 
-interface Primary {
-  /** Stops all workers gracefully; a second call joins the first. */
-  stop(): void
-  /** Ends all workers at once. */
-  kill(): void
-  /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with the error of the command. */
-  apply(command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void>
-  /** Reopens the log files. */
-  reopenLogs(): void
-  /** Resolves with the exit status when all workers have ended. */
-  readonly done: Promise<number>
-}
-
 /** Starts the workers. Call `prepareWorkers` before. */
-export function startPrimary(options: PrimaryOptions): Primary {
+export function startPrimary(options: PrimaryOptions) {
   const { loaded, logs, count, listenFd } = options
   const { config } = loaded
   const log = logs.module('server')
@@ -160,7 +147,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       setupToken,
       state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
       isShared: store.isShared,
-      ...(nodesHost !== undefined && { nodes: nodesHost.health }),
+      ...(nodesHost !== undefined && { nodes: nodesHost.health() }),
     }
   }
 
@@ -170,6 +157,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   }
 
   let stopping = false
+  /** Stops all workers gracefully; a second call joins the first. */
   function stop(): void {
     if (stopping) return
     stopping = true
@@ -178,7 +166,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     void supervisor.stop()
   }
 
-  const supervisor: Supervisor = createSupervisor({
+  const supervisor = createSupervisor({
     count,
     start,
     log,
@@ -196,17 +184,22 @@ export function startPrimary(options: PrimaryOptions): Primary {
 
   return {
     stop,
-    kill: () => supervisor.kill(),
-    apply: async (command) => {
+    /** Ends all workers at once. */
+    kill: (): void => supervisor.kill(),
+    /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with its error. */
+    apply: async (command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void> => {
       await served
-      const first = supervisor.places.find((place) => isServing(place) && watch.answers(place.number))?.worker
+      const isReady = ({ number, serving, ending }: (typeof supervisor.places)[number]): boolean =>
+        serving && !ending && watch.answers(number)
+      const first = supervisor.places.find(isReady)?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
       await first.peer.call('process.apply', command).catch((error: Error) => {
         if (!(error instanceof DisconnectedError)) throw error
         throw new Error(`Cannot carry out ${command.type}: the process that began it has ended`, { cause: error })
       })
     },
-    reopenLogs: () => logs.reopen(),
+    reopenLogs: (): void => logs.reopen(),
+    /** Resolves with the exit status when all workers have ended. */
     done: supervisor.done.then(async (status) => {
       await keptEvents?.save()
       for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
@@ -215,10 +208,6 @@ export function startPrimary(options: PrimaryOptions): Primary {
       return status
     }),
   }
-}
-
-function isServing({ serving, ending }: Place): boolean {
-  return serving && !ending
 }
 
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */

@@ -22,27 +22,11 @@ interface ReadingsHostOptions {
   readonly report: (message: string, error: unknown) => void
 }
 
-/** The readings of all processes, as the primary has them. */
-export interface ReadingsHost {
-  /**
-   * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
-   * @returns a function to call when the worker can answer; until then the worker is shown as starting
-   */
-  attach(peer: Peer, identity: WorkerIdentity): () => void
-  /** The errors of all processes by cause. */
-  errors(): Promise<readonly ErrorGroup[]>
-  /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
-  beginWindow(): Promise<void>
-  /** Sums up all processes. */
-  summary(): Promise<Summary>
-  close(): void
-}
-
 /** How long a worker may take to answer, in milliseconds. */
 const answerWithinMs = 1000
 
 /** Makes the host and begins to take samples for the history. */
-export function createReadingsHost({ own, report }: ReadingsHostOptions): ReadingsHost {
+export function createReadingsHost({ own, report }: ReadingsHostOptions) {
   const workers = new Set<KnownProcess>()
   const ended = new EndedProcesses()
   /** The workers that have not answered in time, until they do. */
@@ -95,6 +79,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
     }
   }
 
+  /** The errors of all processes by cause. */
   async function errors(): Promise<readonly ErrorGroup[]> {
     const lists = await ask((functions) => functions.errors())
     return sumOfGroups([own.errors(), ...lists.values()])
@@ -108,7 +93,11 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
   const history = createHistory({ sample: createSampler(readTotals) })
 
   return {
-    attach(peer, identity) {
+    /**
+     * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
+     * @returns a function to call when the worker can answer; until then the worker is shown as starting
+     */
+    attach(peer: Peer, identity: WorkerIdentity): () => void {
       const worker = new KnownProcess(peer, identity)
       workers.add(worker)
       serve<ServedByPrimary>(peer, 'readings', {
@@ -135,17 +124,19 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions): Readin
       }
     },
     errors,
-    async beginWindow() {
+    /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
+    async beginWindow(): Promise<void> {
       await askChanges()
       own.beginWindow()
       ended.beginWindow()
       for (const worker of workers) worker.beginWindow()
     },
-    async summary() {
+    /** Sums up all processes. */
+    async summary(): Promise<Summary> {
       const totals = await readTotals()
       return summaryOf(totals, [...workers].flatMap((worker) => worker.read('window') ?? []))
     },
-    close: () => history.close(),
+    close: (): void => history.close(),
   }
 }
 

@@ -57,22 +57,10 @@ interface SessionHostOptions {
   readonly open?: typeof openLocalStore
 }
 
-/** The primary's side: the sessions of all workers. */
-export interface SessionHost {
-  /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
-  attach(peer: Peer): void
-  /** The counts of all stores since the start. */
-  readonly counts: StoreCounts
-  /** Removes expired sessions; called once a minute. */
-  sweep(): void
-  /** Closes all stores. */
-  close(): void
-}
-
 const sweepEveryMs = 60_000
 
-/** Makes the primary's side, without any store yet. */
-export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOptions): SessionHost {
+/** Makes the primary's side, the sessions of all workers, without any store yet. */
+export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOptions) {
   /** By place. */
   const stores = new Map<string, SessionStore>()
   const timer = setInterval(sweep, sweepEveryMs).unref()
@@ -83,6 +71,7 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
     return store
   }
 
+  /** Removes expired sessions. */
   function sweep(): void {
     forEach('sweep the sessions', (store) => store.sweep())
   }
@@ -97,7 +86,8 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
   }
 
   return {
-    attach: (peer) =>
+    /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
+    attach: (peer: Peer): void =>
       serve<Served>(peer, 'session', {
         read: (place, id) =>
           after(use(place).read(id), (found) => {
@@ -110,11 +100,13 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
         destroy: (place, id) => use(place).destroy(id),
         sweep: (place) => use(place).sweep(),
       }),
-    get counts() {
+    /** The counts of all stores since the start. */
+    get counts(): StoreCounts {
       return [...stores.values()].reduce((sum, { counts }) => addCounts(sum, counts), noCounts)
     },
     sweep,
-    close: () => {
+    /** Closes all stores. */
+    close: (): void => {
       clearInterval(timer)
       forEach('close the session store', (store) => store.close())
     },

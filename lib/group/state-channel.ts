@@ -100,23 +100,11 @@ interface StateHostOptions {
   readonly patienceMs?: number
 }
 
-interface StateHost {
-  /** Adds a worker until its channel closes. */
-  join(member: Member): void
-  /**
-   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
-   * them: when it fails, this rejects, and the others keep the previous state.
-   */
-  apply(state: DesiredState): Promise<void>
-  /** Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does. */
-  everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
-}
-
 /** The time for a worker that is loading, or that is making a change of its own: the longest that a timer can wait. */
 const longestMs = 2 ** 31 - 1
 
 /** Makes the primary's side. */
-export function createStateHost(options: StateHostOptions): StateHost {
+export function createStateHost(options: StateHostOptions) {
   const { store, log, trace, patienceMs = 10_000 } = options
   /** The outcome of the last state sent to each worker: undefined, or a line that says why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
@@ -158,6 +146,10 @@ export function createStateHost(options: StateHostOptions): StateHost {
     for (const member of members.keys()) if (!but.has(member)) void send(member, state)
   }
 
+  /**
+   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
+   * them: when it fails, this rejects, and the others keep the previous state.
+   */
   async function apply(state: DesiredState): Promise<void> {
     const timed: TimedState = { state, nowMs: store.nowMs() }
     const asked = new Set<Member>()
@@ -185,6 +177,10 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return lines.filter((line) => line !== undefined)
   }
 
+  /**
+   * Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does.
+   * @param from the worker that has carried it out
+   */
   async function everywhere(command: Command<MachineCommandType>, from?: Member): Promise<readonly string[]> {
     await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
@@ -200,7 +196,8 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 
   return {
-    join: (member) => {
+    /** Adds a worker until its channel closes. */
+    join: (member: Member): void => {
       const { peer } = member
       members.set(member, Promise.resolve(undefined))
       void peer.closed.then(() => {
@@ -227,7 +224,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
       })
     },
     apply,
-    everywhere: (command) => everywhere(command),
+    everywhere,
   }
 }
 

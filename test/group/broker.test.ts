@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type BrokerHost, createClusterBroker, hostBroker } from '../../lib/group/events.ts'
+import { createClusterBroker, hostBroker } from '../../lib/group/events.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
@@ -15,7 +15,7 @@ import { watched } from './watched-broker.ts'
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
 /** A worker whose channel lies in memory. */
-function connect(host: BrokerHost) {
+function connect(host: ReturnType<typeof hostBroker>) {
   const [primaryPort, workerPort] = memoryPorts()
   host.attach(createPeer(primaryPort))
   const broker = createClusterBroker(createPeer(workerPort))

@@ -5,7 +5,7 @@ import type { EndedRequest } from '../../lib/base/ports.ts'
 import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
 import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
-import { createReadingsHost, type ReadingsHost } from '../../lib/group/readings-host.ts'
+import { createReadingsHost } from '../../lib/group/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
@@ -44,7 +44,7 @@ interface WorkerParts {
 }
 
 export interface Cluster {
-  readonly host: ReadingsHost
+  readonly host: ReturnType<typeof createReadingsHost>
   readonly workers: readonly Worker[]
   /** What the host had to report. */
   readonly problems: string[]
@@ -84,7 +84,7 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
   return createPrimaryProcess(parts, { recent: { list: () => [primaryLine] }, errors: new ErrorGroups() })
 }
 
-function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: string): Worker {
+function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof createReadingsHost>, id: string): Worker {
   const [here, there] = memoryPorts()
   const gated = gate(there)
   const metrics = new Metrics()

@@ -261,7 +261,7 @@ describe('the nodes as workers know them', () => {
     })
     const view = listenForNodes(worker)
     host.attach(primary)
-    const joined = view(host.health)
+    const joined = view(host.health())
     assert.deepEqual([joined.isReady, joined.warnings(), await joined.list()], [false, ['w'], [listedNode]])
     Object.assign(state, { isReady: true, warnings: [] })
     host.look()
