@@ -85,8 +85,10 @@ export function startPrimary(options: PrimaryOptions) {
   const events = hostBroker(broker)
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
-  const counts = { dropped: () => events.dropped, sessions: () => sessions.counts }
-  const own = createPrimaryProcess(partsOf(eventLoop, counts, logs), logs)
+  const ofEvents = () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped })
+  const { general, access = { written: 0, lost: 0 }, problems } = logs
+  const counts = { events: ofEvents, sessions: () => sessions.counts, log: general, accessLog: access }
+  const own = createPrimaryProcess({ ...counts, eventLoop, warnings: problems }, logs)
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
@@ -211,26 +213,7 @@ export function startPrimary(options: PrimaryOptions) {
 }
 
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
-export type PrimaryParts = Pick<
-  MetricSources,
-  'eventLoop' | 'events' | 'sessions' | 'limits' | 'log' | 'accessLog' | 'warnings'
->
-
-function partsOf(
-  eventLoop: PrimaryParts['eventLoop'],
-  counts: { readonly dropped: () => number; readonly sessions: PrimaryParts['sessions'] },
-  logs: Logs,
-): PrimaryParts {
-  return {
-    eventLoop,
-    events: () => ({ published: 0, delivered: 0, slow: 0, dropped: counts.dropped() }),
-    sessions: counts.sessions,
-    limits: () => ({}),
-    log: logs.general,
-    accessLog: logs.access ?? { written: 0, lost: 0 },
-    warnings: logs.problems,
-  }
-}
+type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
 
 /** Takes up the events of the last run. */
 function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: ModuleLogger): KeptEvents {
@@ -248,6 +231,7 @@ export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnPro
     config: { 'pool_rest.queue_size': 0 },
     metrics: new Metrics(),
     activeRequests: () => 0,
+    limits: () => ({}),
     httpPool: { ...noPool, alert: false },
     queueWaits: new Histogram(),
     restPool: { longpoll: noPool, sse: noPool },

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
 import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
-import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
+import { createPrimaryProcess } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
 import { createReadingsHost } from '../../lib/group/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
@@ -72,11 +72,10 @@ export function startCluster(t: Pick<TestContext, 'after'>, count: number): Clus
 
 /** A primary that has counted, and logged, a little. */
 export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
-  const parts: PrimaryParts = {
+  const parts = {
     eventLoop: watch(t),
     events: () => ({ published: 0, delivered: 0, dropped: 4, slow: 0 }),
     sessions: () => ({ evicted: 5, damaged: 0 }),
-    limits: () => ({}),
     log: { written: 7, lost: 0 },
     accessLog: { written: 0, lost: 0 },
     warnings: () => ['of all'],
