@@ -1,9 +1,10 @@
 /** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
-import type { ErrorGroup } from '../log/error-groups.ts'
 import type { NodesView } from './node.ts'
-import type { ListedNode } from './node-list.ts'
 import type { Peer } from './peer.ts'
-import { doneBy, outcomeOf, type Outcome } from './state-channel.ts'
+import { remote, serve } from './remote.ts'
+
+/** The functions that the primary serves. */
+type Served = Pick<NodesView, 'list' | 'errors' | 'clearErrors'>
 
 /** Decides whether a worker is ready. */
 export interface NodesHealth {
@@ -21,9 +22,11 @@ export function hostNodes(nodes: NodesView) {
     attach: (peer: Peer): void => {
       peers.add(peer)
       void peer.closed.then(() => peers.delete(peer))
-      peer.on('nodes.list', () => nodes.list())
-      peer.on('nodes.errors', () => outcomeOf(() => nodes.errors()))
-      peer.on('nodes.clear', () => outcomeOf(() => nodes.clearErrors()))
+      serve<Served>(peer, 'nodes', {
+        list: () => nodes.list(),
+        errors: () => nodes.errors(),
+        clearErrors: () => nodes.clearErrors(),
+      })
     },
     health,
     /** Call it when the health may have changed. */
@@ -42,6 +45,7 @@ export function hostNodes(nodes: NodesView) {
  * @returns a function that takes the health at the time of joining and returns the view
  */
 export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
+  const { list, errors, clearErrors } = remote<Served>(peer, 'nodes')
   let told: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
     told = health as NodesHealth // The primary runs the same program.
@@ -51,8 +55,8 @@ export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
       return (told ?? joined).isReady
     },
     warnings: () => (told ?? joined).warnings,
-    list: async () => (await peer.call('nodes.list')) as readonly ListedNode[], // As above.
-    errors: async () => doneBy((await peer.call('nodes.errors')) as Outcome<readonly (readonly ErrorGroup[])[]>),
-    clearErrors: async () => doneBy((await peer.call('nodes.clear')) as Outcome<void>),
+    list,
+    errors,
+    clearErrors,
   })
 }

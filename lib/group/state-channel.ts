@@ -8,15 +8,13 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { Machine } from '../application/changes.ts'
-import { RoutesUnsavedError, type Command, type MachineCommandType } from '../application/commands.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
 import type { DesiredState } from '../application/desired-state.ts'
 import type { RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
 import type { TraceSwitches } from '../application/trace-switches.ts'
 import { endsWithin } from '../base/deadline.ts'
-import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
@@ -27,16 +25,13 @@ export interface TimedState {
   readonly nowMs: number
 }
 
-/** The answer of the primary: the result, or an error for which the worker has a class of its own. */
-export type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
-
 /** The functions that the primary serves. */
 interface ServedByPrimary {
-  read(): Promise<Outcome<TimedState>>
-  write(next: DesiredState, file: RouteFileChange | null): Promise<Outcome<boolean>>
-  missing(state: DesiredState, withinMs: number): Promise<Outcome<readonly string[]>>
-  everywhere(command: Command<MachineCommandType>): Promise<Outcome<readonly string[]>>
-  asWhole(command: Command<MachineCommandType>): Promise<Outcome<void>>
+  read(): Promise<TimedState>
+  write(next: DesiredState, file: RouteFileChange | null): Promise<boolean>
+  missing(state: DesiredState, withinMs: number): Promise<readonly string[]>
+  everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
+  asWhole(command: Command<MachineCommandType>): void
 }
 
 /** The functions that a worker serves. */
@@ -68,11 +63,11 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     isShared,
     nowMs: () => performance.now() + aheadMs,
     timed,
-    read: async () => timed(doneBy(await primary.read())),
-    write: async (next, file) => doneBy(await primary.write(next, file ?? null)),
-    missing: async (state, withinMs) => doneBy(await primary.missing(state, withinMs)),
-    everywhere: async (command) => doneBy(await primary.everywhere(command)),
-    asWhole: async (command) => doneBy(await primary.asWhole(command)),
+    read: async () => timed(await primary.read()),
+    write: (next, file) => primary.write(next, file ?? null),
+    missing: (state, withinMs) => primary.missing(state, withinMs),
+    everywhere: (command) => primary.everywhere(command),
+    asWhole: (command) => primary.asWhole(command),
   }
 }
 
@@ -205,43 +200,24 @@ export function createStateHost(options: StateHostOptions) {
         changing.delete(member)
       })
       serve<ServedByPrimary>(peer, 'state', {
-        read: () => {
+        read: async () => {
           changing.add(member)
-          return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+          return { state: await store.read(), nowMs: store.nowMs() }
         },
-        write: (next, file) =>
-          outcomeOf(async () => {
-            const isWritten = await store.write(next, file ?? undefined)
-            if (isWritten) {
-              changing.delete(member)
-              sendAll(next, new Set([member]))
-            }
-            return isWritten
-          }),
-        missing: (state, withinMs) => outcomeOf(() => missing(state, withinMs)),
-        everywhere: (command) => outcomeOf(() => everywhere(command, member)),
-        asWhole: (command) => outcomeOf(async () => options.asWhole(command)),
+        write: async (next, file) => {
+          const isWritten = await store.write(next, file ?? undefined)
+          if (isWritten) {
+            changing.delete(member)
+            sendAll(next, new Set([member]))
+          }
+          return isWritten
+        },
+        missing,
+        everywhere: (command) => everywhere(command, member),
+        asWhole: (command) => options.asWhole(command),
       })
     },
     apply,
     everywhere,
-  }
-}
-
-/** The result of an answer of the primary. Throws the error of its class. */
-export function doneBy<T>(outcome: Outcome<T>): T {
-  if ('away' in outcome) throw awayError(outcome.away)
-  if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
-  return outcome.done
-}
-
-/** Makes the answer of the primary. Rejects with errors that the client must not see. */
-export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { done: await work() }
-  } catch (error) {
-    if (isHttpError(error)) return { away: error.message }
-    if (error instanceof RoutesUnsavedError) return { unsaved: error.message }
-    throw error
   }
 }
