@@ -468,7 +468,7 @@ function openEngine(
   if (url !== '' && openShared === undefined) throw new TypeError('openShared must be given')
   const shared = openShared?.(loaded, appKey, sharedPassword, log)
   if (shared === undefined) return {}
-  life.needs(() => shared.isThere)
+  life.needs(shared.isThere)
   life.atEnd(() => shared.close())
   const node = part === undefined ? shared.openNode(resolve(loaded.folder, routes)) : undefined
   life.atStop(() => node?.stops())

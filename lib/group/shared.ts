@@ -22,6 +22,22 @@ import { problemOfFields } from '../session/fields.ts'
 /** The type of `openShared`, for callers that load this file on demand. */
 export type OpenShared = typeof openShared
 
+/** The engine as one server uses it. */
+export type SharedEngine = NonNullable<ReturnType<OpenShared>>
+
+/** What the parts of a server that use the engine have in common. */
+export interface SharedParts {
+  readonly loaded: LoadedConfig
+  readonly appKey: string
+  readonly redis: Redis
+  /** The prefix of every key. */
+  readonly prefix: string
+  /** The prefix of every channel of PUBLISH, which ignores databases. */
+  readonly place: string
+  /** Of module `server`. */
+  readonly log: ModuleLogger
+}
+
 /**
  * Opens the engine that the configuration names, and begins to connect.
  * @param appKey the current `app_key`
@@ -29,12 +45,7 @@ export type OpenShared = typeof openShared
  * @param log of module `server`
  * @returns undefined when the configuration names no engine
  */
-export function openShared(
-  loaded: LoadedConfig,
-  appKey: string,
-  password: string | undefined,
-  log: ModuleLogger,
-): SharedEngine | undefined {
+export function openShared(loaded: LoadedConfig, appKey: string, password: string | undefined, log: ModuleLogger) {
   const { 'shared.url': url, 'shared.name': name, app_key_previous: previous } = loaded.config
   if (url === '') return undefined
   const target = parseRedisUrl(url, password)
@@ -46,8 +57,44 @@ export function openShared(
     if (state === 'ready') log.info(`connected to ${engine}`)
     else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
   })
-  const prefixes = { prefix: `${name}:`, place: `${name}:${target.database}:` }
-  return new SharedEngine({ loaded, appKey, redis, ...prefixes, away, log })
+  const prefix = `${name}:`
+  const place = `${name}:${target.database}:`
+  const parts: SharedParts = { loaded, appKey, redis, prefix, place, log }
+
+  return {
+    /** Whether the engine can be used now. */
+    isThere: (): boolean => redis.state === 'ready',
+    /** Returns the warnings for the operator; none while the engine can be used. */
+    warnings: (): readonly string[] => (redis.state === 'ready' ? [] : [away()]),
+    /** Opens the parts of an application that lie in the engine. @param errors the log of module `error` */
+    openSeams(errors: ModuleLogger): Seams {
+      const problems = new RateLimited(errors.warn, 1000)
+      return {
+        openSharedStore: (onProblem) =>
+          createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
+        broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
+        openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
+      }
+    },
+    /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
+    openNode: (routesFolder: string): Node => new Node(parts, routesFolder),
+    /**
+     * Resolves when the engine can be used, or when the server starts without waiting longer for it.
+     * @throws ConfigError when the engine holds data of servers with another `app_key`
+     */
+    async opened(): Promise<void> {
+      try {
+        await redis.ready
+      } catch (error) {
+        const { cause } = error as Error // A RedisAwayError, which onState has logged.
+        if (!(cause instanceof RedisForeignError)) return
+        await redis.close() // Or the client would claim the name as soon as the others' data are removed.
+        throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
+      }
+    },
+    /** Waits for the calls under way. No callback is called afterwards. */
+    close: (): Promise<void> => redis.close(),
+  }
 }
 
 /** Derives a mark that is different for each `app_key` and does not reveal it. */
@@ -58,75 +105,4 @@ function markOf(appKey: string): string {
 function otherKey(name: string): string {
   return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a`
     + ` shared.name of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
-}
-
-/** What the parts of a server that use the engine have in common. */
-export interface SharedParts {
-  readonly loaded: LoadedConfig
-  readonly appKey: string
-  readonly redis: Redis
-  /** The prefix of every key. */
-  readonly prefix: string
-  /** The prefix of every channel of PUBLISH, which ignores databases. */
-  readonly place: string
-  readonly away: () => string
-  /** Of module `server`. */
-  readonly log: ModuleLogger
-}
-
-/** The engine as one server uses it. */
-export class SharedEngine {
-  readonly #parts: SharedParts
-
-  constructor(parts: SharedParts) {
-    this.#parts = parts
-  }
-
-  /** Whether the engine can be used now. */
-  get isThere(): boolean {
-    return this.#parts.redis.state === 'ready'
-  }
-
-  /** Returns the warnings for the operator; none while the engine can be used. */
-  warnings(): readonly string[] {
-    return this.isThere ? [] : [this.#parts.away()]
-  }
-
-  /** Opens the parts of an application that lie in the engine. @param log of module `error` */
-  openSeams(log: ModuleLogger): Seams {
-    const problems = new RateLimited(log.warn, 1000)
-    const { redis, prefix, place } = this.#parts
-    return {
-      openSharedStore: (onProblem) =>
-        createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
-      broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
-      openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
-    }
-  }
-
-  /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
-  openNode(routesFolder: string): Node {
-    return new Node(this.#parts, routesFolder)
-  }
-
-  /**
-   * Resolves when the engine can be used, or when the server starts without waiting longer for it.
-   * @throws ConfigError when the engine holds data of servers with another `app_key`
-   */
-  async opened(): Promise<void> {
-    const { loaded, redis } = this.#parts
-    try {
-      await redis.ready
-    } catch (error) {
-      const { cause } = error as Error // A RedisAwayError, which onState has logged.
-      if (!(cause instanceof RedisForeignError)) return
-      await redis.close() // Or the client would claim the name as soon as the others' data are removed.
-      throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
-    }
-  }
-
-  /** Waits for the calls under way. No callback is called afterwards. */
-  close(): Promise<void> {
-    return this.#parts.redis.close()
-  }
 }

@@ -11,7 +11,7 @@
  * Surprise: a server without memory refuses only commands that add, and it must refuse them before a script has changed
  * anything. So scripts that add begin with that, and scripts that take out begin with commands that remove.
  */
-import type { Redis, RedisScript } from './client.ts'
+import type { Redis } from './client.ts'
 
 /** `trim` drops the events beyond the limits, the oldest first, and returns how many. */
 const begin = `
@@ -99,16 +99,8 @@ const sweep = `${begin}${limits}
 local dropped = trim(most, age)
 return {dropped, redis.call('LLEN', KEYS[1])}`
 
-/** The scripts of queues. */
-export interface QueueScripts {
-  readonly push: RedisScript
-  readonly take: RedisScript
-  readonly restore: RedisScript
-  readonly sweep: RedisScript
-}
-
-/** Prepares the scripts for a client. */
-export function createQueueScripts(redis: Redis): QueueScripts {
+/** Prepares the scripts of queues for a client. */
+export function createQueueScripts(redis: Redis) {
   return {
     push: redis.script(push),
     take: redis.script(take),

@@ -5,7 +5,7 @@
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
-import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
+import { createQueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
 
 /** An event that was taken. Its token is the tag of the call that took it. */
@@ -16,7 +16,7 @@ interface TakenEvent extends QueueEvent {
 /** As `Broker` describes each function. */
 export class RedisQueues {
   readonly #parts: BrokerParts
-  readonly #scripts: QueueScripts
+  readonly #scripts: ReturnType<typeof createQueueScripts>
   /** The queues that may hold events which this process has pushed. */
   readonly #pushed = new Set<string>()
   /** Tokens of events to put back as soon as the server can be asked, in the order of taking, with their queues. */
