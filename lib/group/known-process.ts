@@ -6,30 +6,21 @@
 import type { RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
 import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
-import type { Peer } from './peer.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
-/** Identifies a worker. */
-export interface WorkerIdentity {
-  /** Its name in the status, the metrics and the monitor. */
-  readonly id: string
-  readonly pid: number
-}
+/** A worker whose readings are taken. */
+export type ReadWorker = Pick<WorkerProcess, 'number' | 'pid' | 'peer' | 'serving'>
 
 /** The last known state of a worker. */
 export class KnownProcess {
-  /** This side of its channel. */
-  readonly peer: Peer
-  readonly identity: WorkerIdentity
-  /** Whether it is still loading the application and cannot be asked. */
-  starting = true
+  readonly worker: ReadWorker
   readonly #routes = new Map<string, RouteReading>()
   #latest: Reading | undefined
   /** The counters when the bench window began; undefined if the worker started in it. */
   #windowStart: Reading | undefined
 
-  constructor(peer: Peer, identity: WorkerIdentity) {
-    this.peer = peer
-    this.identity = identity
+  constructor(worker: ReadWorker) {
+    this.worker = worker
   }
 
   /** Takes a reading with the routes that changed. */

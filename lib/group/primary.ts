@@ -28,7 +28,7 @@ import { DisconnectedError } from './peer.ts'
 import { hostNodes } from './nodes.ts'
 import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
-import { createStateHost, type Member } from './state-channel.ts'
+import { createStateHost } from './state-channel.ts'
 import { createSupervisor } from './supervisor.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
@@ -111,18 +111,16 @@ export function startPrimary(options: PrimaryOptions) {
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)
     const { peer } = worker
-    const member = { number, peer, serving: false }
     for (const host of [events, sessions, limits]) host.attach(peer)
-    const canBeAsked = readings.attach(peer, { id: String(number), pid: worker.pid })
-    watch.attach({ number, peer, kill: worker.kill })
+    readings.attach(worker)
+    watch.attach(worker)
     peer.on('process.join', async () => {
       await opened
       nodesHost?.attach(peer)
-      return joining(member)
+      return joining(worker)
     })
     peer.on('process.begins', () => {
-      member.serving = true
-      canBeAsked()
+      worker.serving = true
       joined ??= node?.join()
       return joined
     })
@@ -136,8 +134,8 @@ export function startPrimary(options: PrimaryOptions) {
     return worker
   }
 
-  function joining(member: Member): Joining {
-    states.join(member)
+  function joining(worker: WorkerProcess): Joining {
+    states.join(worker)
     const { file, folder, warnings, sources } = loaded
     return {
       loaded: { config, file, folder, warnings, sources },

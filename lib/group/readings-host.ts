@@ -10,8 +10,8 @@ import { createHistory, createSampler } from '../metrics/history.ts'
 import { summaryOf, type OwnProcess, type Since, type Summary } from '../metrics/processes.ts'
 import { sumOf, withoutEventLoop, type ProcessReading, type Reading, type ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/recent-requests.ts'
-import { EndedProcesses, KnownProcess, type WorkerIdentity } from './known-process.ts'
-import { DisconnectedError, type Peer } from './peer.ts'
+import { EndedProcesses, KnownProcess, type ReadWorker } from './known-process.ts'
+import { DisconnectedError } from './peer.ts'
 import type { ServedByPrimary, ServedByWorker } from './readings.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
@@ -37,35 +37,36 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
    * the answers that came in time.
    */
   async function ask<Answer>(
-    question: (functions: Remote<ServedByWorker>, worker: KnownProcess) => Promise<Answer>,
+    question: (functions: Remote<ServedByWorker>, known: KnownProcess) => Promise<Answer>,
   ): Promise<ReadonlyMap<KnownProcess, Answer>> {
     const answers = new Map<KnownProcess, Answer>()
-    const pending = new Set([...workers].filter((worker) => !worker.starting && !late.has(worker)))
-    const calls = [...pending].map(async (worker) => {
-      const { peer, identity: { id, pid } } = worker
+    const pending = new Set([...workers].filter((known) => known.worker.serving && !late.has(known)))
+    const calls = [...pending].map(async (known) => {
+      const { peer, number, pid } = known.worker
       try {
-        answers.set(worker, await question(remote(peer, 'readings'), worker))
+        answers.set(known, await question(remote(peer, 'readings'), known))
       } catch (error) {
         if (!(error instanceof DisconnectedError)) {
-          report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
+          report(`Cannot read the metrics of worker ${number} (process ${pid})`, error)
         }
       }
-      pending.delete(worker)
-      late.delete(worker)
+      pending.delete(known)
+      late.delete(known)
     })
     await endsWithin(answerWithinMs, Promise.all(calls))
-    for (const worker of pending) late.add(worker)
+    for (const known of pending) late.add(known)
     return new Map(answers)
   }
 
-  const askChanges = () => ask(async ({ changes }, worker) => worker.take(await changes()))
+  const askChanges = () => ask(async ({ changes }, known) => known.take(await changes()))
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
     const ofPrimary = own.read(since)
-    const ofWorkers = [...workers].sort(byId).map((worker): ProcessReading => {
-      const { identity, starting } = worker
-      return { ...identity, responding: answered.has(worker), starting, reading: worker.read(since) }
+    const ofWorkers = [...workers].sort(byNumber).map((known): ProcessReading => {
+      const { number, pid, serving } = known.worker
+      const id = String(number)
+      return { id, pid, responding: answered.has(known), starting: !serving, reading: known.read(since) }
     })
     const ofEnded = ended.read(since)
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
@@ -93,13 +94,11 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
   const history = createHistory({ sample: createSampler(readTotals) })
 
   return {
-    /**
-     * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
-     * @returns a function to call when the worker can answer; until then the worker is shown as starting
-     */
-    attach(peer: Peer, identity: WorkerIdentity): () => void {
-      const worker = new KnownProcess(peer, identity)
-      workers.add(worker)
+    /** Adds a worker until its channel closes. Call it before the first message of the worker arrives. */
+    attach(worker: ReadWorker): void {
+      const known = new KnownProcess(worker)
+      const { peer } = worker
+      workers.add(known)
       serve<ServedByPrimary>(peer, 'readings', {
         read,
         lines: async () => {
@@ -113,15 +112,12 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
         errors,
         history: () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
-        last: (changes) => queueMicrotask(() => worker.take(changes)),
+        last: (changes) => queueMicrotask(() => known.take(changes)),
       })
       void peer.closed.then(() => {
-        workers.delete(worker)
-        ended.add(worker)
+        workers.delete(known)
+        ended.add(known)
       })
-      return () => {
-        worker.starting = false
-      }
     },
     errors,
     /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
@@ -129,12 +125,12 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
       await askChanges()
       own.beginWindow()
       ended.beginWindow()
-      for (const worker of workers) worker.beginWindow()
+      for (const known of workers) known.beginWindow()
     },
     /** Sums up all processes. */
     async summary(): Promise<Summary> {
       const totals = await readTotals()
-      return summaryOf(totals, [...workers].flatMap((worker) => worker.read('window') ?? []))
+      return summaryOf(totals, [...workers].flatMap((known) => known.read('window') ?? []))
     },
     close: (): void => history.close(),
   }
@@ -157,6 +153,6 @@ function inOrder<Entry extends { readonly time: number }>(lists: readonly (reado
     .slice(-most)
 }
 
-function byId({ identity: a }: KnownProcess, { identity: b }: KnownProcess): number {
-  return a.id.localeCompare(b.id, 'en', { numeric: true })
+function byNumber({ worker: a }: KnownProcess, { worker: b }: KnownProcess): number {
+  return a.number - b.number
 }

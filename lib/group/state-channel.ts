@@ -17,6 +17,7 @@ import { endsWithin } from '../base/deadline.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
 /** A state as the primary sends it, with the time of the clock that its times refer to. */
 export interface TimedState {
@@ -71,14 +72,8 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
   }
 }
 
-/** A worker as the primary sees it. */
-export interface Member {
-  /** From 1. */
-  readonly number: number
-  readonly peer: Peer
-  /** Whether it answers requests. A worker that is still loading applies states before it serves. */
-  readonly serving: boolean
-}
+/** A worker. One that is still loading applies states before it serves. */
+type Member = Pick<WorkerProcess, 'number' | 'peer' | 'serving'>
 
 interface StateHostOptions {
   readonly store: StateStore

@@ -8,14 +8,9 @@
 import { Heartbeat } from '../base/heartbeat.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
-/** A worker as the watch sees it. */
-interface Watched {
-  /** From 1. */
-  readonly number: number
-  readonly peer: Peer
-  kill(signal: 'SIGKILL'): void
-}
+type Watched = Pick<WorkerProcess, 'number' | 'peer' | 'kill'>
 
 interface WatchOptions {
   readonly log: ModuleLogger

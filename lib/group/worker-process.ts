@@ -15,6 +15,10 @@ export interface Ending {
 
 /** A worker that was started. */
 export interface WorkerProcess {
+  /** From 1. */
+  readonly number: number
+  /** Whether it has loaded the application: it can be asked, and every change waits for it. The primary sets it. */
+  serving: boolean
   /** 0 when the process could not be started. */
   readonly pid: number
   readonly peer: Peer
@@ -45,19 +49,21 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   try {
     worker = cluster.fork({ [numberVariable]: String(number) })
   } catch (error) {
-    return notStarted(Promise.resolve(error as Error)) // Node throws Errors.
+    return notStarted(number, Promise.resolve(error as Error)) // Node throws Errors.
   }
   const { process: child } = worker
   const exited = new Promise<Ending>((resolve) => worker.once('exit', (status, signal) => resolve({ status, signal })))
   // A running worker emits 'error' when a message could not be sent because it has just ended. Its end is what counts.
   const failed = new Promise<Error>((resolve) => worker.on('error', resolve))
-  if (child.pid === undefined) return notStarted(failed)
+  if (child.pid === undefined) return notStarted(number, failed)
   const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes both pipes.
   const taken = Promise.all([
     readLogPipe(pipeOf(logFds.general), (lines) => logs.general.take(lines)),
     readLogPipe(pipeOf(logFds.access), (lines) => logs.access?.take(lines)),
   ])
   return {
+    number,
+    serving: false,
     pid: child.pid,
     peer: createPeer(portOf(child)),
     ended: Promise.all([exited, taken]).then(([ending]) => ending),
@@ -65,9 +71,11 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   }
 }
 
-function notStarted(failed: Promise<Error>): WorkerProcess {
+function notStarted(number: number, failed: Promise<Error>): WorkerProcess {
   const closed: PeerPort = { send: () => {}, onMessage: () => {}, onClose: (listener) => void setImmediate(listener) }
   return {
+    number,
+    serving: false,
     pid: 0,
     peer: createPeer(closed),
     ended: failed.then((error) => ({ status: null, signal: null, error })),

@@ -92,9 +92,9 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   const errors = new ErrorGroups()
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
   const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
-  const begun = host.attach(createPeer(here), { id, pid: 100 + Number(id) })
+  const number = Number(id)
+  host.attach({ peer: createPeer(here), number, pid: 100 + number, serving: true })
   const processes = createClusterProcesses(createPeer(gated.port), own)
-  begun()
   return {
     processes,
     metrics,

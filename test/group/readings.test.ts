@@ -286,7 +286,7 @@ describe('the readings of several processes', () => {
   it('a worker that is starting is not asked, so nobody waits for it, and is shown as one', async (t) => {
     const { host, workers, problems } = startCluster(t, 1)
     const [first] = workers as [Worker]
-    host.attach(createPeer(memoryPorts()[0]), { id: '2', pid: 102 })
+    host.attach({ peer: createPeer(memoryPorts()[0]), number: 2, pid: 102, serving: false })
     const { processes = [] } = await statusBy(first)
     assert.deepEqual(processes[2], { id: '2', pid: 102, responding: false, starting: true })
     await first.processes.lines()

@@ -7,7 +7,7 @@ import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/group/nodes.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import { serve } from '../../lib/group/remote.ts'
-import { createStateHost, createWorkerState, type Member, type StateServedByWorker } from '../../lib/group/state-channel.ts'
+import { createStateHost, createWorkerState, type StateServedByWorker } from '../../lib/group/state-channel.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
@@ -52,7 +52,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   /** A worker that applies states, and its view of the state. */
   function join(number: number, apply: (state: DesiredState) => unknown = () => {}, serving = true) {
     const [here, there] = memoryPorts()
-    const member: Member & { serving: boolean } = { number, peer: createPeer(here), serving }
+    const member = { number, peer: createPeer(here), serving }
     const peer = createPeer(there)
     const applied: number[] = []
     const commands: string[] = []

@@ -42,6 +42,7 @@ function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
       const ended = new Promise<Ending>((resolve) => (resolveEnded = resolve))
       const worker: FakeWorker = {
         number,
+        serving: false,
         pid: started.length,
         heard,
         peer: createPeer(here),

@@ -301,8 +301,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'group/readings-host.ts',
-    find: 'queueMicrotask(() => worker.take(changes))',
-    replace: 'worker.take(changes)',
+    find: 'queueMicrotask(() => known.take(changes))',
+    replace: 'known.take(changes)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {
