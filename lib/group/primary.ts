@@ -24,7 +24,6 @@ import type { OpenShared } from './shared.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
-import { DisconnectedError } from './peer.ts'
 import { hostNodes } from './nodes.ts'
 import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
@@ -104,9 +103,10 @@ export function startPrimary(options: PrimaryOptions) {
     () => {},
   )
   let joined: Promise<void> | undefined
-  let address: Address | undefined
-  let someServes: () => void
-  const served = new Promise<void>((resolve) => (someServes = resolve))
+  let resolveServed: (address: Address) => void
+  /** Resolves when the first worker serves. */
+  const served = new Promise<Address>((resolve) => (resolveServed = resolve))
+  void served.then(({ port }) => node?.listens(port))
 
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)
@@ -125,10 +125,8 @@ export function startPrimary(options: PrimaryOptions) {
       return joined
     })
     peer.on('process.serves', (at) => {
-      if (address === undefined) node?.listens((at as Address).port)
-      address ??= at as Address // Sent by the worker's listener.
+      resolveServed(at as Address) // Sent by the worker's listener.
       supervisor.serves(number)
-      someServes()
     })
     peer.on('process.ends', () => supervisor.ends(number))
     return worker
@@ -174,7 +172,7 @@ export function startPrimary(options: PrimaryOptions) {
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
     onReady: () => {
       keptEvents?.served()
-      options.onReady(address as Address) // The first worker that serves has sent it.
+      void served.then(options.onReady)
     },
     onGivenUp: () => {
       stopping = true
@@ -193,10 +191,7 @@ export function startPrimary(options: PrimaryOptions) {
         serving && !ending && watch.answers(number)
       const first = supervisor.places.find(isReady)?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
-      await first.peer.call('process.apply', command).catch((error: Error) => {
-        if (!(error instanceof DisconnectedError)) throw error
-        throw new Error(`Cannot carry out ${command.type}: the process that began it has ended`, { cause: error })
-      })
+      await first.peer.call('process.apply', command)
     },
     reopenLogs: (): void => logs.reopen(),
     /** Resolves with the exit status when all workers have ended. */
