@@ -24,12 +24,8 @@ interface Served {
   leave(listener: number): void
 }
 
-/** Makes the broker of a worker; one for each peer. */
-export function createClusterBroker(peer: Peer): Broker {
-  return new ClusterBroker(peer)
-}
-
-class ClusterBroker implements Broker {
+/** The broker of a worker; one for each peer. */
+export class ClusterBroker implements Broker {
   /** The primary counts what its queues drop. */
   readonly dropped = 0
   readonly #peer: Peer

@@ -62,15 +62,6 @@ interface Waiting {
 }
 
 /**
- * Makes this side of a channel.
- * @param onError called with the error of a tell, which has no caller to get it. Unless given, the error is thrown and
- *   ends the process
- */
-export function createPeer(port: PeerPort, onError: (error: unknown) => void = throwLater): Peer {
-  return new Peer(port, onError)
-}
-
-/**
  * Opens the port of a worker to its primary.
  * @throws Error in a process without an IPC channel
  */
@@ -130,7 +121,11 @@ export class Peer {
   #isOpen = true
   #isReady: boolean
 
-  constructor(port: PeerPort, onError: (error: unknown) => void) {
+  /**
+   * @param onError called with the error of a tell, which has no caller to get it. Unless given, it is thrown and ends
+   *   the process
+   */
+  constructor(port: PeerPort, onError: (error: unknown) => void = throwLater) {
     this.#port = port
     this.#onError = onError
     port.onMessage((message) => this.#receive(message))

@@ -13,9 +13,9 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { Node } from './node.ts'
 import { createRedisBroker } from '../redis/broker.ts'
 import { createRedisBuckets } from '../redis/buckets.ts'
-import { createRedis, type Redis } from '../redis/client.ts'
+import { Redis } from '../redis/client.ts'
 import { describe, RedisForeignError } from '../redis/errors.ts'
-import { createRedisSessionStore } from '../redis/session-store.ts'
+import { RedisSessionStore } from '../redis/session-store.ts'
 import { parseRedisUrl } from '../redis/url.ts'
 import { problemOfFields } from '../session/fields.ts'
 
@@ -50,7 +50,7 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
   if (url === '') return undefined
   const target = parseRedisUrl(url, password)
   const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
-  const redis = createRedis({ target, name: `svc-${process.pid}`, claim })
+  const redis = new Redis({ target, name: `svc-${process.pid}`, claim })
   const engine = `the shared engine ${target.label}`
   const away = (): string => `${engine} is away: ${describe(redis.problem)}`
   redis.onState((state) => {
@@ -71,7 +71,7 @@ export function openShared(loaded: LoadedConfig, appKey: string, password: strin
       const problems = new RateLimited(errors.warn, 1000)
       return {
         openSharedStore: (onProblem) =>
-          createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
+          new RedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
         broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
         openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
       }

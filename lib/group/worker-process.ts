@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { Logs } from '../log/logs.ts'
 import { logFds, readLogPipe } from './log-pipe.ts'
-import { createPeer, portOf, type Peer, type PeerPort } from './peer.ts'
+import { Peer, portOf, type PeerPort } from './peer.ts'
 import { numberVariable } from './process-number.ts'
 
 /** How a process ended: with a status or by a signal. `error`: it could not be started. */
@@ -65,7 +65,7 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
     number,
     serving: false,
     pid: child.pid,
-    peer: createPeer(portOf(child)),
+    peer: new Peer(portOf(child)),
     ended: Promise.all([exited, taken]).then(([ending]) => ending),
     kill: (signal) => void child.kill(signal),
   }
@@ -77,7 +77,7 @@ function notStarted(number: number, failed: Promise<Error>): WorkerProcess {
     number,
     serving: false,
     pid: 0,
-    peer: createPeer(closed),
+    peer: new Peer(closed),
     ended: failed.then((error) => ({ status: null, signal: null, error })),
     kill: () => {},
   }

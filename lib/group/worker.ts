@@ -8,11 +8,11 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../application/commands.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
 import { createClusterAddressLimit, createClusterBuckets, createClusterThrottle } from './limits.ts'
-import { createClusterBroker } from './events.ts'
+import { ClusterBroker } from './events.ts'
 import { createClusterProcesses } from './readings.ts'
 import { logFds, PipeTarget, withoutBlocking } from './log-pipe.ts'
 import { listenForNodes } from './nodes.ts'
-import { createPeer, workerPort, type Peer } from './peer.ts'
+import { Peer, workerPort } from './peer.ts'
 import type { Joining } from './process-part.ts'
 import { serve } from './remote.ts'
 import { createClusterSessionStore } from './sessions.ts'
@@ -31,7 +31,7 @@ export interface WorkerParts {
  * @throws Error in a process that was not started by a primary
  */
 export async function joinPrimary(number: number, app: Promise<App>): Promise<WorkerParts> {
-  const peer = createPeer(workerPort())
+  const peer = new Peer(workerPort())
   // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
@@ -66,7 +66,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
       appKey,
       logs,
       seams: {
-        broker: createClusterBroker(peer),
+        broker: new ClusterBroker(peer),
         openBuckets: createClusterBuckets(peer),
         openStoreHere: (place) => createClusterSessionStore(peer, place),
       },

@@ -46,12 +46,7 @@ interface Waiting {
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
 
-/** Makes a client, which begins to connect at once. */
-export function createRedis(options: RedisOptions): Redis {
-  return new Redis(options)
-}
-
-/** A client. */
+/** A client, which begins to connect at once. */
 export class Redis {
   readonly #link: Link
   readonly #subscriber: Subscriber

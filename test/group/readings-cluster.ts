@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test'
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
-import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
+import { Peer, type PeerPort } from '../../lib/group/peer.ts'
 import { createPrimaryProcess } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
 import { createReadingsHost } from '../../lib/group/readings-host.ts'
@@ -93,8 +93,8 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
   const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
   const number = Number(id)
-  host.attach({ peer: createPeer(here), number, pid: 100 + number, serving: true })
-  const processes = createClusterProcesses(createPeer(gated.port), own)
+  host.attach({ peer: new Peer(here), number, pid: 100 + number, serving: true })
+  const processes = createClusterProcesses(new Peer(gated.port), own)
   return {
     processes,
     metrics,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { statusOf, type Status } from '../../lib/panel/status.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { renderPrometheus } from '../../lib/metrics/prometheus.ts'
 import { primaryLine, startCluster, turns, type Worker } from './readings-cluster.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -286,7 +286,7 @@ describe('the readings of several processes', () => {
   it('a worker that is starting is not asked, so nobody waits for it, and is shown as one', async (t) => {
     const { host, workers, problems } = startCluster(t, 1)
     const [first] = workers as [Worker]
-    host.attach({ peer: createPeer(memoryPorts()[0]), number: 2, pid: 102, serving: false })
+    host.attach({ peer: new Peer(memoryPorts()[0]), number: 2, pid: 102, serving: false })
     const { processes = [] } = await statusBy(first)
     assert.deepEqual(processes[2], { id: '2', pid: 102, responding: false, starting: true })
     await first.processes.lines()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import { openFileStore } from '../stores/file-store-support.ts'
 import { testSessionStore } from '../stores/store-conformance.ts'
@@ -23,8 +23,8 @@ testSessionStore('two workers\' files (by channels in memory)', (t) => {
   const host = hostSessions({ onProblem: assert.fail, open: () => store })
   const stores = [1, 2].map(() => {
     const [primaryPort, workerPort] = memoryPorts()
-    host.attach(createPeer(primaryPort))
-    return createClusterSessionStore(createPeer(workerPort), { store: 'file', folder: '/nowhere' })
+    host.attach(new Peer(primaryPort))
+    return createClusterSessionStore(new Peer(workerPort), { store: 'file', folder: '/nowhere' })
   })
   return { store: asOne(stores, host), advance }
 })

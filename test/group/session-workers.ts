@@ -1,6 +1,6 @@
 // Workers that have their sessions in a primary in this process, for tests of the store that is shared by channels.
 import assert from 'node:assert/strict'
-import { createPeer, type Peer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import type { hostSessions } from '../../lib/group/sessions.ts'
 import { createClusterSessionStore } from '../../lib/group/sessions.ts'
 import type { StorePlace } from '../../lib/session/store.ts'
@@ -21,8 +21,8 @@ export function asOne(stores: readonly SessionStore[], host: ReturnType<typeof h
 /** A worker whose channel lies in memory. */
 export function connect(host: ReturnType<typeof hostSessions>) {
   const [primaryPort, workerPort] = memoryPorts()
-  host.attach(createPeer(primaryPort))
-  const peer: Peer = createPeer(workerPort)
+  host.attach(new Peer(primaryPort))
+  const peer: Peer = new Peer(workerPort)
   const open = (max: number): SessionStore => createClusterSessionStore(peer, { store: 'memory', max })
   return { open, die: () => workerPort.close(), sent: workerPort.sent }
 }

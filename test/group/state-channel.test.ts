@@ -5,7 +5,7 @@ import { initialState, nextState, withRoute, withSwitch, type DesiredState } fro
 import { LocalStateStore, type StateStore } from '../../lib/application/state-store.ts'
 import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/group/nodes.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { serve } from '../../lib/group/remote.ts'
 import { createStateHost, createWorkerState, type StateServedByWorker } from '../../lib/group/state-channel.ts'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -52,8 +52,8 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   /** A worker that applies states, and its view of the state. */
   function join(number: number, apply: (state: DesiredState) => unknown = () => {}, serving = true) {
     const [here, there] = memoryPorts()
-    const member = { number, peer: createPeer(here), serving }
-    const peer = createPeer(there)
+    const member = { number, peer: new Peer(here), serving }
+    const peer = new Peer(there)
     const applied: number[] = []
     const commands: string[] = []
     const state = createWorkerState(peer, false)
@@ -245,7 +245,7 @@ describe('a command about the machine', () => {
 describe('the nodes as workers know them', () => {
   it('are told by the primary, also when something changed before the worker knew', async () => {
     const [here, there] = memoryPorts()
-    const [primary, worker] = [createPeer(here), createPeer(there)]
+    const [primary, worker] = [new Peer(here), new Peer(there)]
     const state = { isReady: false, warnings: ['w'] }
     const host = hostNodes({
       get isReady() {
