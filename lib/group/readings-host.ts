@@ -8,9 +8,10 @@ import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
 import { summaryOf, type OwnProcess, type Since, type Summary } from '../metrics/processes.ts'
-import { sumOf, withoutEventLoop, type ProcessReading, type Reading, type ServerReading } from '../metrics/reading.ts'
+import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
+import type { ProcessReading, Reading, ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/recent-requests.ts'
-import { EndedProcesses, KnownProcess, type ReadWorker } from './known-process.ts'
+import { KnownProcess, type ReadWorker } from './known-process.ts'
 import { DisconnectedError } from './peer.ts'
 import type { ServedByPrimary, ServedByWorker } from './readings.ts'
 import { remote, serve, type Remote } from './remote.ts'
@@ -28,7 +29,9 @@ const answerWithinMs = 1000
 /** Makes the host and begins to take samples for the history. */
 export function createReadingsHost({ own, report }: ReadingsHostOptions) {
   const workers = new Set<KnownProcess>()
-  const ended = new EndedProcesses()
+  /** The sums of the workers that ended. Requests that a worker had not reported before are lost. */
+  const ended: Partial<Record<Since, Reading>> = {}
+  let endedCount = 0
   /** The workers that have not answered in time, until they do. */
   const late = new Set<KnownProcess>()
 
@@ -68,14 +71,13 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
       const id = String(number)
       return { id, pid, responding: answered.has(known), starting: !serving, reading: known.read(since) }
     })
-    const ofEnded = ended.read(since)
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
     return {
       pid: process.pid,
-      total: total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ofEnded]),
+      total: total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]]),
       parts: {
         processes: processes.map((each) => ({ ...each, reading: withoutRoutes(each.reading) })),
-        ended: { count: ended.count, reading: withoutRoutes(ofEnded) },
+        ended: { count: endedCount, reading: withoutRoutes(ended[since]) },
       },
     }
   }
@@ -88,7 +90,8 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
 
   async function readTotals(): Promise<Reading> {
     await askChanges()
-    return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
+    const others = [...[...workers].map((known) => known.read('start')), ended.start]
+    return total(own.readWithoutRoutes(), others.map(withoutRoutes))
   }
 
   const history = createHistory({ sample: createSampler(readTotals) })
@@ -116,7 +119,13 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
       })
       void peer.closed.then(() => {
         workers.delete(known)
-        ended.add(known)
+        endedCount += 1
+        for (const since of ['start', 'window'] as const) {
+          const reading = known.read(since)
+          if (reading === undefined) continue
+          const last = withoutGauges(reading)
+          ended[since] = boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last]))
+        }
       })
     },
     errors,
@@ -124,7 +133,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
     async beginWindow(): Promise<void> {
       await askChanges()
       own.beginWindow()
-      ended.beginWindow()
+      delete ended.window
       for (const known of workers) known.beginWindow()
     },
     /** Sums up all processes. */
