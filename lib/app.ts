@@ -49,7 +49,6 @@ import { createPanel } from './panel/panel.ts'
 import type { ProcessPart } from './group/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
 import type { OpenShared, SharedEngine } from './group/shared.ts'
-import { socketPath } from './systemd/socket-path.ts'
 import { readCertificates } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
@@ -77,8 +76,6 @@ export interface AppOptions {
    * The file descriptor of a listening socket that this process was given, in place of `server.host` and `server.port`.
    */
   readonly listenFd?: number
-  /** Where that is in the file system; looked up unless given, which works in the process that was given it. */
-  readonly listenPath?: string
   /** Called when a stop begins, whoever asked for it. */
   readonly onStop?: () => void
   /** Given where this is one of several processes of a server. */
@@ -282,7 +279,7 @@ export function createApp(options: AppOptions = {}): App {
         `the service manager passed a socket: server.host ${host} and server.port ${port} are not used`,
       )
     }
-    return listener.listenOn(options.listenFd, (fd) => options.listenPath ?? socketPath(fd))
+    return listener.listenOn(options.listenFd)
   }
 
   function machineHandlers(): MachineHandlers {
@@ -471,7 +468,7 @@ function openEngine(
   if (url !== '' && openShared === undefined) throw new TypeError('openShared must be given')
   const shared = openShared?.(loaded, appKey, sharedPassword, log)
   if (shared === undefined) return {}
-  life.needs(() => shared.isThere)
+  life.needs(shared.isThere)
   life.atEnd(() => shared.close())
   const node = part === undefined ? shared.openNode(resolve(loaded.folder, routes)) : undefined
   life.atStop(() => node?.stops())

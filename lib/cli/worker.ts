@@ -20,14 +20,8 @@ export async function runWorker(number: number): Promise<void> {
   const made = new Promise<App>((resolve) => {
     resolveApp = resolve
   })
-  const joining = joinPrimary(number, {
-    follow: async (state) => (await made).follow(state),
-    carryOut: async (command) => (await made).carryOut(command),
-    apply: async (command) => void (await (await made).control.apply(command)),
-    stop: (drains) => void made.then((app) => app.stop(drains)),
-  })
   // There is no log yet, and nothing to lose.
-  const { options, peer, logs } = await joining.catch(() => process.exit(exitStatus.failed))
+  const { options, peer, logs } = await joinPrimary(number, made).catch(() => process.exit(exitStatus.failed))
   let app: App | undefined
   let status: number = exitStatus.ok
   try {

@@ -37,11 +37,11 @@ export interface ListenerOptions {
 
 /** Where a server listens. */
 export interface Address {
-  /** The address, or the path of a Unix socket. */
+  /** The address; '' for a Unix socket. */
   readonly host: string
   /** The port in use, also when 0 was asked for. 0 for a Unix socket. */
   readonly port: number
-  /** `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH` */
+  /** `http://HOST:PORT`, `https://HOST:PORT` or `a Unix socket` */
   readonly url: string
 }
 
@@ -83,7 +83,7 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     }
   }
 
-  async function listen(target: Target, pathOf: () => string | undefined = () => undefined): Promise<Address> {
+  async function listen(target: Target): Promise<Address> {
     const warnings = checkNode()
     if (options.warnsOfNode !== false) for (const warning of warnings) options.connections.log.warn(warning)
     await bind(server, target)
@@ -93,8 +93,7 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
-    const path = pathOf() ?? ''
-    return { host: path, port: 0, url: `unix:${path}` }
+    return { host: '', port: 0, url: 'a Unix socket' }
   }
 
   return {
@@ -107,13 +106,10 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     listen: (host: string, port: number): Promise<Address> =>
       listen({ host, port }).catch((error: NodeJS.ErrnoException) => Promise.reject(cannotListen(host, port, error))),
 
-    /**
-     * Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used.
-     * @param pathOf the path of a Unix socket, as far as it is known
-     */
-    listenOn: async (fd: number, pathOf: (fd: number) => string | undefined): Promise<Address> => {
+    /** Listens on a socket that this process was given as a file descriptor. Rejects when it cannot be used. */
+    listenOn: async (fd: number): Promise<Address> => {
       try {
-        return await listen({ fd }, () => pathOf(fd))
+        return await listen({ fd })
       } catch (error) {
         const problem = `Cannot listen on file descriptor ${fd}, which was passed: ${(error as Error).message}`
         throw new Error(`${problem}; let svc.socket have ListenStream= and Accept=no`, { cause: error })

@@ -24,12 +24,8 @@ interface Served {
   leave(listener: number): void
 }
 
-/** Makes the broker of a worker; one for each peer. */
-export function createClusterBroker(peer: Peer): Broker {
-  return new ClusterBroker(peer)
-}
-
-class ClusterBroker implements Broker {
+/** The broker of a worker; one for each peer. */
+export class ClusterBroker implements Broker {
   /** The primary counts what its queues drop. */
   readonly dropped = 0
   readonly #peer: Peer
@@ -120,25 +116,14 @@ function inJson({ maxEvents, maxAgeMs }: SourceLimits): SourceLimits {
   return { maxEvents, maxAgeMs: Math.min(maxAgeMs, Number.MAX_VALUE) }
 }
 
-/** The primary's side: the events of all workers. */
-export interface BrokerHost {
-  /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
-  attach(peer: Peer): void
-  /** Events that queues dropped. */
-  readonly dropped: number
-  /** Drops events that are too old; called once a minute. */
-  sweep(): void
-  /** Frees everything. */
-  close(): void
-}
-
 const sweepEveryMs = 60_000
 
-/** Makes the primary's side, over a broker that nobody else uses. */
-export function hostBroker(broker: SynchronousBroker): BrokerHost {
+/** Makes the primary's side, the events of all workers, over a broker that nobody else uses. */
+export function hostBroker(broker: SynchronousBroker) {
   const timer = setInterval(() => broker.sweep(), sweepEveryMs).unref()
   return {
-    attach: (peer) => {
+    /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
+    attach: (peer: Peer): void => {
       const subscriptions = new Map<number, Unsubscribe>()
       serve<Served>(peer, 'events', {
         publish: (channel, text, limits) => broker.publish(channel, text, limits),
@@ -165,11 +150,13 @@ export function hostBroker(broker: SynchronousBroker): BrokerHost {
         for (const unsubscribe of subscriptions.values()) unsubscribe()
       })
     },
-    get dropped() {
+    /** Events that queues dropped. */
+    get dropped(): number {
       return broker.dropped
     },
-    sweep: () => broker.sweep(),
-    close: () => {
+    sweep: (): void => void broker.sweep(),
+    /** Frees everything. */
+    close: (): void => {
       clearInterval(timer)
       broker.close()
     },

@@ -21,18 +21,12 @@ interface Served {
   take(rule: string, size: BucketSize, key: string, most: number): Taken
 }
 
-/** The primary's side: the counts of all workers. */
-interface LimitsHost {
-  /** Serves a worker until its channel closes. Call it before the first message of the worker arrives. */
-  attach(peer: Peer): void
-}
-
 /**
- * Makes the primary's side.
+ * Makes the primary's side: the counts of all workers.
  * @param most the most connections of one address, from 1
  * @param open opens the buckets of a rule
  */
-export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)): LimitsHost {
+export function hostLimits(most: number, open = (size: BucketSize): Buckets => new Buckets(size)) {
   const throttle = createLoginThrottle()
   const limit = createAddressLimit(most)
   const buckets = new Map<string, Buckets>()
@@ -52,7 +46,8 @@ export function hostLimits(most: number, open = (size: BucketSize): Buckets => n
   }
 
   return {
-    attach: (peer) => {
+    /** Serves a worker until its channel closes. Call it before the first message of the worker arrives. */
+    attach: (peer: Peer): void => {
       const open = new Map<number, () => void>()
       serve<Served>(peer, 'limits', {
         begin: (address, isKnown) => throttle.begin(address, isKnown ?? undefined),

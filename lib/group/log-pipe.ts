@@ -1,22 +1,18 @@
 /**
  * Sends log lines from a worker to the primary, which alone writes the files: one pipe for each log, inherited as a
- * file descriptor. A batch of lines is preceded by its length.
+ * file descriptor.
  *
- * When a worker crashes no line is lost: its batches are in the kernel, and the primary reads them to the end. When the
- * primary hangs the workers go on: batches that the pipe does not accept wait in memory, and beyond a limit lines are
+ * When a worker crashes no line is lost: its lines are in the kernel, and the primary reads them to the end. When the
+ * primary hangs the workers go on: bytes that the pipe does not accept wait in memory, and beyond a limit lines are
  * lost and counted, as with a full disk.
  */
-import { writeSync, writevSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { codeOf, type LogTarget } from '../log/log-file.ts'
 
 /** The file descriptors of the pipes in a worker: 0 to 2 are the primary's own, 3 is the channel. */
 export const logFds = { general: 4, access: 5 } as const
-
-const lengthBytes = 4
-/** No batch is longer, so a greater length means that something else has been written into the pipe. */
-const maxBatchBytes = 2 ** 31
 
 /** The most bytes of one log that wait in memory. */
 const maxWaitingBytes = 4 * 2 ** 20
@@ -39,7 +35,6 @@ export class PipeTarget implements LogTarget {
   readonly path: string
   readonly room = Number.POSITIVE_INFINITY
   readonly #fd: number
-  readonly #length = Buffer.alloc(lengthBytes)
   #waiting: Uint8Array[] = []
   #waitingBytes = 0
   #retry: NodeJS.Timeout | undefined = undefined
@@ -60,10 +55,8 @@ export class PipeTarget implements LogTarget {
     if (this.#waiting.length > 0 && this.#waitingBytes + batch.length > maxWaitingBytes) {
       throw Object.assign(new Error('EAGAIN: the primary process reads no lines'), { code: 'EAGAIN' })
     }
-    this.#length.writeUInt32BE(batch.length)
-    const frame = [this.#length, batch]
-    const sent = this.#waiting.length > 0 ? 0 : unlessFull(() => writevSync(this.#fd, frame))
-    if (sent < lengthBytes + batch.length) this.#keep(Buffer.concat(frame).subarray(sent))
+    const sent = this.#waiting.length > 0 ? 0 : unlessFull(() => writeSync(this.#fd, batch))
+    if (sent < batch.length) this.#keep(Buffer.from(batch.subarray(sent))) // Its memory is the caller's.
     return batch.length
   }
 
@@ -135,52 +128,34 @@ function sleep(ms: number): void {
 }
 
 /**
- * The primary's end of a pipe: reads batches as text.
- * @param take called with whole lines
- * @param onGarbage called at most once, when the bytes are not batches; reading ends then
- * @returns a promise that resolves when the pipe has ended, with the number of bytes lost: a worker that is killed may
- *   leave a batch incomplete, of which only the whole lines are taken
+ * The primary's end of a pipe: reads whole lines, each together with those below it that begin with a space, such as
+ * the frames of a stack. Resolves when the pipe has ended. A line that a killed worker has left incomplete is lost.
  */
-export function readLogPipe(pipe: Readable, take: (lines: string) => void, onGarbage: () => void): Promise<number> {
-  let chunks: Buffer[] = []
-  let held = 0
-  let wanted = lengthBytes
-  let inBatch = false
-
-  function handOver(bytes: Buffer): void {
-    if (inBatch) {
-      take(bytes.toString('utf8'))
-      wanted = lengthBytes
-    } else {
-      wanted = bytes.readUInt32BE()
-    }
-    inBatch = !inBatch
-  }
-
-  pipe.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    held += chunk.length
-    if (held < wanted) return
-    let bytes = Buffer.concat(chunks)
-    while (bytes.length >= wanted) {
-      const [part, rest] = [bytes.subarray(0, wanted), bytes.subarray(wanted)]
-      bytes = rest
-      handOver(part)
-    }
-    if (wanted > maxBatchBytes) {
-      onGarbage()
-      pipe.destroy()
-    }
-    chunks = [bytes]
-    held = bytes.length
+export function readLogPipe(pipe: Readable, take: (lines: string) => void): Promise<void> {
+  let held: string[] = []
+  pipe.setEncoding('utf8')
+  pipe.on('data', (chunk: string) => {
+    held.push(chunk)
+    if (!chunk.includes('\n')) return
+    const text = held.join('')
+    const end = text.endsWith('\n') ? text.length : startOfLast(text)
+    if (end > 0) take(text.slice(0, end))
+    held = [text.slice(end)]
   })
   return new Promise((resolve) => {
     pipe.on('error', () => pipe.destroy()) // The writer has ended.
     pipe.on('close', () => {
-      const rest = inBatch ? Buffer.concat(chunks) : Buffer.alloc(0)
-      const end = rest.lastIndexOf(10) + 1
-      if (end > 0) take(rest.toString('utf8', 0, end))
-      resolve(rest.length - end)
+      const rest = held.join('')
+      const end = rest.lastIndexOf('\n') + 1
+      if (end > 0) take(rest.slice(0, end))
+      resolve()
     })
   })
+}
+
+/** Where the last line begins that does not belong to the line above it. */
+function startOfLast(text: string): number {
+  let at = text.lastIndexOf('\n')
+  while (at > 0 && text[at + 1] === ' ') at = text.lastIndexOf('\n', at - 1)
+  return at + 1
 }

@@ -37,10 +37,8 @@ interface MembershipOptions {
   readonly onBeat: (stamp: string) => void
   /** Called when another node has announced a new state. */
   readonly onNewState: () => void
-  /** Called when the connection is lost. */
+  /** Called when the connection is lost, and when the engine refuses the entry of this node. */
   readonly onCut: () => void
-  /** Called when the engine refuses the entry of this node. */
-  readonly onRefused: () => void
 }
 
 /** The messages published when a node has written a state, and when a node has applied one. */
@@ -193,7 +191,7 @@ export class Membership {
     if (reason === this.#refusal) return
     this.#options.log.error(listRefused(reason))
     this.#refusal = reason
-    this.#options.onRefused()
+    this.#options.onCut()
   }
 
   /** Logs the nodes that came and went. */

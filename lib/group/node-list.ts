@@ -107,30 +107,24 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 return 1`
 
 /** The names of keys and channels of the nodes. */
-export interface NodeKeys {
-  /** A hash: the desired state. */
-  readonly state: string
-  /** A hash: the entry of each node. */
-  readonly nodes: string
-  /** A sorted set: when each node was seen. */
-  readonly seen: string
-  /** The channel that all nodes listen to. */
-  readonly channel: string
-  /** The prefix of each node's own channel; its id follows. */
-  readonly own: string
-}
+export type NodeKeys = ReturnType<typeof nodeKeys>
 
 /**
  * Returns the names of keys and channels.
  * @param prefix the prefix of every key, such as `svc:`
  * @param place the prefix of every channel, different for each database: PUBLISH ignores databases
  */
-export function nodeKeys(prefix: string, place: string): NodeKeys {
+export function nodeKeys(prefix: string, place: string) {
   return {
+    /** A hash: the desired state. */
     state: `${prefix}nodes:state`,
+    /** A hash: the entry of each node. */
     nodes: `${prefix}nodes`,
+    /** A sorted set: when each node was seen. */
     seen: `${prefix}nodes:seen`,
+    /** The channel that all nodes listen to. */
     channel: `${place}nodes`,
+    /** The prefix of each node's own channel; its id follows. */
     own: `${place}nodes:`,
   }
 }

@@ -110,10 +110,6 @@ export class Node implements NodesView, StateStore {
     this.#routesFolder = routesFolder
     this.#ownCredentials = { user, password, secret }
     const keys = nodeKeys(prefix, place)
-    const onCut = (): void => {
-      this.#isChecked = false
-      this.#processes?.onHealth?.()
-    }
     this.#membership = new Membership({
       redis,
       keys,
@@ -123,8 +119,10 @@ export class Node implements NodesView, StateStore {
       onNewState: () => {
         if (this.#life !== 'starting') void this.#align()
       },
-      onCut,
-      onRefused: () => this.#processes?.onHealth?.(),
+      onCut: () => {
+        this.#isChecked = false
+        this.#processes?.onHealth?.()
+      },
     })
     const announcement = { channel: keys.channel, message: newState }
     const appKeys = [appKey, ...config.app_key_previous]

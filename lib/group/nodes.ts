@@ -1,9 +1,10 @@
 /** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
-import type { ErrorGroup } from '../log/error-groups.ts'
 import type { NodesView } from './node.ts'
-import type { ListedNode } from './node-list.ts'
 import type { Peer } from './peer.ts'
-import { doneBy, outcomeOf, type Outcome } from './state-channel.ts'
+import { remote, serve } from './remote.ts'
+
+/** The functions that the primary serves. */
+type Served = Pick<NodesView, 'list' | 'errors' | 'clearErrors'>
 
 /** Decides whether a worker is ready. */
 export interface NodesHealth {
@@ -11,36 +12,30 @@ export interface NodesHealth {
   readonly warnings: readonly string[]
 }
 
-interface NodesHost {
-  /** Serves a worker, and sends it each change of `health`, until its channel closes. */
-  attach(peer: Peer): void
-  readonly health: NodesHealth
-  /** Call it when `health` may have changed. */
-  look(): void
-}
-
 /** Makes the primary's side. */
-export function hostNodes(nodes: NodesView): NodesHost {
+export function hostNodes(nodes: NodesView) {
   const peers = new Set<Peer>()
-  const healthNow = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
+  const health = (): NodesHealth => ({ isReady: nodes.isReady, warnings: nodes.warnings() })
   let told = ''
   return {
-    attach: (peer) => {
+    /** Serves a worker, and sends it each change of the health, until its channel closes. */
+    attach: (peer: Peer): void => {
       peers.add(peer)
       void peer.closed.then(() => peers.delete(peer))
-      peer.on('nodes.list', () => nodes.list())
-      peer.on('nodes.errors', () => outcomeOf(() => nodes.errors()))
-      peer.on('nodes.clear', () => outcomeOf(() => nodes.clearErrors()))
+      serve<Served>(peer, 'nodes', {
+        list: () => nodes.list(),
+        errors: () => nodes.errors(),
+        clearErrors: () => nodes.clearErrors(),
+      })
     },
-    get health() {
-      return healthNow()
-    },
-    look: () => {
-      const health = healthNow()
-      const text = JSON.stringify(health)
+    health,
+    /** Call it when the health may have changed. */
+    look: (): void => {
+      const now = health()
+      const text = JSON.stringify(now)
       if (text === told) return
       told = text
-      for (const peer of peers) peer.tell('nodes.health', health)
+      for (const peer of peers) peer.tell('nodes.health', now)
     },
   }
 }
@@ -50,6 +45,7 @@ export function hostNodes(nodes: NodesView): NodesHost {
  * @returns a function that takes the health at the time of joining and returns the view
  */
 export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
+  const { list, errors, clearErrors } = remote<Served>(peer, 'nodes')
   let told: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
     told = health as NodesHealth // The primary runs the same program.
@@ -59,8 +55,8 @@ export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
       return (told ?? joined).isReady
     },
     warnings: () => (told ?? joined).warnings,
-    list: async () => (await peer.call('nodes.list')) as readonly ListedNode[], // As above.
-    errors: async () => doneBy((await peer.call('nodes.errors')) as Outcome<readonly (readonly ErrorGroup[])[]>),
-    clearErrors: async () => doneBy((await peer.call('nodes.clear')) as Outcome<void>),
+    list,
+    errors,
+    clearErrors,
   })
 }

@@ -6,7 +6,10 @@
  * a message costs many times as much as another entry in it. Nothing is sent to a worker before it has said that it
  * listens: `node:cluster` loses earlier messages.
  */
+import { RoutesUnsavedError } from '../application/commands.ts'
 import { reasonOf } from '../base/reason.ts'
+import { isHttpError } from '../http/errors.ts'
+import { awayError } from '../redis/errors.ts'
 
 /** Carries the messages of a peer, in order, each one completely or not at all. */
 export interface PeerPort {
@@ -49,22 +52,13 @@ const tag = 'svc'
 
 /**
  * An entry of a message. A call has a number from 1 and its answer the negative of it; 0 is a tell: `[1, name,
- * argument?]`, `[0, name, argument?]`, `[-1, value?]`, `[-1, null, errorMessage]`.
+ * argument?]`, `[0, name, argument?]`, `[-1, value?]`, `[-1, null, errorMessage, errorKind]`.
  */
 type Entry = readonly [number, ...unknown[]]
 
 interface Waiting {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
-}
-
-/**
- * Makes this side of a channel.
- * @param onError called with the error of a tell, which has no caller to get it. Unless given, the error is thrown and
- *   ends the process
- */
-export function createPeer(port: PeerPort, onError: (error: unknown) => void = throwLater): Peer {
-  return new Peer(port, onError)
 }
 
 /**
@@ -127,7 +121,11 @@ export class Peer {
   #isOpen = true
   #isReady: boolean
 
-  constructor(port: PeerPort, onError: (error: unknown) => void) {
+  /**
+   * @param onError called with the error of a tell, which has no caller to get it. Unless given, it is thrown and ends
+   *   the process
+   */
+  constructor(port: PeerPort, onError: (error: unknown) => void = throwLater) {
     this.#port = port
     this.#onError = onError
     port.onMessage((message) => this.#receive(message))
@@ -220,10 +218,10 @@ export class Peer {
   }
 
   #take(entry: Entry): void {
-    const [id, second, third] = entry
+    const [id, second, third, kind] = entry
     if (id >= 0) return this.#handle(id, second as string, third)
     const waiting = this.#settle(-id)
-    if (entry.length > 2) waiting?.reject(new RemoteError(third as string))
+    if (entry.length > 2) waiting?.reject(errorOf(third as string, kind))
     else waiting?.resolve(second)
   }
 
@@ -273,7 +271,15 @@ function textLength(value: unknown): number {
 }
 
 function failure(id: number, error: unknown): Entry {
-  return [id, null, reasonOf(error)]
+  const isAway = isHttpError(error) && error.code === 'shared_away'
+  const kind = isAway ? 'away' : error instanceof RoutesUnsavedError ? 'unsaved' : 'other'
+  return [id, null, reasonOf(error), kind]
+}
+
+/** Two classes of errors reach the caller as what they are. */
+function errorOf(message: string, kind: unknown): Error {
+  if (kind === 'away') return awayError(message)
+  return kind === 'unsaved' ? new RoutesUnsavedError(message) : new RemoteError(message)
 }
 
 function disconnected(): DisconnectedError {

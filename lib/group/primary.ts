@@ -21,16 +21,14 @@ import { Metrics } from '../metrics/metrics.ts'
 import { createOwnProcess, type OwnLogs, type OwnProcess } from '../metrics/processes.ts'
 import type { MetricSources } from '../metrics/table.ts'
 import type { OpenShared } from './shared.ts'
-import { socketPath } from '../systemd/socket-path.ts'
 import { hostLimits } from './limits.ts'
 import { hostBroker } from './events.ts'
 import { createReadingsHost } from './readings-host.ts'
-import { DisconnectedError, type Peer } from './peer.ts'
 import { hostNodes } from './nodes.ts'
 import type { Joining } from './process-part.ts'
 import { hostSessions } from './sessions.ts'
-import { createStateHost, type Member } from './state-channel.ts'
-import { createSupervisor, type Place, type Supervisor } from './supervisor.ts'
+import { createStateHost } from './state-channel.ts'
+import { createSupervisor } from './supervisor.ts'
 import { createWatch } from './watch.ts'
 import { startWorker, type WorkerProcess } from './worker-process.ts'
 
@@ -53,27 +51,12 @@ interface PrimaryOptions {
   readonly onStop: () => void
 }
 
-interface Primary {
-  /** Stops all workers gracefully; a second call joins the first. */
-  stop(): void
-  /** Ends all workers at once. */
-  kill(): void
-  /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with the error of the command. */
-  apply(command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void>
-  /** Reopens the log files. */
-  reopenLogs(): void
-  /** Resolves with the exit status when all workers have ended. */
-  readonly done: Promise<number>
-}
-
 /** Starts the workers. Call `prepareWorkers` before. */
-export function startPrimary(options: PrimaryOptions): Primary {
+export function startPrimary(options: PrimaryOptions) {
   const { loaded, logs, count, listenFd } = options
   const { config } = loaded
   const log = logs.module('server')
-  const listenPath = listenFd === undefined ? undefined : socketPath(listenFd)
   const setupToken = makeSetupToken()
-  const serving = new Set<Peer>()
   const routesFolder = resolve(loaded.folder, config['paths.routes'])
   const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
   const node = shared?.openNode(routesFolder)
@@ -90,7 +73,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     trace,
     onCommand: async (command) => {
       if (command.type === 'bench.start') await readings.beginWindow()
-      if (command.type === 'errors.clear') readings.clearErrors((command as Command<'errors.clear'>).beforeMs)
+      if (command.type === 'errors.clear') own.clearErrors((command as Command<'errors.clear'>).beforeMs)
     },
     asWhole,
     onDiverged: (member) => supervisor.replace(member.number),
@@ -101,8 +84,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const events = hostBroker(broker)
   const sessions = hostSessions({ onProblem: logs.module('error').warn })
   const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
-  const counts = { dropped: () => events.dropped, sessions: () => sessions.counts }
-  const own = createPrimaryProcess(partsOf(eventLoop, counts, logs), logs)
+  const ofEvents = () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped })
+  const { general, access = { written: 0, lost: 0 }, problems } = logs
+  const counts = { events: ofEvents, sessions: () => sessions.counts, log: general, accessLog: access }
+  const own = createPrimaryProcess({ ...counts, eventLoop, warnings: problems }, logs)
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
@@ -110,7 +95,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     () =>
       node?.open({
         apply: (state) => states.apply(state),
-        summary: () => readings.summary(serving),
+        summary: () => readings.summary(),
         errors: () => readings.errors(),
         clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
         onHealth: () => nodesHost?.look(),
@@ -118,42 +103,37 @@ export function startPrimary(options: PrimaryOptions): Primary {
     () => {},
   )
   let joined: Promise<void> | undefined
-  let address: Address | undefined
-  let someServes: () => void
-  const served = new Promise<void>((resolve) => (someServes = resolve))
+  let resolveServed: (address: Address) => void
+  /** Resolves when the first worker serves. */
+  const served = new Promise<Address>((resolve) => (resolveServed = resolve))
+  void served.then(({ port }) => node?.listens(port))
 
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)
     const { peer } = worker
-    const member = { number, peer, serving: false }
     for (const host of [events, sessions, limits]) host.attach(peer)
-    const canBeAsked = readings.attach(peer, { id: String(number), pid: worker.pid })
-    watch.attach({ number, peer, kill: worker.kill })
+    readings.attach(worker)
+    watch.attach(worker)
     peer.on('process.join', async () => {
       await opened
       nodesHost?.attach(peer)
-      return joining(member)
+      return joining(worker)
     })
     peer.on('process.begins', () => {
-      member.serving = true
-      canBeAsked()
-      serving.add(peer)
-      void peer.closed.then(() => serving.delete(peer))
+      worker.serving = true
       joined ??= node?.join()
       return joined
     })
     peer.on('process.serves', (at) => {
-      if (address === undefined) node?.listens((at as Address).port)
-      address ??= at as Address // Sent by the worker's listener.
+      resolveServed(at as Address) // Sent by the worker's listener.
       supervisor.serves(number)
-      someServes()
     })
     peer.on('process.ends', () => supervisor.ends(number))
     return worker
   }
 
-  function joining(member: Member): Joining {
-    states.join(member)
+  function joining(worker: WorkerProcess): Joining {
+    states.join(worker)
     const { file, folder, warnings, sources } = loaded
     return {
       loaded: { config, file, folder, warnings, sources },
@@ -162,11 +142,10 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(options.sharedPassword !== undefined && { sharedPassword: options.sharedPassword }),
       count,
       ...(listenFd !== undefined && { listenFd }),
-      ...(listenPath !== undefined && { listenPath }),
       setupToken,
       state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
       isShared: store.isShared,
-      ...(nodesHost !== undefined && { nodes: nodesHost.health }),
+      ...(nodesHost !== undefined && { nodes: nodesHost.health() }),
     }
   }
 
@@ -176,6 +155,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
   }
 
   let stopping = false
+  /** Stops all workers gracefully; a second call joins the first. */
   function stop(): void {
     if (stopping) return
     stopping = true
@@ -184,7 +164,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     void supervisor.stop()
   }
 
-  const supervisor: Supervisor = createSupervisor({
+  const supervisor = createSupervisor({
     count,
     start,
     log,
@@ -192,7 +172,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
     onReady: () => {
       keptEvents?.served()
-      options.onReady(address as Address) // The first worker that serves has sent it.
+      void served.then(options.onReady)
     },
     onGivenUp: () => {
       stopping = true
@@ -202,17 +182,19 @@ export function startPrimary(options: PrimaryOptions): Primary {
 
   return {
     stop,
-    kill: () => supervisor.kill(),
-    apply: async (command) => {
+    /** Ends all workers at once. */
+    kill: (): void => supervisor.kill(),
+    /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with its error. */
+    apply: async (command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void> => {
       await served
-      const first = supervisor.places.find((place) => isServing(place) && watch.answers(place.number))?.worker
+      const isReady = ({ number, serving, ending }: (typeof supervisor.places)[number]): boolean =>
+        serving && !ending && watch.answers(number)
+      const first = supervisor.places.find(isReady)?.worker
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
-      await first.peer.call('process.apply', command).catch((error: Error) => {
-        if (!(error instanceof DisconnectedError)) throw error
-        throw new Error(`Cannot carry out ${command.type}: the process that began it has ended`, { cause: error })
-      })
+      await first.peer.call('process.apply', command)
     },
-    reopenLogs: () => logs.reopen(),
+    reopenLogs: (): void => logs.reopen(),
+    /** Resolves with the exit status when all workers have ended. */
     done: supervisor.done.then(async (status) => {
       await keptEvents?.save()
       for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
@@ -223,31 +205,8 @@ export function startPrimary(options: PrimaryOptions): Primary {
   }
 }
 
-function isServing({ serving, ending }: Place): boolean {
-  return serving && !ending
-}
-
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */
-export type PrimaryParts = Pick<
-  MetricSources,
-  'eventLoop' | 'events' | 'sessions' | 'limits' | 'log' | 'accessLog' | 'warnings'
->
-
-function partsOf(
-  eventLoop: PrimaryParts['eventLoop'],
-  counts: { readonly dropped: () => number; readonly sessions: PrimaryParts['sessions'] },
-  logs: Logs,
-): PrimaryParts {
-  return {
-    eventLoop,
-    events: () => ({ published: 0, delivered: 0, slow: 0, dropped: counts.dropped() }),
-    sessions: counts.sessions,
-    limits: () => ({}),
-    log: logs.general,
-    accessLog: logs.access ?? { written: 0, lost: 0 },
-    warnings: logs.problems,
-  }
-}
+type PrimaryParts = Pick<MetricSources, 'eventLoop' | 'events' | 'sessions' | 'log' | 'accessLog' | 'warnings'>
 
 /** Takes up the events of the last run. */
 function keepEvents(broker: LocalBroker, { config, folder }: LoadedConfig, log: ModuleLogger): KeptEvents {
@@ -265,6 +224,7 @@ export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnPro
     config: { 'pool_rest.queue_size': 0 },
     metrics: new Metrics(),
     activeRequests: () => 0,
+    limits: () => ({}),
     httpPool: { ...noPool, alert: false },
     queueWaits: new Histogram(),
     restPool: { longpoll: noPool, sse: noPool },

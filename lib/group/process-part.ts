@@ -53,8 +53,6 @@ export interface Joining {
   readonly count: number
   /** The descriptor of the passed socket in the primary. */
   readonly listenFd?: number
-  /** The path of the passed socket when it is a Unix socket. */
-  readonly listenPath?: string
   readonly setupToken: string
   readonly state: TimedState
   /** Whether several machines share the desired state. */

@@ -7,12 +7,12 @@ import { endsWithin } from '../base/deadline.ts'
 import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { createHistory, createSampler } from '../metrics/history.ts'
-import { countRequests } from '../metrics/metrics.ts'
-import type { OwnProcess, Since, Summary } from '../metrics/processes.ts'
-import { sumOf, withoutEventLoop, type ProcessReading, type Reading, type ServerReading } from '../metrics/reading.ts'
+import { summaryOf, type OwnProcess, type Since, type Summary } from '../metrics/processes.ts'
+import { boundRoutes, sumOf, withoutEventLoop, withoutGauges } from '../metrics/reading.ts'
+import type { ProcessReading, Reading, ServerReading } from '../metrics/reading.ts'
 import { keptRequests } from '../metrics/recent-requests.ts'
-import { EndedProcesses, inOrder, KnownProcess, type WorkerIdentity } from './known-process.ts'
-import { DisconnectedError, type Peer } from './peer.ts'
+import { KnownProcess, type ReadWorker } from './known-process.ts'
+import { DisconnectedError } from './peer.ts'
 import type { ServedByPrimary, ServedByWorker } from './readings.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
@@ -23,161 +23,125 @@ interface ReadingsHostOptions {
   readonly report: (message: string, error: unknown) => void
 }
 
-/** The readings of all processes, as the primary has them. */
-export interface ReadingsHost {
-  /**
-   * Adds a worker until its channel closes. Call it before the first message of the worker arrives.
-   * @returns a function to call when the worker can answer; until then the worker is shown as starting
-   */
-  attach(peer: Peer, identity: WorkerIdentity): () => void
-  /** The errors of all processes by cause. */
-  errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets the errors of the primary, and of workers that have ended. */
-  clearErrors(beforeMs?: number): void
-  /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
-  beginWindow(): Promise<void>
-  /**
-   * Adds up the summaries of all processes.
-   * @param serving the channels of the workers that can answer, which excludes those that are still loading
-   */
-  summary(serving: ReadonlySet<Peer>): Promise<Summary>
-  close(): void
-}
-
 /** How long a worker may take to answer, in milliseconds. */
 const answerWithinMs = 1000
 
 /** Makes the host and begins to take samples for the history. */
-export function createReadingsHost({ own, report }: ReadingsHostOptions): ReadingsHost {
+export function createReadingsHost({ own, report }: ReadingsHostOptions) {
   const workers = new Set<KnownProcess>()
-  const ended = new EndedProcesses()
-  const summaries = new WeakMap<KnownProcess, Summary>()
+  /** The sums of the workers that ended. Requests that a worker had not reported before are lost. */
+  const ended: Partial<Record<Since, Reading>> = {}
+  let endedCount = 0
   /** The workers that have not answered in time, until they do. */
   const late = new Set<KnownProcess>()
-  const begun = (): KnownProcess[] => [...workers].filter(({ starting }) => !starting)
 
   /**
-   * Asks workers at once, but for those that hang: nothing piles up in front of them. Resolves with the answers that
-   * came in time; `take` gets later ones too.
+   * Asks the workers at once, but for those that are loading or hang: nothing piles up in front of them. Resolves with
+   * the answers that came in time.
    */
-  async function ask<Answered, Answer>(
-    asked: readonly KnownProcess[],
-    question: (worker: Remote<ServedByWorker>) => Promise<Answered>,
-    take: (worker: KnownProcess, answered: Answered) => Answer,
+  async function ask<Answer>(
+    question: (functions: Remote<ServedByWorker>, known: KnownProcess) => Promise<Answer>,
   ): Promise<ReadonlyMap<KnownProcess, Answer>> {
     const answers = new Map<KnownProcess, Answer>()
-    const pending = new Set(asked.filter((worker) => !late.has(worker)))
-    const calls = [...pending].map(async (worker) => {
-      const { peer, identity: { id, pid } } = worker
+    const pending = new Set([...workers].filter((known) => known.worker.serving && !late.has(known)))
+    const calls = [...pending].map(async (known) => {
+      const { peer, number, pid } = known.worker
       try {
-        answers.set(worker, take(worker, await question(remote(peer, 'readings'))))
+        answers.set(known, await question(remote(peer, 'readings'), known))
       } catch (error) {
         if (!(error instanceof DisconnectedError)) {
-          report(`Cannot read the metrics of worker ${id} (process ${pid})`, error)
+          report(`Cannot read the metrics of worker ${number} (process ${pid})`, error)
         }
       }
-      pending.delete(worker)
-      late.delete(worker)
+      pending.delete(known)
+      late.delete(known)
     })
     await endsWithin(answerWithinMs, Promise.all(calls))
-    for (const worker of pending) late.add(worker)
+    for (const known of pending) late.add(known)
     return new Map(answers)
   }
 
-  const askChanges = () => ask(begun(), ({ changes }) => changes(), (worker, answered) => worker.take(answered))
+  const askChanges = () => ask(async ({ changes }, known) => known.take(await changes()))
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
     const ofPrimary = own.read(since)
-    const ofWorkers = [...workers].sort(byId).map((worker): ProcessReading => {
-      const { identity, starting } = worker
-      return { ...identity, responding: answered.has(worker), starting, reading: worker.read(since) }
+    const ofWorkers = [...workers].sort(byNumber).map((known): ProcessReading => {
+      const { number, pid, serving } = known.worker
+      const id = String(number)
+      return { id, pid, responding: answered.has(known), starting: !serving, reading: known.read(since) }
     })
-    const ofEnded = ended.read(since)
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
     return {
       pid: process.pid,
-      total: total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ofEnded]),
+      total: total(ofPrimary, [...ofWorkers.map(({ reading }) => reading), ended[since]]),
       parts: {
         processes: processes.map((each) => ({ ...each, reading: withoutRoutes(each.reading) })),
-        ended: { count: ended.count, reading: withoutRoutes(ofEnded) },
+        ended: { count: endedCount, reading: withoutRoutes(ended[since]) },
       },
     }
   }
 
+  /** The errors of all processes by cause. */
   async function errors(): Promise<readonly ErrorGroup[]> {
-    const lists = await ask(begun(), ({ errors: ofWorker }) => ofWorker(), (_, groups) => groups)
-    return sumOfGroups([own.errors(), ended.last.errors, ...lists.values()])
+    const lists = await ask((functions) => functions.errors())
+    return sumOfGroups([own.errors(), ...lists.values()])
   }
 
-  const sample = createSampler(async () => {
+  async function readTotals(): Promise<Reading> {
     await askChanges()
-    return total(own.readWithoutRoutes(), [...workers, ended].map((each) => withoutRoutes(each.read('start'))))
-  })
-  const history = createHistory({ sample })
+    const others = [...[...workers].map((known) => known.read('start')), ended.start]
+    return total(own.readWithoutRoutes(), others.map(withoutRoutes))
+  }
+
+  const history = createHistory({ sample: createSampler(readTotals) })
 
   return {
-    attach(peer, identity) {
-      const worker = new KnownProcess(peer, identity)
-      workers.add(worker)
+    /** Adds a worker until its channel closes. Call it before the first message of the worker arrives. */
+    attach(worker: ReadWorker): void {
+      const known = new KnownProcess(worker)
+      const { peer } = worker
+      workers.add(known)
       serve<ServedByPrimary>(peer, 'readings', {
         read,
         lines: async () => {
-          const lists = await ask(begun(), ({ lines }) => lines(), (_, lines) => lines)
-          return inOrder([own.lines(), ended.last.lines, ...lists.values()], keptLines)
+          const lists = await ask(({ lines }) => lines())
+          return inOrder([own.lines(), ...lists.values()], keptLines)
         },
         requests: async () => {
-          const lists = await ask(begun(), ({ requests }) => requests(), (_, requests) => requests)
-          return inOrder([ended.last.requests, ...lists.values()], keptRequests)
+          const lists = await ask(({ requests }) => requests())
+          return inOrder([...lists.values()], keptRequests)
         },
         errors,
         history: () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
-        last: (reading) => queueMicrotask(() => worker.takeLast(reading)),
+        last: (changes) => queueMicrotask(() => known.take(changes)),
       })
       void peer.closed.then(() => {
-        workers.delete(worker)
-        ended.add(worker)
+        workers.delete(known)
+        endedCount += 1
+        for (const since of ['start', 'window'] as const) {
+          const reading = known.read(since)
+          if (reading === undefined) continue
+          const last = withoutGauges(reading)
+          ended[since] = boundRoutes(ended[since] === undefined ? last : sumOf([ended[since], last]))
+        }
       })
-      return () => {
-        worker.starting = false
-      }
     },
     errors,
-    clearErrors(beforeMs) {
-      own.clearErrors(beforeMs)
-      ended.clearErrors(beforeMs)
-    },
-    async beginWindow() {
+    /** Begins a bench window. Resolves when the workers have been asked for what they counted before. */
+    async beginWindow(): Promise<void> {
       await askChanges()
       own.beginWindow()
-      ended.beginWindow()
-      for (const worker of workers) worker.beginWindow()
+      delete ended.window
+      for (const known of workers) known.beginWindow()
     },
-    async summary(serving) {
-      const asked = [...workers].filter(({ peer }) => serving.has(peer))
-      await ask(asked, ({ summary }) => summary(), (worker, answered) => void summaries.set(worker, answered))
-      return sumOfSummaries([...workers].flatMap((worker) => summaries.get(worker) ?? []))
+    /** Sums up all processes. */
+    async summary(): Promise<Summary> {
+      const totals = await readTotals()
+      return summaryOf(totals, [...workers].flatMap((known) => known.read('window') ?? []))
     },
-    close: () => history.close(),
-  }
-
-  /** The primary adds its memory but not its event loop. It started first, so its uptime is the server's. */
-  function sumOfSummaries(known: readonly Summary[]): Summary {
-    const primary = own.summary()
-    const ofEnded = ended.read('start')
-    const gone = ofEnded === undefined ? { total: 0, errors: 0 } : countRequests(ofEnded.values.requests)
-    const sum = (name: 'requests' | 'errors' | 'active' | 'rss_mb'): number =>
-      known.reduce((all, each) => all + each[name], 0)
-    return {
-      processes: known.length,
-      uptime_s: primary.uptime_s,
-      requests: sum('requests') + gone.total,
-      errors: sum('errors') + gone.errors,
-      active: sum('active'),
-      rss_mb: Math.round((sum('rss_mb') + primary.rss_mb) * 10) / 10,
-      loop_p99_ms: Math.max(0, ...known.map(({ loop_p99_ms: p99 }) => p99)),
-    }
+    close: (): void => history.close(),
   }
 }
 
@@ -190,6 +154,14 @@ function withoutRoutes(reading: Reading | undefined): Reading | undefined {
   return reading && { ...reading, routes: [] }
 }
 
-function byId({ identity: a }: KnownProcess, { identity: b }: KnownProcess): number {
-  return a.id.localeCompare(b.id, 'en', { numeric: true })
+/** Merges lists by time, oldest first, and keeps the last `most`. At one time, the order of the lists stays. */
+function inOrder<Entry extends { readonly time: number }>(lists: readonly (readonly Entry[])[], most: number): Entry[] {
+  return lists
+    .flat()
+    .sort((a, b) => a.time - b.time)
+    .slice(-most)
+}
+
+function byNumber({ worker: a }: KnownProcess, { worker: b }: KnownProcess): number {
+  return a.number - b.number
 }

@@ -5,7 +5,7 @@
 import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
-import type { OwnProcess, Processes, Since, Summary } from '../metrics/processes.ts'
+import type { OwnProcess, Processes, Since } from '../metrics/processes.ts'
 import type { Reading, ServerReading } from '../metrics/reading.ts'
 import type { RecentRequest } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
@@ -15,7 +15,6 @@ import { remote, serve } from './remote.ts'
 export interface ServedByWorker {
   /** A reading since the start, with the routes that changed since the last answer. */
   changes(): Reading
-  summary(): Summary
   lines(): readonly LogLine[]
   requests(): readonly RecentRequest[]
   errors(): readonly ErrorGroup[]
@@ -28,16 +27,8 @@ export interface ServedByPrimary {
   requests(): Promise<readonly RecentRequest[]>
   errors(): Promise<readonly ErrorGroup[]>
   history(): HistorySnapshot
-  /** Takes the last message of a worker that ends. */
-  last(reading: LastReading): void
-}
-
-/** The last message of a worker. */
-export interface LastReading {
-  readonly changes: Reading
-  readonly lines: readonly LogLine[]
-  readonly requests: readonly RecentRequest[]
-  readonly errors: readonly ErrorGroup[]
+  /** Takes the last reading of a worker that ends, with the routes that changed. */
+  last(changes: Reading): void
 }
 
 /**
@@ -45,8 +36,8 @@ export interface LastReading {
  * primary has ended. `close()` sends the last reading, so close the channel after it.
  */
 export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
-  const { takeChanges: changes, summary, lines, requests, errors, clearErrors, beginWindow } = own
-  serve<ServedByWorker>(peer, 'readings', { changes, summary, lines, requests, errors })
+  const { takeChanges: changes, lines, requests, errors, clearErrors, beginWindow } = own
+  serve<ServedByWorker>(peer, 'readings', { changes, lines, requests, errors })
   const primary = remote<ServedByPrimary>(peer, 'readings')
   return {
     read: (since) => primary.read(since),
@@ -56,9 +47,6 @@ export function createClusterProcesses(peer: Peer, own: OwnProcess): Processes {
     clearErrors,
     history: () => primary.history(),
     beginWindow,
-    close: () => {
-      const last: LastReading = { changes: changes(), lines: lines(), requests: requests(), errors: errors() }
-      peer.tell('readings.last', [last])
-    },
+    close: () => peer.tell('readings.last', [changes()]),
   }
 }

@@ -2,9 +2,7 @@
  * The sessions of a server with several processes. The primary keeps them, in one store for each place that the
  * settings of workers name: so all workers have the same sessions in memory, and no two processes change one session
  * file at the same time. Reading a session is one call, saving it another.
- *
- * A store that nobody has used for a minute is closed when another one is in use. So sessions outlive workers that
- * crash or are replaced, and go away when the settings change.
+ * A store stays open, so sessions outlive workers that crash or are replaced.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { addCounts, noCounts } from '../session/store.ts'
@@ -59,66 +57,37 @@ interface SessionHostOptions {
   readonly open?: typeof openLocalStore
 }
 
-/** The primary's side: the sessions of all workers. */
-export interface SessionHost {
-  /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
-  attach(peer: Peer): void
-  /** The counts of all stores since the start. */
-  readonly counts: StoreCounts
-  /** Removes expired sessions; called once a minute. */
-  sweep(): void
-  /** Closes all stores. */
-  close(): void
-}
-
-interface Hosted {
-  readonly store: SessionStore
-  /** Whether it was used since the last sweep. */
-  isUsed: boolean
-}
-
 const sweepEveryMs = 60_000
 
-/** Makes the primary's side, without any store yet. */
-export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOptions): SessionHost {
+/** Makes the primary's side, the sessions of all workers, without any store yet. */
+export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOptions) {
   /** By place. */
-  const stores = new Map<string, Hosted>()
-  let ofClosed = noCounts
+  const stores = new Map<string, SessionStore>()
   const timer = setInterval(sweep, sweepEveryMs).unref()
 
   function use(place: string): SessionStore {
-    const known = stores.get(place)
-    const hosted = known ?? { store: open(JSON.parse(place) as StorePlace, onProblem), isUsed: true } // As sent.
-    hosted.isUsed = true
-    stores.set(place, hosted)
-    return hosted.store
+    const store = stores.get(place) ?? open(JSON.parse(place) as StorePlace, onProblem) // As sent.
+    stores.set(place, store)
+    return store
   }
 
-  function close(place: string, store: SessionStore): void {
-    ofClosed = addCounts(ofClosed, store.counts)
-    stores.delete(place)
-    attempt('close the session store', () => store.close())
-  }
-
-  /** Sweeps unused stores too: their sessions must not outlive their time. */
+  /** Removes expired sessions. */
   function sweep(): void {
-    const isAnyUsed = [...stores.values()].some(({ isUsed }) => isUsed)
-    for (const [place, hosted] of stores) {
-      if (isAnyUsed && !hosted.isUsed) close(place, hosted.store)
-      else attempt('sweep the sessions', () => hosted.store.sweep())
-      hosted.isUsed = false
-    }
+    forEach('sweep the sessions', (store) => store.sweep())
   }
 
   /** Runs work that no request waits for. */
-  function attempt(what: string, work: () => unknown): void {
-    Promise.resolve()
-      .then(work)
-      .catch((error: Error) => onProblem(`Cannot ${what}: ${error.message}`))
+  function forEach(what: string, work: (store: SessionStore) => unknown): void {
+    for (const store of stores.values()) {
+      Promise.resolve(store)
+        .then(work)
+        .catch((error: Error) => onProblem(`Cannot ${what}: ${error.message}`))
+    }
   }
 
   return {
-    attach: (peer) =>
+    /** Serves a worker until its channel closes. Call it once, before the first message of the worker arrives. */
+    attach: (peer: Peer): void =>
       serve<Served>(peer, 'session', {
         read: (place, id) =>
           after(use(place).read(id), (found) => {
@@ -131,13 +100,15 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
         destroy: (place, id) => use(place).destroy(id),
         sweep: (place) => use(place).sweep(),
       }),
-    get counts() {
-      return [...stores.values()].reduce((sum, { store }) => addCounts(sum, store.counts), ofClosed)
+    /** The counts of all stores since the start. */
+    get counts(): StoreCounts {
+      return [...stores.values()].reduce((sum, { counts }) => addCounts(sum, counts), noCounts)
     },
     sweep,
-    close: () => {
+    /** Closes all stores. */
+    close: (): void => {
       clearInterval(timer)
-      for (const [place, { store }] of stores) close(place, store)
+      forEach('close the session store', (store) => store.close())
     },
   }
 }

@@ -13,52 +13,17 @@ import { RateLimited } from '../base/rate-limited.ts'
 import { Node } from './node.ts'
 import { createRedisBroker } from '../redis/broker.ts'
 import { createRedisBuckets } from '../redis/buckets.ts'
-import { createRedis, type Redis } from '../redis/client.ts'
-import { RedisForeignError } from '../redis/errors.ts'
-import { createRedisSessionStore } from '../redis/session-store.ts'
+import { Redis } from '../redis/client.ts'
+import { describe, RedisForeignError } from '../redis/errors.ts'
+import { RedisSessionStore } from '../redis/session-store.ts'
 import { parseRedisUrl } from '../redis/url.ts'
 import { problemOfFields } from '../session/fields.ts'
 
 /** The type of `openShared`, for callers that load this file on demand. */
 export type OpenShared = typeof openShared
 
-/**
- * Opens the engine that the configuration names, and begins to connect.
- * @param appKey the current `app_key`
- * @param password replaces the password of the address
- * @param log of module `server`
- * @returns undefined when the configuration names no engine
- */
-export function openShared(
-  loaded: LoadedConfig,
-  appKey: string,
-  password: string | undefined,
-  log: ModuleLogger,
-): SharedEngine | undefined {
-  const { 'shared.url': url, 'shared.name': name, app_key_previous: previous } = loaded.config
-  if (url === '') return undefined
-  const target = parseRedisUrl(url, password)
-  const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
-  const redis = createRedis({ target, name: `svc-${process.pid}`, claim })
-  const engine = `the shared engine ${target.label}`
-  const away = (): string => `${engine} is away: ${redis.problem?.message ?? 'it does not answer'}`
-  redis.onState((state) => {
-    if (state === 'ready') log.info(`connected to ${engine}`)
-    else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
-  })
-  const prefixes = { prefix: `${name}:`, place: `${name}:${target.database}:` }
-  return new SharedEngine({ loaded, appKey, redis, ...prefixes, away, log })
-}
-
-/** Derives a mark that is different for each `app_key` and does not reveal it. */
-function markOf(appKey: string): string {
-  return deriveKey(appKey, 'shared.name').export().toString('hex')
-}
-
-function otherKey(name: string): string {
-  return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a`
-    + ` shared.name of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
-}
+/** The engine as one server uses it. */
+export type SharedEngine = NonNullable<ReturnType<OpenShared>>
 
 /** What the parts of a server that use the engine have in common. */
 export interface SharedParts {
@@ -69,64 +34,75 @@ export interface SharedParts {
   readonly prefix: string
   /** The prefix of every channel of PUBLISH, which ignores databases. */
   readonly place: string
-  readonly away: () => string
   /** Of module `server`. */
   readonly log: ModuleLogger
 }
 
-/** The engine as one server uses it. */
-export class SharedEngine {
-  readonly #parts: SharedParts
+/**
+ * Opens the engine that the configuration names, and begins to connect.
+ * @param appKey the current `app_key`
+ * @param password replaces the password of the address
+ * @param log of module `server`
+ * @returns undefined when the configuration names no engine
+ */
+export function openShared(loaded: LoadedConfig, appKey: string, password: string | undefined, log: ModuleLogger) {
+  const { 'shared.url': url, 'shared.name': name, app_key_previous: previous } = loaded.config
+  if (url === '') return undefined
+  const target = parseRedisUrl(url, password)
+  const claim = { key: `${name}:app-key`, marks: [appKey, ...previous].map(markOf), refusal: otherKey(name) }
+  const redis = new Redis({ target, name: `svc-${process.pid}`, claim })
+  const engine = `the shared engine ${target.label}`
+  const away = (): string => `${engine} is away: ${describe(redis.problem)}`
+  redis.onState((state) => {
+    if (state === 'ready') log.info(`connected to ${engine}`)
+    else if (state === 'away') log.warn(`${away()}; sessions and events are 503 until it is back`)
+  })
+  const prefix = `${name}:`
+  const place = `${name}:${target.database}:`
+  const parts: SharedParts = { loaded, appKey, redis, prefix, place, log }
 
-  constructor(parts: SharedParts) {
-    this.#parts = parts
+  return {
+    /** Whether the engine can be used now. */
+    isThere: (): boolean => redis.state === 'ready',
+    /** Returns the warnings for the operator; none while the engine can be used. */
+    warnings: (): readonly string[] => (redis.state === 'ready' ? [] : [away()]),
+    /** Opens the parts of an application that lie in the engine. @param errors the log of module `error` */
+    openSeams(errors: ModuleLogger): Seams {
+      const problems = new RateLimited(errors.warn, 1000)
+      return {
+        openSharedStore: (onProblem) =>
+          new RedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
+        broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
+        openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
+      }
+    },
+    /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
+    openNode: (routesFolder: string): Node => new Node(parts, routesFolder),
+    /**
+     * Resolves when the engine can be used, or when the server starts without waiting longer for it.
+     * @throws ConfigError when the engine holds data of servers with another `app_key`
+     */
+    async opened(): Promise<void> {
+      try {
+        await redis.ready
+      } catch (error) {
+        const { cause } = error as Error // A RedisAwayError, which onState has logged.
+        if (!(cause instanceof RedisForeignError)) return
+        await redis.close() // Or the client would claim the name as soon as the others' data are removed.
+        throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
+      }
+    },
+    /** Waits for the calls under way. No callback is called afterwards. */
+    close: (): Promise<void> => redis.close(),
   }
+}
 
-  /** Whether the engine can be used now. */
-  get isThere(): boolean {
-    return this.#parts.redis.state === 'ready'
-  }
+/** Derives a mark that is different for each `app_key` and does not reveal it. */
+function markOf(appKey: string): string {
+  return deriveKey(appKey, 'shared.name').export().toString('hex')
+}
 
-  /** Returns the warnings for the operator; none while the engine can be used. */
-  warnings(): readonly string[] {
-    return this.isThere ? [] : [this.#parts.away()]
-  }
-
-  /** Opens the parts of an application that lie in the engine. @param log of module `error` */
-  openSeams(log: ModuleLogger): Seams {
-    const problems = new RateLimited(log.warn, 1000)
-    const { redis, prefix, place } = this.#parts
-    return {
-      openSharedStore: (onProblem) =>
-        createRedisSessionStore({ redis, prefix, problemOf: problemOfFields, onProblem }),
-      broker: createRedisBroker({ redis, prefix, place, onProblem: (message) => problems.say(message) }),
-      openBuckets: (rule, size) => createRedisBuckets(redis, prefix, rule, size),
-    }
-  }
-
-  /** Makes this server a node among those that share the engine. @param routesFolder `paths.routes`, absolute */
-  openNode(routesFolder: string): Node {
-    return new Node(this.#parts, routesFolder)
-  }
-
-  /**
-   * Resolves when the engine can be used, or when the server starts without waiting longer for it.
-   * @throws ConfigError when the engine holds data of servers with another `app_key`
-   */
-  async opened(): Promise<void> {
-    const { loaded, redis } = this.#parts
-    try {
-      await redis.ready
-    } catch (error) {
-      const { cause } = error as Error // A RedisAwayError, which onState has logged.
-      if (!(cause instanceof RedisForeignError)) return
-      await redis.close() // Or the client would claim the name as soon as the others' data are removed.
-      throw errorOfValues(loaded, [{ key: 'shared.name', text: cause.message }], cause)
-    }
-  }
-
-  /** Waits for the calls under way. No callback is called afterwards. */
-  close(): Promise<void> {
-    return this.#parts.redis.close()
-  }
+function otherKey(name: string): string {
+  return `servers with another app_key have data there under the name "${name}": give this one their app_key, or a`
+    + ` shared.name of its own; when no server has that key any more, remove it with DEL ${name}:app-key`
 }

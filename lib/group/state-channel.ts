@@ -8,17 +8,16 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { Machine } from '../application/changes.ts'
-import { RoutesUnsavedError, type Command, type MachineCommandType } from '../application/commands.ts'
+import type { Command, MachineCommandType } from '../application/commands.ts'
 import type { DesiredState } from '../application/desired-state.ts'
 import type { RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
 import type { TraceSwitches } from '../application/trace-switches.ts'
 import { endsWithin } from '../base/deadline.ts'
-import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
-import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
 /** A state as the primary sends it, with the time of the clock that its times refer to. */
 export interface TimedState {
@@ -27,16 +26,13 @@ export interface TimedState {
   readonly nowMs: number
 }
 
-/** The answer of the primary: the result, or an error for which the worker has a class of its own. */
-export type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
-
 /** The functions that the primary serves. */
 interface ServedByPrimary {
-  read(): Promise<Outcome<TimedState>>
-  write(next: DesiredState, file: RouteFileChange | null): Promise<Outcome<boolean>>
-  missing(state: DesiredState, withinMs: number): Promise<Outcome<readonly string[]>>
-  everywhere(command: Command<MachineCommandType>): Promise<Outcome<readonly string[]>>
-  asWhole(command: Command<MachineCommandType>): Promise<Outcome<void>>
+  read(): Promise<TimedState>
+  write(next: DesiredState, file: RouteFileChange | null): Promise<boolean>
+  missing(state: DesiredState, withinMs: number): Promise<readonly string[]>
+  everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
+  asWhole(command: Command<MachineCommandType>): void
 }
 
 /** The functions that a worker serves. */
@@ -68,22 +64,16 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
     isShared,
     nowMs: () => performance.now() + aheadMs,
     timed,
-    read: async () => timed(doneBy(await primary.read())),
-    write: async (next, file) => doneBy(await primary.write(next, file ?? null)),
-    missing: async (state, withinMs) => doneBy(await primary.missing(state, withinMs)),
-    everywhere: async (command) => doneBy(await primary.everywhere(command)),
-    asWhole: async (command) => doneBy(await primary.asWhole(command)),
+    read: async () => timed(await primary.read()),
+    write: (next, file) => primary.write(next, file ?? null),
+    missing: (state, withinMs) => primary.missing(state, withinMs),
+    everywhere: (command) => primary.everywhere(command),
+    asWhole: (command) => primary.asWhole(command),
   }
 }
 
-/** A worker as the primary sees it. */
-export interface Member {
-  /** From 1. */
-  readonly number: number
-  readonly peer: Peer
-  /** Whether it answers requests. A worker that is still loading applies states before it serves. */
-  readonly serving: boolean
-}
+/** A worker. One that is still loading applies states before it serves. */
+type Member = Pick<WorkerProcess, 'number' | 'peer' | 'serving'>
 
 interface StateHostOptions {
   readonly store: StateStore
@@ -100,23 +90,11 @@ interface StateHostOptions {
   readonly patienceMs?: number
 }
 
-interface StateHost {
-  /** Adds a worker until its channel closes. */
-  join(member: Member): void
-  /**
-   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
-   * them: when it fails, this rejects, and the others keep the previous state.
-   */
-  apply(state: DesiredState): Promise<void>
-  /** Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does. */
-  everywhere(command: Command<MachineCommandType>): Promise<readonly string[]>
-}
-
 /** The time for a worker that is loading, or that is making a change of its own: the longest that a timer can wait. */
 const longestMs = 2 ** 31 - 1
 
 /** Makes the primary's side. */
-export function createStateHost(options: StateHostOptions): StateHost {
+export function createStateHost(options: StateHostOptions) {
   const { store, log, trace, patienceMs = 10_000 } = options
   /** The outcome of the last state sent to each worker: undefined, or a line that says why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
@@ -158,6 +136,10 @@ export function createStateHost(options: StateHostOptions): StateHost {
     for (const member of members.keys()) if (!but.has(member)) void send(member, state)
   }
 
+  /**
+   * Lets every worker apply a state of another machine. One worker goes first, so that a bad state cannot harm all of
+   * them: when it fails, this rejects, and the others keep the previous state.
+   */
   async function apply(state: DesiredState): Promise<void> {
     const timed: TimedState = { state, nowMs: store.nowMs() }
     const asked = new Set<Member>()
@@ -185,6 +167,10 @@ export function createStateHost(options: StateHostOptions): StateHost {
     return lines.filter((line) => line !== undefined)
   }
 
+  /**
+   * Carries out a command in every worker that serves, and in the primary. Resolves as `Machine.everywhere` does.
+   * @param from the worker that has carried it out
+   */
   async function everywhere(command: Command<MachineCommandType>, from?: Member): Promise<readonly string[]> {
     await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
@@ -200,7 +186,8 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 
   return {
-    join: (member) => {
+    /** Adds a worker until its channel closes. */
+    join: (member: Member): void => {
       const { peer } = member
       members.set(member, Promise.resolve(undefined))
       void peer.closed.then(() => {
@@ -208,43 +195,24 @@ export function createStateHost(options: StateHostOptions): StateHost {
         changing.delete(member)
       })
       serve<ServedByPrimary>(peer, 'state', {
-        read: () => {
+        read: async () => {
           changing.add(member)
-          return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
+          return { state: await store.read(), nowMs: store.nowMs() }
         },
-        write: (next, file) =>
-          outcomeOf(async () => {
-            const isWritten = await store.write(next, file ?? undefined)
-            if (isWritten) {
-              changing.delete(member)
-              sendAll(next, new Set([member]))
-            }
-            return isWritten
-          }),
-        missing: (state, withinMs) => outcomeOf(() => missing(state, withinMs)),
-        everywhere: (command) => outcomeOf(() => everywhere(command, member)),
-        asWhole: (command) => outcomeOf(async () => options.asWhole(command)),
+        write: async (next, file) => {
+          const isWritten = await store.write(next, file ?? undefined)
+          if (isWritten) {
+            changing.delete(member)
+            sendAll(next, new Set([member]))
+          }
+          return isWritten
+        },
+        missing,
+        everywhere: (command) => everywhere(command, member),
+        asWhole: (command) => options.asWhole(command),
       })
     },
     apply,
-    everywhere: (command) => everywhere(command),
-  }
-}
-
-/** The result of an answer of the primary. Throws the error of its class. */
-export function doneBy<T>(outcome: Outcome<T>): T {
-  if ('away' in outcome) throw awayError(outcome.away)
-  if ('unsaved' in outcome) throw new RoutesUnsavedError(outcome.unsaved)
-  return outcome.done
-}
-
-/** Makes the answer of the primary. Rejects with errors that the client must not see. */
-export async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
-  try {
-    return { done: await work() }
-  } catch (error) {
-    if (isHttpError(error)) return { away: error.message }
-    if (error instanceof RoutesUnsavedError) return { unsaved: error.message }
-    throw error
+    everywhere,
   }
 }

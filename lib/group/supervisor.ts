@@ -28,38 +28,11 @@ interface SupervisorOptions {
 }
 
 /** The place of a worker, which outlives it. */
-export interface Place {
+interface Place {
   readonly number: number
   /** Undefined until the next worker is started. */
-  readonly worker: WorkerProcess | undefined
-  /** Whether it answers requests. */
-  readonly serving: boolean
-  /** Whether the worker has been asked to end. */
-  readonly ending: boolean
-}
-
-/** Keeps the workers of a server running. */
-export interface Supervisor {
-  readonly places: readonly Place[]
-  /** Call it when the worker with this number begins to serve. */
-  serves(number: number): void
-  /** Call it when the worker with this number has begun to stop. */
-  ends(number: number): void
-  /** Stops a worker gracefully and starts another in its place. */
-  replace(number: number): void
-  /**
-   * Stops all workers gracefully. Resolves with the exit status when the last has ended. A second call joins the first.
-   */
-  stop(): Promise<number>
-  /** Kills all workers. */
-  kill(): void
-  /** Resolves with the exit status when all workers have ended. */
-  readonly done: Promise<number>
-}
-
-interface Slot {
-  readonly number: number
   worker: WorkerProcess | undefined
+  /** Whether it answers requests. */
   serving: boolean
   startedAt: number
   /** How many workers in a row ended soon after their start. */
@@ -79,10 +52,10 @@ const mostFailures = 5
 const graceMs = 2000
 
 /** Starts the workers. */
-export function createSupervisor(options: SupervisorOptions): Supervisor {
+export function createSupervisor(options: SupervisorOptions) {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
   const empty = { worker: undefined, serving: false, startedAt: 0, failures: 0, restart: undefined, ending: false }
-  const slots = Array.from({ length: count }, (_, at): Slot => ({ number: at + 1, ...empty }))
+  const places = Array.from({ length: count }, (_, at): Place => ({ number: at + 1, ...empty }))
   let wasReady = false
   let stopping = false
   let status = 0
@@ -91,41 +64,41 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     resolveDone = resolve
   })
 
-  function start(slot: Slot): void {
-    const worker = options.start(slot.number)
-    Object.assign(slot, { worker, serving: false, ending: false, startedAt: now() })
-    void worker.ended.then((ending) => ended(slot, ending))
+  function start(place: Place): void {
+    const worker = options.start(place.number)
+    Object.assign(place, { worker, serving: false, ending: false, startedAt: now() })
+    void worker.ended.then((ending) => ended(place, ending))
   }
 
-  function ended(slot: Slot, ending: Ending): void {
-    slot.worker = undefined
-    slot.serving = false
+  function ended(place: Place, ending: Ending): void {
+    place.worker = undefined
+    place.serving = false
     if (stopping) return endIfEmpty()
-    if (wasReady && options.endsWithLast && !slots.some(({ serving, ending }) => serving && !ending)) {
+    if (wasReady && options.endsWithLast && !places.some(({ serving, ending }) => serving && !ending)) {
       return giveUp('no process is left that has the socket of the service manager, which has to restart the server', 1)
     }
-    if (slot.ending) {
-      log.info(`process ${slot.number} has stopped: another takes its place`)
-      return start(slot)
+    if (place.ending) {
+      log.info(`process ${place.number} has stopped: another takes its place`)
+      return start(place)
     }
     const how = describe(ending)
     if (!wasReady) {
       // A status of 0 would say that the server was asked to stop.
-      return giveUp(`process ${slot.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
+      return giveUp(`process ${place.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
     }
-    slot.failures = now() - slot.startedAt < soonMs ? slot.failures + 1 : 1
-    const what = `process ${slot.number} ended: ${how}`
-    if (slot.failures >= mostFailures && !slots.some(isHealthy)) {
-      return giveUp(`${what}; it did so ${slot.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
+    place.failures = now() - place.startedAt < soonMs ? place.failures + 1 : 1
+    const what = `process ${place.number} ended: ${how}`
+    if (place.failures >= mostFailures && !places.some(isHealthy)) {
+      return giveUp(`${what}; it did so ${place.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }
-    const waitMs = slot.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (slot.failures - 2), longestDelayMs)
+    const waitMs = place.failures === 1 ? 0 : Math.min(firstDelayMs * 2 ** (place.failures - 2), longestDelayMs)
     log.error(`${what}; another takes its place${waitMs === 0 ? '' : ` in ${waitMs} ms`}`)
-    if (waitMs === 0) return start(slot)
-    slot.restart = setTimeout(() => start(slot), waitMs)
+    if (waitMs === 0) return start(place)
+    place.restart = setTimeout(() => start(place), waitMs)
   }
 
-  function isHealthy(slot: Slot): boolean {
-    return slot.serving && now() - slot.startedAt >= soonMs
+  function isHealthy(place: Place): boolean {
+    return place.serving && now() - place.startedAt >= soonMs
   }
 
   function giveUp(message: string, withStatus: number): void {
@@ -136,55 +109,61 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   function endIfEmpty(): void {
-    if (slots.every(({ worker }) => worker === undefined)) resolveDone(status)
+    if (places.every(({ worker }) => worker === undefined)) resolveDone(status)
   }
 
   /** @param drains whether workers serve on for `server.drain_delay_s`, so that a load balancer notices */
   function stop(drains = true): Promise<number> {
     if (stopping) return done
     stopping = true
-    for (const slot of slots) {
-      clearTimeout(slot.restart)
-      if (slot.worker !== undefined) endGracefully(slot, slot.worker, drains)
+    for (const place of places) {
+      clearTimeout(place.restart)
+      if (place.worker !== undefined) endGracefully(place, place.worker, drains)
     }
     endIfEmpty()
     return done
   }
 
-  function endGracefully(slot: Slot, worker: WorkerProcess, drains: boolean): void {
-    slot.ending = true
+  function endGracefully(place: Place, worker: WorkerProcess, drains: boolean): void {
+    place.ending = true
     worker.peer.tell('process.stop', drains)
     const timer = setTimeout(() => {
-      log.warn(`process ${slot.number} did not stop in time: it is killed`)
+      log.warn(`process ${place.number} did not stop in time: it is killed`)
       worker.kill('SIGKILL')
     }, stopTimeoutMs + graceMs)
     void worker.ended.then(() => clearTimeout(timer))
   }
 
-  for (const slot of slots) start(slot)
+  for (const place of places) start(place)
 
   return {
-    places: slots,
-    serves: (number) => {
-      const slot = slots[number - 1]
-      if (slot !== undefined) slot.serving = true
-      if (wasReady || !slots.every(({ serving }) => serving)) return
+    places,
+    /** Call it when the worker with this number begins to serve. */
+    serves: (number: number): void => {
+      const place = places[number - 1]
+      if (place !== undefined) place.serving = true
+      if (wasReady || !places.every(({ serving }) => serving)) return
       wasReady = true
       options.onReady()
     },
-    ends: (number) => {
-      const slot = slots[number - 1]
-      if (slot !== undefined) slot.ending = true
+    /** Call it when the worker with this number has begun to stop. */
+    ends: (number: number): void => {
+      const place = places[number - 1]
+      if (place !== undefined) place.ending = true
     },
-    replace: (number) => {
-      const slot = slots[number - 1]
-      if (slot?.worker !== undefined && !slot.ending) endGracefully(slot, slot.worker, false)
+    /** Stops a worker gracefully and starts another in its place. */
+    replace: (number: number): void => {
+      const place = places[number - 1]
+      if (place?.worker !== undefined && !place.ending) endGracefully(place, place.worker, false)
     },
-    stop: () => stop(),
-    kill: () => {
+    /** Stops all workers gracefully. Resolves with the exit status when the last has ended; a second call, too. */
+    stop: (): Promise<number> => stop(),
+    /** Kills all workers. */
+    kill: (): void => {
       stopping = true
-      for (const { worker } of slots) worker?.kill('SIGKILL')
+      for (const { worker } of places) worker?.kill('SIGKILL')
     },
+    /** Resolves with the exit status when all workers have ended. */
     done,
   }
 }

@@ -8,14 +8,9 @@
 import { Heartbeat } from '../base/heartbeat.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { DisconnectedError, type Peer } from './peer.ts'
+import type { WorkerProcess } from './worker-process.ts'
 
-/** A worker as the watch sees it. */
-interface Watched {
-  /** From 1. */
-  readonly number: number
-  readonly peer: Peer
-  kill(signal: 'SIGKILL'): void
-}
+type Watched = Pick<WorkerProcess, 'number' | 'peer' | 'kill'>
 
 interface WatchOptions {
   readonly log: ModuleLogger
@@ -23,16 +18,6 @@ interface WatchOptions {
   readonly patience: number
   /** Milliseconds between two beats; 1000 unless given. */
   readonly beatMs?: number
-}
-
-interface Watch {
-  /** Watches a worker until its channel closes. */
-  attach(worker: Watched): void
-  /** Whether a worker has answered recently. */
-  answers(number: number): boolean
-  /** Runs one beat, as the interval does. */
-  beat(): void
-  close(): void
 }
 
 /** Beats without an answer after which a warning is logged; fewer when `patience` is short. */
@@ -45,11 +30,12 @@ const mostBacklog = 2 ** 26
 const fewBeats = 2
 
 /** Makes a watch without workers. */
-export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions): Watch {
+export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions) {
   const heartbeat = new Heartbeat<Pulse>(beatMs)
   const pulses = new Map<number, Pulse>()
   return {
-    attach: (worker) => {
+    /** Watches a worker until its channel closes. */
+    attach: (worker: Watched): void => {
       const pulse = new Pulse(worker, log, patience)
       pulses.set(worker.number, pulse)
       heartbeat.add(pulse)
@@ -58,9 +44,11 @@ export function createWatch({ log, patience, beatMs = 1000 }: WatchOptions): Wat
         if (pulses.get(worker.number) === pulse) pulses.delete(worker.number)
       })
     },
-    answers: (number) => (pulses.get(number)?.missed ?? Infinity) <= fewBeats,
-    beat: () => heartbeat.beat(),
-    close: () => {
+    /** Whether a worker has answered recently. */
+    answers: (number: number): boolean => (pulses.get(number)?.missed ?? Infinity) <= fewBeats,
+    /** Runs one beat, as the interval does. */
+    beat: (): void => heartbeat.beat(),
+    close: (): void => {
       for (const pulse of pulses.values()) heartbeat.remove(pulse)
     },
   }

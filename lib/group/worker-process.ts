@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Readable } from 'node:stream'
 import type { Logs } from '../log/logs.ts'
 import { logFds, readLogPipe } from './log-pipe.ts'
-import { createPeer, portOf, type Peer, type PeerPort } from './peer.ts'
+import { Peer, portOf, type PeerPort } from './peer.ts'
 import { numberVariable } from './process-number.ts'
 
 /** How a process ended: with a status or by a signal. `error`: it could not be started. */
@@ -15,6 +15,10 @@ export interface Ending {
 
 /** A worker that was started. */
 export interface WorkerProcess {
+  /** From 1. */
+  readonly number: number
+  /** Whether it has loaded the application: it can be asked, and every change waits for it. The primary sets it. */
+  serving: boolean
   /** 0 when the process could not be started. */
   readonly pid: number
   readonly peer: Peer
@@ -45,38 +49,35 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
   try {
     worker = cluster.fork({ [numberVariable]: String(number) })
   } catch (error) {
-    return notStarted(Promise.resolve(error as Error)) // Node throws Errors.
+    return notStarted(number, Promise.resolve(error as Error)) // Node throws Errors.
   }
   const { process: child } = worker
   const exited = new Promise<Ending>((resolve) => worker.once('exit', (status, signal) => resolve({ status, signal })))
   // A running worker emits 'error' when a message could not be sent because it has just ended. Its end is what counts.
   const failed = new Promise<Error>((resolve) => worker.on('error', resolve))
-  if (child.pid === undefined) return notStarted(failed)
+  if (child.pid === undefined) return notStarted(number, failed)
   const pipeOf = (fd: number): Readable => child.stdio[fd] as Readable // `prepareWorkers` makes both pipes.
-  const read = (fd: number, log: { take(lines: string): void } | undefined): Promise<number> =>
-    readLogPipe(
-      pipeOf(fd),
-      (lines) => log?.take(lines),
-      () => {
-        const what = `process ${number} wrote bytes into its log pipe that are not log lines`
-        logs.module('server').error(`${what}: it is killed`)
-        child.kill('SIGKILL')
-      },
-    )
-  const taken = Promise.all([read(logFds.general, logs.general), read(logFds.access, logs.access)])
+  const taken = Promise.all([
+    readLogPipe(pipeOf(logFds.general), (lines) => logs.general.take(lines)),
+    readLogPipe(pipeOf(logFds.access), (lines) => logs.access?.take(lines)),
+  ])
   return {
+    number,
+    serving: false,
     pid: child.pid,
-    peer: createPeer(portOf(child)),
+    peer: new Peer(portOf(child)),
     ended: Promise.all([exited, taken]).then(([ending]) => ending),
     kill: (signal) => void child.kill(signal),
   }
 }
 
-function notStarted(failed: Promise<Error>): WorkerProcess {
+function notStarted(number: number, failed: Promise<Error>): WorkerProcess {
   const closed: PeerPort = { send: () => {}, onMessage: () => {}, onClose: (listener) => void setImmediate(listener) }
   return {
+    number,
+    serving: false,
     pid: 0,
-    peer: createPeer(closed),
+    peer: new Peer(closed),
     ended: failed.then((error) => ({ status: null, signal: null, error })),
     kill: () => {},
   }

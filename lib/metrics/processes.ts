@@ -75,6 +75,25 @@ export interface Summary {
   readonly loop_p99_ms: number
 }
 
+/**
+ * Makes a summary.
+ * @param total of all processes, since the start
+ * @param windows the readings of the processes that serve, in the bench window
+ */
+export function summaryOf(total: Reading, windows: readonly Reading[]): Summary {
+  const { uptimeSeconds, values } = total
+  const { total: requests, errors } = countRequests(values.requests)
+  return {
+    processes: windows.length,
+    uptime_s: Math.floor(uptimeSeconds),
+    requests,
+    errors,
+    active: values.requestsActive,
+    rss_mb: megabytes(values.memoryResident),
+    loop_p99_ms: Math.max(0, ...windows.map((window) => round3(percentileMs(window.values.loopDelay, 99)))),
+  }
+}
+
 /** Makes this process, with the lines and errors of its logs. */
 export function createOwnProcess(sources: MetricSources, { recent, errors }: OwnLogs): OwnProcess {
   const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
@@ -89,16 +108,7 @@ export function createOwnProcess(sources: MetricSources, { recent, errors }: Own
     readWithoutRoutes,
     summary: () => {
       const now = readWithoutRoutes()
-      const { total, errors } = countRequests(now.values.requests)
-      return {
-        processes: 1,
-        uptime_s: Math.floor(now.uptimeSeconds),
-        requests: total,
-        errors,
-        active: now.values.requestsActive,
-        rss_mb: megabytes(now.values.memoryResident),
-        loop_p99_ms: round3(percentileMs(difference(now, windowStart).values.loopDelay, 99)),
-      }
+      return summaryOf(now, [difference(now, windowStart)])
     },
     lines: () => recent.list(),
     requests: () => metrics.recent(),

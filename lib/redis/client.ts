@@ -46,17 +46,11 @@ interface Waiting {
 /** The most commands that wait for the first connection. */
 const maxWaiting = 100_000
 
-/** Makes a client, which begins to connect at once. */
-export function createRedis(options: RedisOptions): Redis {
-  return new Redis(options)
-}
-
-/** A client. */
+/** A client, which begins to connect at once. */
 export class Redis {
   readonly #link: Link
   readonly #subscriber: Subscriber
   readonly #listeners = new Set<(state: RedisState) => void>()
-  readonly #hearingListeners = new Set<(state: RedisState) => void>()
   /** In order; empty after the first connection. */
   #waiting: Waiting[] = []
   /**
@@ -70,12 +64,7 @@ export class Redis {
     const heartbeat = new Heartbeat(beatMsFor(commandTimeoutMs))
     const options = { ...given, connectTimeoutMs, commandTimeoutMs, random, heartbeat }
     this.#link = new Link({ ...options, onState: (state) => this.#changed(state) })
-    this.#subscriber = new Subscriber({
-      ...options,
-      onState: (state) => {
-        for (const listener of this.#hearingListeners) listener(state)
-      },
-    })
+    this.#subscriber = new Subscriber(options)
     this.ready = new Promise((resolve, reject) => this.#whenConnected({ send: () => resolve(), reject }))
     this.ready.catch(() => {}) // Callers that need it await `ready`.
   }
@@ -94,17 +83,6 @@ export class Redis {
   onState(listener: (state: RedisState) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
-  }
-
-  /** The state of the connection for subscriptions; `connecting` before the first of them. */
-  get hearing(): RedisState {
-    return this.#subscriber.state
-  }
-
-  /** Calls the listener after each change of `hearing`. Returns a function that ends that. */
-  onHearing(listener: (state: RedisState) => void): () => void {
-    this.#hearingListeners.add(listener)
-    return () => void this.#hearingListeners.delete(listener)
   }
 
   /**

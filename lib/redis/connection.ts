@@ -260,8 +260,8 @@ export class Connection implements Beating {
     this.#first = 0
     const why = `${this.#options.target.label} is away: ${describe(problem)}`
     for (const [at, waiter] of waiting.entries()) {
-      if (at >= sent) waiter.reject(new RedisAwayError(why, problem))
-      else waiter.reject(new RedisUnknownOutcomeError(`${why}; it may have run the command`, problem))
+      if (at >= sent) waiter.reject(new RedisAwayError(why, { cause: problem }))
+      else waiter.reject(new RedisUnknownOutcomeError(`${why}; it may have run the command`, { cause: problem }))
     }
   }
 }

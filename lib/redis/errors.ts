@@ -8,13 +8,6 @@ import { HttpError } from '../http/errors.ts'
 /** No connection can be used, so nothing was sent. The message and `cause` give the reason. */
 export class RedisAwayError extends Error {
   override readonly name: string = 'RedisAwayError'
-
-  constructor(message: string, cause?: unknown) {
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // Every request gets one while the server is away, and its stack would help nobody.
-    super(message, cause === undefined ? undefined : { cause })
-    Error.stackTraceLimit = stackTraceLimit
-  }
 }
 
 /**
@@ -42,46 +35,35 @@ export class RedisReplyError extends Error {
 
   /** @param text the server's message, without the leading `-`. Advice is added for known codes */
   constructor(text: string) {
-    const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // The stack would show the parser, never the command.
     // The server quotes the arguments of an unknown command, which may include a password.
     const said = text.replace(/,? with args beginning with: .*$/s, '')
     const code = /^[A-Z]+/.exec(said)?.[0] ?? 'ERR'
-    const advice = adviceOf.get(code)
+    const advice = temporary.get(code) ?? lasting.get(code)
     super(advice === undefined ? said : `${said} (${advice})`)
-    Error.stackTraceLimit = stackTraceLimit
     this.code = code
   }
 }
 
-/** Explains the error codes of Redis and Valkey to the operator of the server. */
-const adviceOf: ReadonlyMap<string, string> = new Map([
+/** Codes of errors that end by themselves, with an explanation for the operator. */
+const temporary: ReadonlyMap<string, string> = new Map([
   ['BUSY', 'a script has been running for too long: see SLOWLOG, or end it with SCRIPT KILL'],
   ['CLUSTERDOWN', 'it is a node of a cluster that is not complete; a single server is needed'],
-  ['CROSSSLOT', 'it is a node of a cluster; a single server is needed'],
   ['LOADING', 'it has been started and reads its data; it answers when that is done'],
   ['MASTERDOWN', 'it is a replica that has lost its master; name the master'],
   ['MISCONF', 'it cannot write its data to disk, and accepts no changes until it can'],
-  ['MOVED', 'it is a node of a cluster; a single server is needed'],
-  ['NOAUTH', 'it wants a password'],
-  ['NOPERM', 'the ACL rules of this user do not allow it'],
   ['NOREPLICAS', 'it has fewer replicas than min-replicas-to-write, and accepts no changes until it has them'],
   ['OOM', 'its memory is full, as maxmemory says: give it more, or let it hold less'],
   ['READONLY', 'it is a replica; name the master'],
   ['TRYAGAIN', 'it is a node of a cluster that is being resharded'],
-  ['WRONGPASS', 'user and password are not those of the server'],
 ])
 
-const temporaryCodes: ReadonlySet<string> = new Set([
-  'BUSY',
-  'CLUSTERDOWN',
-  'LOADING',
-  'MASTERDOWN',
-  'MISCONF',
-  'NOREPLICAS',
-  'OOM',
-  'READONLY',
-  'TRYAGAIN',
+/** Codes of errors that the operator has to mend. */
+const lasting: ReadonlyMap<string, string> = new Map([
+  ['CROSSSLOT', 'it is a node of a cluster; a single server is needed'],
+  ['MOVED', 'it is a node of a cluster; a single server is needed'],
+  ['NOAUTH', 'it wants a password'],
+  ['NOPERM', 'the ACL rules of this user do not allow it'],
+  ['WRONGPASS', 'user and password are not those of the server'],
 ])
 
 /**
@@ -89,12 +71,12 @@ const temporaryCodes: ReadonlySet<string> = new Set([
  * in the command or in the user's rights.
  */
 export function isTemporary(error: unknown): boolean {
-  return error instanceof RedisAwayError || (error instanceof RedisReplyError && temporaryCodes.has(error.code))
+  return error instanceof RedisAwayError || (error instanceof RedisReplyError && temporary.has(error.code))
 }
 
-/** The message of a connection error. Node's error for a host with several addresses has none of its own. */
-export function describe(problem: Error): string {
-  if (!(problem instanceof AggregateError)) return problem.message
+/** The message of a connection error, if there is one. Node's error for a host with several addresses has none. */
+export function describe(problem: Error | undefined): string {
+  if (!(problem instanceof AggregateError)) return problem?.message ?? 'it does not answer'
   return problem.errors.map((each: unknown) => reasonOf(each)).join(', ')
 }
 

@@ -79,8 +79,7 @@ export class Link implements Beating {
   awayError(): RedisAwayError {
     const { label } = this.#options.target
     if (this.#state === 'closed') return new RedisAwayError(`The client of ${label} is closed`)
-    const reason = this.#problem === undefined ? '' : `: ${describe(this.#problem)}`
-    return new RedisAwayError(`${label} is away${reason}`, this.#problem)
+    return new RedisAwayError(`${label} is away: ${describe(this.#problem)}`, { cause: this.#problem })
   }
 
   /**

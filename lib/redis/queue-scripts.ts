@@ -11,7 +11,7 @@
  * Surprise: a server without memory refuses only commands that add, and it must refuse them before a script has changed
  * anything. So scripts that add begin with that, and scripts that take out begin with commands that remove.
  */
-import type { Redis, RedisScript } from './client.ts'
+import type { Redis } from './client.ts'
 
 /** `trim` drops the events beyond the limits, the oldest first, and returns how many. */
 const begin = `
@@ -64,12 +64,10 @@ redis.call('PUBLISH', ARGV[4], '')
 return dropped`
 
 /**
- * KEYS: events, limits, the events taken by this process. ARGV: the token of this call, then the tokens of events that
- * clients got. Returns how many events were dropped, how many are left, and the event, which is missing when the queue
- * is empty.
+ * KEYS: events, limits, the events taken by this process. ARGV: the token of this call. Returns how many events were
+ * dropped, how many are left, and the event, which is missing when the queue is empty.
  */
 const take = `${begin}${limits}
-if #ARGV > 1 then redis.call('HDEL', KEYS[3], unpack(ARGV, 2)) end
 if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return {0, 0} end
 local dropped = trim(nil, age)
 local event = redis.call('LPOP', KEYS[1])
@@ -96,25 +94,13 @@ live(life)
 redis.call('PUBLISH', ARGV[1], '')
 return dropped`
 
-/**
- * KEYS: events, limits, the events taken by this process. ARGV: tokens of events that clients got. Returns how many
- * events were dropped and how many are left.
- */
+/** KEYS: events, limits. Returns how many events were dropped and how many are left. */
 const sweep = `${begin}${limits}
-if #ARGV > 0 then redis.call('HDEL', KEYS[3], unpack(ARGV)) end
 local dropped = trim(most, age)
 return {dropped, redis.call('LLEN', KEYS[1])}`
 
-/** The scripts of queues. */
-export interface QueueScripts {
-  readonly push: RedisScript
-  readonly take: RedisScript
-  readonly restore: RedisScript
-  readonly sweep: RedisScript
-}
-
-/** Prepares the scripts for a client. */
-export function createQueueScripts(redis: Redis): QueueScripts {
+/** Prepares the scripts of queues for a client. */
+export function createQueueScripts(redis: Redis) {
   return {
     push: redis.script(push),
     take: redis.script(take),

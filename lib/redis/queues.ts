@@ -1,11 +1,11 @@
 /**
  * The queues of the broker over Redis. One script pushes an event, one takes an event. An event that was taken stays in
- * Redis under a token until a client got it, and the next `take` reports that: so no event is lost when an answer is.
+ * Redis under a token until a client got it: so no event is lost when an answer is.
  */
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
-import { createQueueScripts, type QueueScripts } from './queue-scripts.ts'
+import { createQueueScripts } from './queue-scripts.ts'
 import { decoded, encoded, integerIn, listIn, textIn, type Reply } from './reply.ts'
 
 /** An event that was taken. Its token is the tag of the call that took it. */
@@ -13,28 +13,15 @@ interface TakenEvent extends QueueEvent {
   readonly token: string
 }
 
-/** The state of a queue that only this process has. */
-interface Own {
-  /** Tokens of events that clients got, which Redis has not been told yet. */
-  readonly handedOut: string[]
-  /** Tokens of events to put back as soon as the server can be asked, in the order of taking. */
-  readonly owed: Set<string>
-  /** Whether the queue may hold events that this process has pushed. */
-  hasPushed: boolean
-}
-
-/** The most tokens that one call sends. */
-const mostTokens = 1000
-/** Milliseconds until a failed attempt to put an event back is repeated. */
-const retryMs = 1000
-
 /** As `Broker` describes each function. */
 export class RedisQueues {
   readonly #parts: BrokerParts
-  readonly #scripts: QueueScripts
-  readonly #own = new Map<string, Own>()
+  readonly #scripts: ReturnType<typeof createQueueScripts>
+  /** The queues that may hold events which this process has pushed. */
+  readonly #pushed = new Set<string>()
+  /** Tokens of events to put back as soon as the server can be asked, in the order of taking, with their queues. */
+  readonly #owed = new Map<string, string>()
   readonly #stopWatching: () => void
-  #retry: NodeJS.Timeout | undefined = undefined
   dropped = 0
 
   constructor(parts: BrokerParts) {
@@ -49,7 +36,7 @@ export class RedisQueues {
     return this.#run('an event', async () => {
       const values = [...limitArguments(limits), this.#placeOf(name), eventText(text)]
       this.dropped += integerIn(await this.#scripts.push.run(this.#keysOf(name), ...values))
-      this.#ownOf(name).hasPushed = true
+      this.#pushed.add(name)
     })
   }
 
@@ -64,7 +51,9 @@ export class RedisQueues {
   }
 
   handedOut(name: string, event: QueueEvent): void {
-    this.#ownOf(name).handedOut.push((event as TakenEvent).token) // As above.
+    const { redis, calls } = this.#parts
+    const { token } = event as TakenEvent // As above.
+    redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // Then it expires.
   }
 
   onAvailable(name: string, listener: () => void): Promise<Unsubscribe> {
@@ -73,55 +62,39 @@ export class RedisQueues {
     return this.#run('a subscription', () => this.#parts.redis.subscribe(this.#placeOf(name), heard))
   }
 
-  /** Drops the events that became too old in the queues that this process pushes to, and reports what clients got. */
+  /** Drops events that are too old from the queues that this process pushes to. The next sweep repeats a failure. */
   async sweep(): Promise<void> {
-    const sweeps: Promise<void>[] = []
-    for (const [name, own] of this.#own) {
-      if (own.hasPushed || own.handedOut.length > 0) sweeps.push(this.#sweep(name, own))
-      else if (own.owed.size === 0) this.#own.delete(name)
-    }
-    await Promise.all(sweeps)
+    this.#restoreOwed()
+    await Promise.allSettled([...this.#pushed].map((name) => this.#sweep(name)))
   }
 
-  /** Deletes what this process keeps in Redis. When the server is away, it expires there within a day. */
+  /** Puts back what is owed. When the server is away, it expires there within a day. */
   async close(): Promise<void> {
     this.#stopWatching()
     this.#restoreOwed()
     await this.#parts.calls.settled()
-    clearTimeout(this.#retry)
-    const { redis, calls } = this.#parts
-    const kept = [...this.#own].filter(([, { owed }]) => owed.size === 0)
-    await Promise.allSettled(kept.map(([name]) => redis.command('DEL', this.#takenKeyOf(name, calls.process))))
   }
 
   async #take(name: string, token: string): Promise<TakenEvent | undefined> {
-    const own = this.#ownOf(name)
-    const handedOut = own.handedOut.splice(0, mostTokens)
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
-      const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token, ...handedOut))
+      const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token))
       this.dropped += integerIn(dropped)
       return event === undefined ? undefined : { text: textOf(event), left: integerIn(left), token }
     } catch (error) {
-      own.handedOut.push(...handedOut)
-      if (error instanceof RedisUnknownOutcomeError) own.owed.add(token)
+      if (error instanceof RedisUnknownOutcomeError) this.#owed.set(token, name)
       throw error
     }
   }
 
   async #restore(name: string, token: string): Promise<void> {
-    const own = this.#ownOf(name)
     const process = token.slice(0, token.lastIndexOf('.'))
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, process)]
       this.dropped += integerIn(await this.#scripts.restore.run(keys, this.#placeOf(name), token))
-      own.owed.delete(token)
+      this.#owed.delete(token)
     } catch (error) {
-      own.owed.add(token)
-      this.#retry ??= setTimeout(() => {
-        this.#retry = undefined
-        this.#restoreOwed()
-      }, retryMs).unref()
+      this.#owed.set(token, name)
       throw error
     }
   }
@@ -129,39 +102,22 @@ export class RedisQueues {
   /** Puts back the newest event first, so that the oldest is the next to be taken. */
   #restoreOwed(): void {
     if (this.#parts.redis.state !== 'ready') return
-    const goOn = (): void => {} // #restore() tries again later.
-    for (const [name, { owed }] of this.#own) {
-      for (const token of [...owed].reverse()) {
-        this.#run('an event', () => this.#restore(name, token)).catch(goOn)
-      }
+    const goOn = (): void => {} // The next sweep or connection tries again.
+    for (const [token, name] of [...this.#owed].reverse()) {
+      this.#run('an event', () => this.#restore(name, token)).catch(goOn)
     }
   }
 
-  async #sweep(name: string, own: Own): Promise<void> {
-    const handedOut = own.handedOut.splice(0, mostTokens)
-    try {
-      const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
-      const [dropped, left] = listIn(await this.#run('a sweep', () => this.#scripts.sweep.run(keys, ...handedOut)))
-      this.dropped += integerIn(dropped)
-      own.hasPushed = integerIn(left) > 0
-    } catch {
-      own.handedOut.push(...handedOut) // The next sweep sends them.
-    }
+  async #sweep(name: string): Promise<void> {
+    const [dropped, left] = listIn(await this.#run('a sweep', () => this.#scripts.sweep.run(this.#keysOf(name))))
+    this.dropped += integerIn(dropped)
+    if (integerIn(left) === 0) this.#pushed.delete(name)
   }
 
   /** Runs a call that counts as under way until it is answered. */
   #run<T>(what: string, work: (tag: string) => Promise<T>): Promise<T> {
     const { calls, onProblem } = this.#parts
     return calls.run((tag) => answered(what, work(tag), onProblem))
-  }
-
-  #ownOf(name: string): Own {
-    let own = this.#own.get(name)
-    if (own === undefined) {
-      own = { handedOut: [], owed: new Set(), hasPushed: false }
-      this.#own.set(name, own)
-    }
-    return own
   }
 
   #keysOf(name: string): [events: string, limits: string] {

@@ -2,7 +2,7 @@
  * RESP2, the second version of the Redis protocol (https://redis.io/docs/latest/develop/reference/protocol-spec/):
  * parses replies from chunks of any size, and writes commands.
  *
- * Surprise: a bulk string within one chunk is not copied, so it keeps the whole chunk in memory as long as it lives.
+ * Surprise: a bulk string is not copied, so it keeps the bytes around it in memory as long as it lives.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 import type { Command, Reply } from './reply.ts'
@@ -16,11 +16,8 @@ interface OpenList {
 
 /** The most bytes of one reply, framing included. */
 const maxBytes = 64 * 2 ** 20
-/** How deep lists may be nested. */
-const maxDepth = 16
 /** The longest incomplete line that is kept; a complete one may be longer. */
 const maxLineBytes = 65_536
-const noBytes = Buffer.alloc(0)
 const [lineFeed, carriageReturn] = [10, 13]
 const [minus, plus, colon, dollar, asterisk] = [0x2d, 0x2b, 0x3a, 0x24, 0x2a]
 
@@ -29,12 +26,12 @@ export class ReplyParser {
   readonly #onReply: (reply: Reply) => void
   /** The incomplete lists, the outermost first. */
   readonly #open: OpenList[] = []
-  /** The beginning of an incomplete line. */
-  #line: Buffer = noBytes
-  /** An incomplete bulk string with its line end, and how many bytes of it are there. */
-  #bulk: Buffer | undefined = undefined
-  #filled = 0
-  /** Bytes of the current reply so far. */
+  /** An incomplete line or bulk string in pieces, and their length together. */
+  #pieces: Buffer[] = []
+  #held = 0
+  /** The length at which an incomplete bulk string is complete. */
+  #wanted = 0
+  /** Bytes of the current reply that have been read. */
   #bytes = 0
 
   /** @param onReply called with each reply, in order, while {@link read} runs */
@@ -47,75 +44,52 @@ export class ReplyParser {
    * @throws RedisProtocolError for bytes that are not RESP or exceed the limits; the parser cannot be used afterwards
    */
   read(chunk: Buffer): void {
+    this.#pieces.push(chunk)
+    this.#held += chunk.length
+    if (this.#held < this.#wanted) return
+    this.#wanted = 0
+    const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces)
     let at = 0
-    while (at < chunk.length) {
-      at = this.#bulk === undefined ? this.#readLine(chunk, at) : this.#fillBulk(this.#bulk, chunk, at)
-    }
+    for (let end = this.#readNext(bytes, 0); end > at; end = this.#readNext(bytes, at)) at = end
+    this.#held = bytes.length - at
+    this.#pieces = this.#held === 0 ? [] : [bytes.subarray(at)]
   }
 
-  /** Returns where to continue, as the next functions do. */
-  #readLine(chunk: Buffer, from: number): number {
-    const end = chunk.indexOf(lineFeed, from)
-    const next = end < 0 ? chunk.length : end + 1
-    this.#count(next - from)
-    const piece = chunk.subarray(from, next)
-    const line = this.#line.length === 0 ? piece : Buffer.concat([this.#line, piece])
-    if (end < 0) {
-      if (line.length > maxLineBytes) throw malformed('a line without an end', line)
-      this.#line = line
-      return next
+  /** Reads a line, with the bulk string behind it. Returns where they end; `from` when they are incomplete. */
+  #readNext(bytes: Buffer, from: number): number {
+    const next = bytes.indexOf(lineFeed, from) + 1
+    if (next === 0) {
+      if (bytes.length - from <= maxLineBytes) return from
+      throw malformed('a line without an end', bytes.subarray(from))
     }
-    this.#line = noBytes
+    const line = bytes.subarray(from, next)
     if (line.length < 3 || line[line.length - 2] !== carriageReturn) {
       throw malformed('a line that does not end in CR LF', line)
     }
-    return this.#takeLine(line, chunk, next)
-  }
-
-  #takeLine(line: Buffer, chunk: Buffer, next: number): number {
     const kind = line[0]
-    if (kind === dollar) return this.#beginBulk(lengthIn(line), chunk, next)
-    if (kind === asterisk) this.#beginList(lengthIn(line))
+    const length = kind === dollar || kind === asterisk ? lengthIn(line) : 0
+    const end = kind === dollar && length >= 0 ? next + length + 2 : next
+    if (this.#bytes + end - from > maxBytes) {
+      throw new RedisProtocolError(`Redis sent a reply of more than ${maxBytes} bytes`)
+    }
+    if (end > bytes.length) {
+      this.#wanted = end - from
+      return from
+    }
+    this.#bytes += end - from
+    if (length < 0) this.#take(null)
+    else if (kind === dollar) this.#take(bulkIn(bytes, next, end - 2))
+    else if (kind === asterisk) this.#beginList(length)
     else if (kind === colon) this.#take(integerOf(line))
     else if (kind === plus) this.#take(line.toString('utf8', 1, line.length - 2))
     else if (kind === minus) this.#take(new RedisReplyError(line.toString('utf8', 1, line.length - 2)))
     else throw malformed('no reply', line)
-    return next
-  }
-
-  #beginBulk(length: number, chunk: Buffer, from: number): number {
-    if (length < 0) {
-      this.#take(null)
-      return from
-    }
-    this.#count(length + 2)
-    const end = from + length
-    if (end + 2 > chunk.length) {
-      this.#bulk = Buffer.allocUnsafe(length + 2)
-      this.#filled = 0
-      return from
-    }
-    checkEnd(chunk, end)
-    this.#take(chunk.subarray(from, end))
-    return end + 2
-  }
-
-  #fillBulk(bulk: Buffer, chunk: Buffer, from: number): number {
-    const copied = chunk.copy(bulk, this.#filled, from)
-    this.#filled += copied
-    if (this.#filled === bulk.length) {
-      checkEnd(bulk, bulk.length - 2)
-      this.#bulk = undefined
-      this.#take(bulk.subarray(0, bulk.length - 2))
-    }
-    return from + copied
+    return end
   }
 
   #beginList(length: number): void {
-    if (length < 0) return this.#take(null)
-    if (length === 0) return this.#take([])
-    if (this.#open.length > maxDepth) throw new RedisProtocolError('Redis sent lists nested too deeply')
-    this.#open.push({ items: [], missing: length })
+    if (length === 0) this.#take([])
+    else this.#open.push({ items: [], missing: length })
   }
 
   /** Adds a value to the innermost list, and each list that becomes complete to the list around it. */
@@ -130,12 +104,6 @@ export class ReplyParser {
     }
     this.#bytes = 0
     this.#onReply(whole)
-  }
-
-  #count(bytes: number): void {
-    this.#bytes += bytes
-    if (this.#bytes <= maxBytes) return
-    throw new RedisProtocolError(`Redis sent a reply of more than ${maxBytes} bytes`)
   }
 }
 
@@ -154,8 +122,8 @@ function integerOf(line: Buffer): number {
   throw malformed('a wrong integer', line)
 }
 
-function checkEnd(bytes: Buffer, at: number): void {
-  if (bytes[at] === carriageReturn && bytes[at + 1] === lineFeed) return
+function bulkIn(bytes: Buffer, from: number, end: number): Buffer {
+  if (bytes[end] === carriageReturn && bytes[end + 1] === lineFeed) return bytes.subarray(from, end)
   throw new RedisProtocolError('Redis sent a bulk string of another length than it said')
 }
 

@@ -75,12 +75,8 @@ change(KEYS[1])
 redis.call('RENAME', KEYS[1], KEYS[2])
 return 1`
 
-/** Makes a store. When the server is away, its functions reject with HttpError 503 `shared_away`. */
-export function createRedisSessionStore(options: RedisSessionStoreOptions): SessionStore {
-  return new RedisSessionStore(options)
-}
-
-class RedisSessionStore implements SessionStore {
+/** A store. When the server is away, its functions reject with HttpError 503 `shared_away`. */
+export class RedisSessionStore implements SessionStore {
   readonly #options: RedisSessionStoreOptions
   readonly #scripts: { readonly [Name in 'read' | 'create' | 'merge' | 'rename']: RedisScript }
   #damaged = 0

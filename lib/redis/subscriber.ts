@@ -37,19 +37,14 @@ interface Channel {
 
 /** The subscriptions of one process. */
 export class Subscriber {
-  readonly #options: Omit<LinkOptions, 'onMessage'>
+  readonly #options: Omit<LinkOptions, 'onMessage' | 'onState'>
   readonly #channels = new Map<string, Channel>()
   #link: Link | undefined = undefined
   #isClosed = false
 
   /** Connects at the first subscription. */
-  constructor(options: Omit<LinkOptions, 'onMessage'>) {
+  constructor(options: Omit<LinkOptions, 'onMessage' | 'onState'>) {
     this.#options = options
-  }
-
-  /** The state of the connection; `connecting` before the first subscription. */
-  get state(): RedisState {
-    return this.#link?.state ?? 'connecting'
   }
 
   /** As `Redis.subscribe`. */
@@ -132,7 +127,6 @@ export class Subscriber {
       if (connection !== undefined) this.#ask(channel, connection)
       else this.#lose(channel, state)
     }
-    this.#options.onState(state)
   }
 
   #lose(channel: Channel, state: RedisState): void {

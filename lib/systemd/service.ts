@@ -27,25 +27,9 @@ export interface Given {
   /** Where secrets come from, and why a socket is not used: lines for the log. */
   readonly notes: readonly Note[]
   /** Undefined where no service manager waits for notifications. */
-  readonly notifier?: Notifier | undefined
+  readonly notifier?: ReturnType<typeof createNotifier>
   /** Adapts the configuration to a process that a service manager has started. */
   readonly adapt?: (config: Config) => Config
-}
-
-/** Notifies the service manager. None of its methods waits or fails. */
-interface Notifier {
-  /**
-   * The server accepts requests. From now on the watchdog, if there is one, is fed. `systemctl status` shows `status`.
-   */
-  ready(status: string): void
-  /** A reload has begun. Nothing is sent before `ready` and during a stop. */
-  reloading(): void
-  /** A reload has ended. */
-  reloaded(status: string): void
-  /** The stop has begun. */
-  stopping(): void
-  /** Resolves when all messages so far have been sent. */
-  sent(): Promise<void>
 }
 
 /** A line for the log of a module. */
@@ -69,12 +53,13 @@ interface PassedSocket {
   readonly warning?: string
 }
 
-/** The names of the credentials, and the variable that stands for each. */
-const secretVariables = {
-  app_key: 'SVC_APP_KEY',
-  shared_password: 'SVC_SHARED_PASSWORD',
-  metrics_token: 'SVC_METRICS_TOKEN',
+/** The names of the credentials, with the variable that stands for each and what it is in the configuration. */
+const secrets = {
+  app_key: { variable: 'SVC_APP_KEY', what: 'app_key' },
+  shared_password: { variable: 'SVC_SHARED_PASSWORD', what: 'the password of shared.url' },
+  metrics_token: { variable: 'SVC_METRICS_TOKEN', what: 'admin.metrics_token' },
 } as const
+type SecretName = keyof typeof secrets
 const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
 
 /** The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
@@ -92,20 +77,15 @@ const timeoutMs = 10_000
  */
 export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void): Given {
   const isManaged = isServiceManaged(env)
-  const appKey = takeSecret(env, 'app_key')
-  const password = takeSecret(env, 'shared_password')
-  const metricsToken = takeSecret(env, 'metrics_token')
-  const { fd, warning } = takeListenFds(env, pid)
   const notes: Note[] = []
-  const secrets = [
-    ['app_key', appKey],
-    ['the password of shared.url', password],
-    ['admin.metrics_token', metricsToken],
-  ] as const
-  for (const [what, secret] of secrets) {
-    if (secret === undefined) continue
-    notes.push({ module: 'config', level: 'info', message: `${what} comes from ${secret.from}` })
+  const take = (name: SecretName): GivenSecret | undefined => {
+    const taken = takeSecret(env, name)
+    const message = `${secrets[name].what} comes from ${taken?.from}`
+    if (taken !== undefined) notes.push({ module: 'config', level: 'info', message })
+    return taken
   }
+  const [appKey, password, metricsToken] = [take('app_key'), take('shared_password'), take('metrics_token')]
+  const { fd, warning } = takeListenFds(env, pid)
   if (warning !== undefined) notes.push({ module: 'server', level: 'warn', message: warning })
   return {
     ...(appKey !== undefined && { appKey: appKey.secret }),
@@ -138,10 +118,11 @@ export function configOfService(config: Config): Config {
  * @returns undefined when neither is there
  * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
  */
-export function takeSecret(env: NodeJS.ProcessEnv, name: keyof typeof secretVariables): GivenSecret | undefined {
-  const { CREDENTIALS_DIRECTORY: folder = '', [secretVariables[name]]: variable } = env
-  delete env[secretVariables[name]]
-  if (variable !== undefined) return checked(name, variable, `the environment variable ${secretVariables[name]}`)
+export function takeSecret(env: NodeJS.ProcessEnv, name: SecretName): GivenSecret | undefined {
+  const { variable } = secrets[name]
+  const { CREDENTIALS_DIRECTORY: folder = '', [variable]: value } = env
+  delete env[variable]
+  if (value !== undefined) return checked(name, value, `the environment variable ${variable}`)
   if (folder === '') return undefined
   const file = join(folder, name)
   const credential = readCredential(name, file)
@@ -174,7 +155,8 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket
 }
 
 /**
- * Makes the notifier of this process; undefined where no service manager waits for notifications.
+ * Makes the notifier of this process; undefined where no service manager waits for notifications. None of its methods
+ * waits or fails.
  *
  * Node has no datagram sockets in the file system, so each message is sent by a short-lived child, `systemd-notify`,
  * and the unit needs `NotifyAccess=all`. The children run one after the other, which keeps the messages in order.
@@ -182,11 +164,7 @@ export function takeListenFds(env: NodeJS.ProcessEnv, pid: number): PassedSocket
  * @param pid the main process
  * @param warn called when a message could not be sent
  */
-export function createNotifier(
-  env: NodeJS.ProcessEnv,
-  pid: number,
-  warn: (message: string) => void,
-): Notifier | undefined {
+export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void) {
   const { NOTIFY_SOCKET: socket, PATH: path } = env
   const watchdogMs = watchdogIntervalMs(env, pid)
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name]
@@ -223,24 +201,29 @@ export function createNotifier(
   }
 
   return {
-    ready: (status) => {
+    /** The server accepts requests, and the watchdog is fed from now on. `systemctl status` shows `status`. */
+    ready: (status: string): void => {
       serving = true
       send('READY=1', `STATUS=${status}`)
       if (watchdogMs !== undefined) setInterval(feed, watchdogMs).unref()
     },
-    reloading: () => {
+    /** A reload has begun. Nothing is sent before `ready` and during a stop. */
+    reloading: (): void => {
       // Both clocks are CLOCK_MONOTONIC; the service manager compares.
       const now = process.hrtime.bigint() / 1000n
       if (serving) send('RELOADING=1', `MONOTONIC_USEC=${now}`, 'STATUS=reloading')
     },
-    reloaded: (status) => {
+    /** A reload has ended. */
+    reloaded: (status: string): void => {
       if (serving) send('READY=1', `STATUS=${status}`)
     },
-    stopping: () => {
+    /** The stop has begun. */
+    stopping: (): void => {
       serving = false
       send('STOPPING=1', 'STATUS=stopping')
     },
-    sent: () => messages.ended(),
+    /** Resolves when all messages so far have been sent. */
+    sent: (): Promise<void> => messages.ended(),
   }
 }
 

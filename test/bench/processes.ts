@@ -13,8 +13,8 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { cpus } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { createClusterBroker, hostBroker } from '../../lib/group/events.ts'
-import { createPeer, portOf, workerPort, type Peer } from '../../lib/group/peer.ts'
+import { ClusterBroker, hostBroker } from '../../lib/group/events.ts'
+import { Peer, portOf, workerPort } from '../../lib/group/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import type { Broker } from '../../lib/events/broker.ts'
 import { createEvents } from '../../lib/events/events.ts'
@@ -69,7 +69,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, Measure>>>> = {
 }
 
 const [first, ...rest] = process.argv.slice(2)
-if (first === 'child') beChild(createPeer(workerPort()))
+if (first === 'child') beChild(new Peer(workerPort()))
 else {
   console.log(`Node ${process.versions.node}, ${cpus()[0]?.model ?? '?'}, ${cpus().length} cores, ${rounds} rounds`)
   for (const name of first === undefined ? Object.keys(tables) : [first, ...rest]) await compare(name)
@@ -236,7 +236,7 @@ function beChild(peer: Peer): void {
   peer.on('echo', (taken) => taken)
   peer.on('spent', spent)
   hostSessions({ onProblem: console.error }).attach(peer)
-  const user = makeUser(createClusterBroker(peer))
+  const user = makeUser(new ClusterBroker(peer))
   peer.on('listen', () => user.listen())
   peer.on('publish apart', (taken) => user.publishApart(taken as number))
   peer.on('publish together', (taken) => user.publishTogether(taken as number))
@@ -245,7 +245,7 @@ function beChild(peer: Peer): void {
 
 function startChild(serialization: 'json' | 'advanced'): { child: ChildProcess; peer: Peer } {
   const child = fork(file, ['child'], { serialization })
-  return { child, peer: createPeer(portOf(child)) }
+  return { child, peer: new Peer(portOf(child)) }
 }
 
 /** Does something so many times, `count` in a turn, after a tenth of it unmeasured. */

@@ -8,8 +8,8 @@
 import { execFileSync } from 'node:child_process'
 import type { QueueEvent } from '../../lib/events/broker.ts'
 import { createRedisBroker } from '../../lib/redis/broker.ts'
-import { createRedis } from '../../lib/redis/client.ts'
-import { createRedisSessionStore } from '../../lib/redis/session-store.ts'
+import { Redis } from '../../lib/redis/client.ts'
+import { RedisSessionStore } from '../../lib/redis/session-store.ts'
 import { parseRedisUrl } from '../../lib/redis/url.ts'
 import type { FieldChanges } from '../../lib/session/store.ts'
 import { startRedis } from '../support/redis-server.ts'
@@ -27,8 +27,8 @@ const inFlight = [1, 10, 100]
 
 const endings: (() => unknown)[] = []
 const server = await startRedis({ after: (ending: () => unknown) => void endings.push(ending) }, { tcp: true })
-const redis = createRedis({ target: parseRedisUrl(server.url), name: 'bench' })
-const store = createRedisSessionStore({ redis, prefix: 'svc:', problemOf: () => undefined, onProblem: console.error })
+const redis = new Redis({ target: parseRedisUrl(server.url), name: 'bench' })
+const store = new RedisSessionStore({ redis, prefix: 'svc:', problemOf: () => undefined, onProblem: console.error })
 
 const id = 'k3Jr0vYw9LZ_x-2bq7H1cT5nE8sDfG4uMaPiOyRtWvQ'
 const hourMs = 3_600_000
@@ -37,7 +37,7 @@ const changes: FieldChanges = { set: new Map([['key:cart', '[1,2,3,4]']]), remov
 await store.create(id, session, hourMs)
 await redis.command('SET', 'key:__rand_int__', 'xxx')
 
-const listening = createRedis({ target: parseRedisUrl(server.url), name: 'bench-listening' })
+const listening = new Redis({ target: parseRedisUrl(server.url), name: 'bench-listening' })
 const options = { prefix: 'svc:', place: 'svc:0:', onProblem: console.error }
 const broker = createRedisBroker({ ...options, redis })
 const otherBroker = createRedisBroker({ ...options, redis: listening })

@@ -10,8 +10,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { createRedis } from '../../lib/redis/client.ts'
-import { createRedisSessionStore } from '../../lib/redis/session-store.ts'
+import { Redis } from '../../lib/redis/client.ts'
+import { RedisSessionStore } from '../../lib/redis/session-store.ts'
 import { parseRedisUrl } from '../../lib/redis/url.ts'
 import { applicationFolder } from '../cli/application-folder.ts'
 import { plainNode } from '../support/nodes.ts'
@@ -106,8 +106,8 @@ async function used(server: RedisServer): Promise<number> {
 }
 
 async function sessionBytes(server: RedisServer): Promise<number> {
-  const redis = createRedis({ target: parseRedisUrl(server.url), name: 'bench' })
-  const store = createRedisSessionStore({ redis, prefix: 'svc:', problemOf: () => undefined, onProblem: console.error })
+  const redis = new Redis({ target: parseRedisUrl(server.url), name: 'bench' })
+  const store = new RedisSessionStore({ redis, prefix: 'svc:', problemOf: () => undefined, onProblem: console.error })
   const before = await used(server)
   for (let number = 0; number < sessions; number += 1) {
     const id = `${number}`.padStart(43, 'k')

@@ -120,8 +120,9 @@ const wrong: readonly [value: unknown, ...problems: string[]][] = [
   ],
   [
     { shared: { url: 'redis://u:sec/ret@h' } },
-    'shared.url must be a URL, with percent-encoding for characters such as @ : / ? # in user and password: '
-      + 'it is a text that is not shown here',
+    'shared.url must be redis://[user:password@]host[:port][/database], the same with rediss:// for TLS, or'
+      + ' redis+unix:///path/of/socket[?db=database], with percent-encoding for characters such as @ : / ? # in user and'
+      + ' password: it is a text that is not shown here',
   ],
   [{ trace: { app: 1 } }, 'trace.app must be true or false: it is 1'],
   [

@@ -288,9 +288,9 @@ describe('the greeting', () => {
 async function pingOfProcess(url: string, env: Readonly<Record<string, string>>): Promise<string> {
   const target = process.env['SVC_TEST_TARGET'] === 'dist' ? ['dist', 'js'] : ['lib', 'ts']
   const path = (file: string): string => JSON.stringify(`${root}${target[0]}/redis/${file}.${target[1]}`)
-  const program = `const { createRedis } = await import(${path('client')})
+  const program = `const { Redis } = await import(${path('client')})
     const { parseRedisUrl } = await import(${path('url')})
-    const redis = createRedis({ target: parseRedisUrl(${JSON.stringify(url)}), name: 'x', connectTimeoutMs: 60000 })
+    const redis = new Redis({ target: parseRedisUrl(${JSON.stringify(url)}), name: 'x', connectTimeoutMs: 60000 })
     console.log(await redis.command('PING'))
     await redis.close()`
   const args = [...optionsOfTarget(), '--input-type=module', '--eval', program]

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
 import { RedisReplyError } from '../../lib/redis/errors.ts'
-import { createRedisSessionStore } from '../../lib/redis/session-store.ts'
+import { RedisSessionStore } from '../../lib/redis/session-store.ts'
 import { problemOfFields } from '../../lib/session/fields.ts'
 import { testSessionStore } from '../stores/store-conformance.ts'
 import { changes, contents, fields, id } from '../stores/store-values.ts'
@@ -23,7 +23,7 @@ async function openStore(t: TestContext, problemOf: typeof problemOfFields = () 
   const redis = openRedis(t, server.url)
   const problems: string[] = []
   const onProblem = (message: string): unknown => problems.push(message)
-  const store = createRedisSessionStore({ redis, prefix: 'app:', problemOf, onProblem })
+  const store = new RedisSessionStore({ redis, prefix: 'app:', problemOf, onProblem })
   const clock = redis.script(moveOn)
   const advance = async (ms: number): Promise<void> => void (await clock.run([], ms))
   const keyOf = async (): Promise<string> => server.ask('KEYS', '*')
@@ -87,7 +87,7 @@ describe('a session in Redis', () => {
 
   it('is seen at once by another process, and ended for it', async (t) => {
     const { server, store } = await openStore(t)
-    const other = createRedisSessionStore({
+    const other = new RedisSessionStore({
       redis: openRedis(t, server.url), prefix: 'app:', problemOf: () => undefined, onProblem: () => {},
     })
     await store.create(id(1), fields({ a: '1' }), hour)
@@ -151,7 +151,7 @@ describe('a session in Redis', () => {
     await server.ask('ACL', 'SETUSER', 'svc', 'on', '>secret', ...rules)
     const url = server.url.replace('redis+unix://', 'redis+unix://svc:secret@')
     const [allowed, refused] = ['svc:', 'other:'].map((prefix) =>
-      createRedisSessionStore({ redis: openRedis(t, url), prefix, problemOf: () => undefined, onProblem: () => {} }),
+      new RedisSessionStore({ redis: openRedis(t, url), prefix, problemOf: () => undefined, onProblem: () => {} }),
     )
     assert.ok(allowed !== undefined && refused !== undefined)
     await allowed.create(id(1), fields({ a: '1' }), hour)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type BrokerHost, createClusterBroker, hostBroker } from '../../lib/group/events.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { ClusterBroker, hostBroker } from '../../lib/group/events.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import type { Broker, QueueEvent } from '../../lib/events/broker.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { describeBroker } from '../events/broker-conformance.ts'
@@ -15,10 +15,10 @@ import { watched } from './watched-broker.ts'
 const limits = { maxEvents: 1000, maxAgeMs: 3_600_000 }
 
 /** A worker whose channel lies in memory. */
-function connect(host: BrokerHost) {
+function connect(host: ReturnType<typeof hostBroker>) {
   const [primaryPort, workerPort] = memoryPorts()
-  host.attach(createPeer(primaryPort))
-  const broker = createClusterBroker(createPeer(workerPort))
+  host.attach(new Peer(primaryPort))
+  const broker = new ClusterBroker(new Peer(workerPort))
   const sentTo = (name: string): number => primaryPort.sent.join().split(`"${name}"`).length - 1
   return { broker, leave: () => workerPort.close(), sentTo, sentFrom: workerPort.sent }
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createClusterBroker } from '../../lib/group/events.ts'
-import { createPeer, portOf } from '../../lib/group/peer.ts'
+import { ClusterBroker } from '../../lib/group/events.ts'
+import { Peer, portOf } from '../../lib/group/peer.ts'
 import type { Broker } from '../../lib/events/broker.ts'
 import { deliverByChannel, deliverByQueue } from '../events/delivery.ts'
 import { splitPort } from './split-port.ts'
@@ -31,5 +31,5 @@ function twoWorkers(t: Pick<TestContext, 'after'>): Broker[] {
   const primary = fork(fileURLToPath(new URL('./primary-child.ts', import.meta.url)))
   t.after(() => primary.kill('SIGKILL'))
   const open = splitPort(portOf(primary))
-  return ['a', 'b'].map((name) => createClusterBroker(createPeer(open(name))))
+  return ['a', 'b'].map((name) => new ClusterBroker(new Peer(open(name))))
 }

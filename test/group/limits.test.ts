@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createClusterAddressLimit, createClusterBuckets, hostLimits } from '../../lib/group/limits.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { createAddressLimit, type AddressLimit } from '../../lib/core/address-limit.ts'
 import { Buckets } from '../../lib/kit/buckets.ts'
 import { memoryPorts } from './memory-ports.ts'
@@ -12,9 +12,9 @@ function pairOverProcesses(most: number): { readonly limits: readonly AddressLim
   const ends: (() => void)[] = []
   const limits = [1, 2].map(() => {
     const [here, there] = memoryPorts()
-    host.attach(createPeer(here))
+    host.attach(new Peer(here))
     ends.push(() => there.close())
-    return createClusterAddressLimit(createPeer(there), most)
+    return createClusterAddressLimit(new Peer(there), most)
   })
   return { limits, end: () => ends[1]?.() }
 }
@@ -79,8 +79,8 @@ describe('the buckets of several processes', () => {
       return new Buckets(size, 10, () => clock.ms)
     })
     const [here, there] = memoryPorts()
-    host.attach(createPeer(here))
-    const open = createClusterBuckets(createPeer(there))
+    host.attach(new Peer(here))
+    const open = createClusterBuckets(new Peer(there))
     const take = async (burst: number): Promise<number> =>
       (await open('rule', { burst, intervalMs: 1000 }).take('a', 9)).granted
     assert.deepEqual([await take(1), await take(2), await take(1)], [1, 2, 0], 'a bucket that is not full stays')

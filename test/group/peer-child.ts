@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPeer, workerPort } from '../../lib/group/peer.ts'
+import { Peer, workerPort } from '../../lib/group/peer.ts'
 
-const peer = createPeer(workerPort())
+const peer = new Peer(workerPort())
 const notes: unknown[] = []
 
 peer.on('same', (taken) => taken)

@@ -4,7 +4,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createPeer, portOf, DisconnectedError, type Peer } from '../../lib/group/peer.ts'
+import { Peer, portOf, DisconnectedError } from '../../lib/group/peer.ts'
 import { request } from '../support/request.ts'
 
 const childFile = fileURLToPath(new URL('./peer-child.ts', import.meta.url))
@@ -61,7 +61,7 @@ describe('peers of two processes', () => {
     await peer.closed
     if (child.exitCode === null) await once(child, 'exit')
     assert.equal(child.exitCode, 0)
-    const late = createPeer(portOf(child))
+    const late = new Peer(portOf(child))
     await late.closed
     await assert.rejects(late.call('same'), DisconnectedError)
   })
@@ -70,7 +70,7 @@ describe('peers of two processes', () => {
     cluster.setupPrimary({ exec: childFile })
     const worker = cluster.fork()
     t.after(() => worker.process.kill('SIGKILL'))
-    const peer = createPeer(portOf(worker.process))
+    const peer = new Peer(portOf(worker.process))
     const port = await peer.call('listen')
     assert.equal((await request(`http://127.0.0.1:${String(port)}/`)).text, 'there')
     assert.equal(await peer.call('same', 1), 1)
@@ -83,5 +83,5 @@ describe('peers of two processes', () => {
 function start(t: Pick<TestContext, 'after'>): { child: ReturnType<typeof fork>; peer: Peer } {
   const child = fork(childFile)
   t.after(() => child.kill('SIGKILL'))
-  return { child, peer: createPeer(portOf(child)) }
+  return { child, peer: new Peer(portOf(child)) }
 }

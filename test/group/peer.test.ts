@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createPeer, workerPort, DisconnectedError, RemoteError } from '../../lib/group/peer.ts'
+import { Peer, workerPort, DisconnectedError, RemoteError } from '../../lib/group/peer.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** Two peers in this process, and the ports below them. */
 function pair() {
   const [here, there] = memoryPorts()
   const errors: unknown[] = []
-  const a = createPeer(here, (error) => errors.push(error))
-  const b = createPeer(there, (error) => errors.push(error))
+  const a = new Peer(here, (error) => errors.push(error))
+  const b = new Peer(there, (error) => errors.push(error))
   return { a, b, here, there, errors }
 }
 

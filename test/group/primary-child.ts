@@ -1,6 +1,6 @@
 /** A primary for the workers of a test: the process that made it has them all. */
 import { hostBroker } from '../../lib/group/events.ts'
-import { createPeer, workerPort } from '../../lib/group/peer.ts'
+import { Peer, workerPort } from '../../lib/group/peer.ts'
 import { hostSessions } from '../../lib/group/sessions.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
 import { splitPort } from './split-port.ts'
@@ -9,7 +9,7 @@ const events = hostBroker(new LocalBroker())
 const sessions = hostSessions({ onProblem: console.error })
 
 splitPort(workerPort(), (_name, port) => {
-  const peer = createPeer(port)
+  const peer = new Peer(port)
   events.attach(peer)
   sessions.attach(peer)
 })

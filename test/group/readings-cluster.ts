@@ -2,10 +2,10 @@
 import type { TestContext } from 'node:test'
 import { ErrorGroups } from '../../lib/log/error-groups.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
-import { createPeer, type PeerPort } from '../../lib/group/peer.ts'
-import { createPrimaryProcess, type PrimaryParts } from '../../lib/group/primary.ts'
+import { Peer, type PeerPort } from '../../lib/group/peer.ts'
+import { createPrimaryProcess } from '../../lib/group/primary.ts'
 import { createClusterProcesses } from '../../lib/group/readings.ts'
-import { createReadingsHost, type ReadingsHost } from '../../lib/group/readings-host.ts'
+import { createReadingsHost } from '../../lib/group/readings-host.ts'
 import { createEventLoopWatch, type EventLoopWatch } from '../../lib/metrics/event-loop.ts'
 import { Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
@@ -44,7 +44,7 @@ interface WorkerParts {
 }
 
 export interface Cluster {
-  readonly host: ReadingsHost
+  readonly host: ReturnType<typeof createReadingsHost>
   readonly workers: readonly Worker[]
   /** What the host had to report. */
   readonly problems: string[]
@@ -72,11 +72,10 @@ export function startCluster(t: Pick<TestContext, 'after'>, count: number): Clus
 
 /** A primary that has counted, and logged, a little. */
 export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
-  const parts: PrimaryParts = {
+  const parts = {
     eventLoop: watch(t),
     events: () => ({ published: 0, delivered: 0, dropped: 4, slow: 0 }),
     sessions: () => ({ evicted: 5, damaged: 0 }),
-    limits: () => ({}),
     log: { written: 7, lost: 0 },
     accessLog: { written: 0, lost: 0 },
     warnings: () => ['of all'],
@@ -84,7 +83,7 @@ export function makePrimaryProcess(t: Pick<TestContext, 'after'>): OwnProcess {
   return createPrimaryProcess(parts, { recent: { list: () => [primaryLine] }, errors: new ErrorGroups() })
 }
 
-function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: string): Worker {
+function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof createReadingsHost>, id: string): Worker {
   const [here, there] = memoryPorts()
   const gated = gate(there)
   const metrics = new Metrics()
@@ -93,9 +92,9 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReadingsHost, id: stri
   const errors = new ErrorGroups()
   const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
   const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
-  const begun = host.attach(createPeer(here), { id, pid: 100 + Number(id) })
-  const processes = createClusterProcesses(createPeer(gated.port), own)
-  begun()
+  const number = Number(id)
+  host.attach({ peer: new Peer(here), number, pid: 100 + number, serving: true })
+  const processes = createClusterProcesses(new Peer(gated.port), own)
   return {
     processes,
     metrics,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { buildApplication } from '../../lib/application/build.ts'
-import { createClusterBroker, hostBroker } from '../../lib/group/events.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { ClusterBroker, hostBroker } from '../../lib/group/events.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { createClusterSessionStore, hostSessions } from '../../lib/group/sessions.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
@@ -21,13 +21,13 @@ function twoApplications(t: Pick<TestContext, 'after'>) {
   const log = () => Object.assign(() => {}, silentLogger, { warn: assert.fail })
   const applications = [1, 2].map(() => {
     const [primaryPort, workerPort] = memoryPorts()
-    const primaryPeer = createPeer(primaryPort)
+    const primaryPeer = new Peer(primaryPort)
     events.attach(primaryPeer)
     sessions.attach(primaryPeer)
-    const peer = createPeer(workerPort)
+    const peer = new Peer(workerPort)
     return buildApplication(parseConfig({}, folder), 'a key', log, {
       seams: {
-        broker: createClusterBroker(peer),
+        broker: new ClusterBroker(peer),
         openStoreHere: (place) => createClusterSessionStore(peer, place),
       },
     })

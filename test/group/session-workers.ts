@@ -1,7 +1,7 @@
 // Workers that have their sessions in a primary in this process, for tests of the store that is shared by channels.
 import assert from 'node:assert/strict'
-import { createPeer, type Peer } from '../../lib/group/peer.ts'
-import type { SessionHost } from '../../lib/group/sessions.ts'
+import { Peer } from '../../lib/group/peer.ts'
+import type { hostSessions } from '../../lib/group/sessions.ts'
 import { createClusterSessionStore } from '../../lib/group/sessions.ts'
 import type { StorePlace } from '../../lib/session/store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
@@ -10,7 +10,7 @@ import { inTurn } from './in-turn.ts'
 import { memoryPorts } from './memory-ports.ts'
 
 /** The stores of several workers as one. The host counts. */
-export function asOne(stores: readonly SessionStore[], host: SessionHost): SessionStore {
+export function asOne(stores: readonly SessionStore[], host: ReturnType<typeof hostSessions>): SessionStore {
   return inTurn(stores, {
     get counts() {
       return host.counts
@@ -19,10 +19,10 @@ export function asOne(stores: readonly SessionStore[], host: SessionHost): Sessi
 }
 
 /** A worker whose channel lies in memory. */
-export function connect(host: SessionHost) {
+export function connect(host: ReturnType<typeof hostSessions>) {
   const [primaryPort, workerPort] = memoryPorts()
-  host.attach(createPeer(primaryPort))
-  const peer: Peer = createPeer(workerPort)
+  host.attach(new Peer(primaryPort))
+  const peer: Peer = new Peer(workerPort)
   const open = (max: number): SessionStore => createClusterSessionStore(peer, { store: 'memory', max })
   return { open, die: () => workerPort.close(), sent: workerPort.sent }
 }

@@ -5,9 +5,9 @@ import { initialState, nextState, withRoute, withSwitch, type DesiredState } fro
 import { LocalStateStore, type StateStore } from '../../lib/application/state-store.ts'
 import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/group/nodes.ts'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { serve } from '../../lib/group/remote.ts'
-import { createStateHost, createWorkerState, type Member, type StateServedByWorker } from '../../lib/group/state-channel.ts'
+import { createStateHost, createWorkerState, type StateServedByWorker } from '../../lib/group/state-channel.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { Trace } from '../../lib/log/trace.ts'
@@ -52,8 +52,8 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   /** A worker that applies states, and its view of the state. */
   function join(number: number, apply: (state: DesiredState) => unknown = () => {}, serving = true) {
     const [here, there] = memoryPorts()
-    const member: Member & { serving: boolean } = { number, peer: createPeer(here), serving }
-    const peer = createPeer(there)
+    const member = { number, peer: new Peer(here), serving }
+    const peer = new Peer(there)
     const applied: number[] = []
     const commands: string[] = []
     const state = createWorkerState(peer, false)
@@ -245,7 +245,7 @@ describe('a command about the machine', () => {
 describe('the nodes as workers know them', () => {
   it('are told by the primary, also when something changed before the worker knew', async () => {
     const [here, there] = memoryPorts()
-    const [primary, worker] = [createPeer(here), createPeer(there)]
+    const [primary, worker] = [new Peer(here), new Peer(there)]
     const state = { isReady: false, warnings: ['w'] }
     const host = hostNodes({
       get isReady() {
@@ -261,7 +261,7 @@ describe('the nodes as workers know them', () => {
     })
     const view = listenForNodes(worker)
     host.attach(primary)
-    const joined = view(host.health)
+    const joined = view(host.health())
     assert.deepEqual([joined.isReady, joined.warnings(), await joined.list()], [false, ['w'], [listedNode]])
     Object.assign(state, { isReady: true, warnings: [] })
     host.look()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { createSupervisor } from '../../lib/group/supervisor.ts'
 import type { Ending, WorkerProcess } from '../../lib/group/worker-process.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
@@ -37,14 +37,15 @@ function makeSupervisor(t: TestContext, count: number, endsWithLast = false) {
     start: (number) => {
       const [here, there] = memoryPorts()
       const heard: string[] = []
-      createPeer(there).on('process.stop', (drains) => heard.push(drains === true ? 'stop' : 'stop at once'))
+      new Peer(there).on('process.stop', (drains) => heard.push(drains === true ? 'stop' : 'stop at once'))
       let resolveEnded: (ending: Ending) => void
       const ended = new Promise<Ending>((resolve) => (resolveEnded = resolve))
       const worker: FakeWorker = {
         number,
+        serving: false,
         pid: started.length,
         heard,
-        peer: createPeer(here),
+        peer: new Peer(here),
         ended,
         kill: (signal) => heard.push(signal),
         end: async ({ status = null, signal = null, ...error }) => {

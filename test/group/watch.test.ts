@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createPeer } from '../../lib/group/peer.ts'
+import { Peer } from '../../lib/group/peer.ts'
 import { createWatch } from '../../lib/group/watch.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import { turns } from './readings-cluster.ts'
@@ -14,10 +14,10 @@ function makeWatch(patience: number) {
   const watch = createWatch({ log, patience, beatMs: 2 ** 31 - 1 })
   const [here, there] = memoryPorts()
   const kills: string[] = []
-  const peer = createPeer(here)
+  const peer = new Peer(here)
   let answer: () => void = () => {}
   let hangs: Promise<void> | undefined
-  createPeer(there).on('process.alive', () => hangs)
+  new Peer(there).on('process.alive', () => hangs)
   watch.attach({ number: 1, peer, kill: (signal) => kills.push(signal) })
   return {
     watch,
@@ -103,7 +103,7 @@ describe('the watch over processes', () => {
     const log = Object.assign(() => {}, silentLogger, { error: (message: string) => said.push(message) })
     const watch = createWatch({ log, patience: 0 })
     let read: (() => void)[] = []
-    const peer = createPeer({ send: (_message, written) => void read.push(written), onMessage: () => {}, onClose: () => {} })
+    const peer = new Peer({ send: (_message, written) => void read.push(written), onMessage: () => {}, onClose: () => {} })
     const kills: string[] = []
     watch.attach({ number: 2, peer, kill: (signal) => kills.push(signal) })
     const event = 'x'.repeat(2 ** 20)

@@ -1,6 +1,6 @@
 /** A worker process with brokers and session stores that a test calls by remote control: see `worker-process.ts`. */
-import { createClusterBroker } from '../../lib/group/events.ts'
-import { createPeer, workerPort, type Peer } from '../../lib/group/peer.ts'
+import { ClusterBroker } from '../../lib/group/events.ts'
+import { Peer, workerPort } from '../../lib/group/peer.ts'
 import { createClusterSessionStore } from '../../lib/group/sessions.ts'
 import type { Unsubscribe } from '../../lib/events/broker.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
@@ -8,11 +8,11 @@ import { pack, unpack } from './packed.ts'
 import { splitPort } from './split-port.ts'
 
 const open = splitPort(workerPort(), (name, port) => {
-  if (name.startsWith('control ')) serve(createPeer(port), createPeer(open(name.replace('control', 'cluster'))))
+  if (name.startsWith('control ')) serve(new Peer(port), new Peer(open(name.replace('control', 'cluster'))))
 })
 
 function serve(control: Peer, cluster: Peer): void {
-  const broker = createClusterBroker(cluster)
+  const broker = new ClusterBroker(cluster)
   const stores = new Map<number, SessionStore>()
   const subscriptions = new Map<number, Unsubscribe>()
 

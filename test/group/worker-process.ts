@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { createPeer, portOf, type Peer } from '../../lib/group/peer.ts'
+import { Peer, portOf } from '../../lib/group/peer.ts'
 import type { Broker, ChannelEvent, Unsubscribe } from '../../lib/events/broker.ts'
 import { noCounts, type SessionStore } from '../../lib/session/store.ts'
 import { pack, unpack } from './packed.ts'
@@ -31,7 +31,7 @@ export function startWorkerProcess(): WorkerProcess {
   return {
     begin: () => {
       count += 1
-      return remoteWorker(createPeer(open(`cluster ${count}`)), createPeer(open(`control ${count}`)))
+      return remoteWorker(new Peer(open(`cluster ${count}`)), new Peer(open(`control ${count}`)))
     },
     kill: () => kill(child),
   }

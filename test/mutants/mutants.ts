@@ -301,8 +301,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'group/readings-host.ts',
-    find: 'queueMicrotask(() => worker.takeLast(reading))',
-    replace: 'worker.takeLast(reading)',
+    find: 'queueMicrotask(() => known.take(changes))',
+    replace: 'known.take(changes)',
     breaks: 'the readings of a worker are taken in the order in which it sent them',
   },
   {
@@ -365,9 +365,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'redis/resp.ts',
-    find: 'if (this.#open.length > maxDepth)',
-    replace: 'if (this.#open.length >= maxDepth)',
-    breaks: 'a reply of Redis may be nested as deep as the limit',
+    find: 'if (this.#bytes + end - from > maxBytes)',
+    replace: 'if (this.#bytes + end - from >= maxBytes)',
+    breaks: 'a reply of Redis may be as long as the limit',
   },
   {
     file: 'application/desired-state.ts',

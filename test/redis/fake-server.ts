@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createRedis, type Redis, type RedisOptions } from '../../lib/redis/client.ts'
+import { Redis, type RedisOptions } from '../../lib/redis/client.ts'
 import { listIn, textIn } from '../../lib/redis/reply.ts'
 import { ReplyParser } from '../../lib/redis/resp.ts'
 import { parseRedisUrl } from '../../lib/redis/url.ts'
@@ -42,7 +42,7 @@ export async function openFake(
   const { port } = server.address() as AddressInfo // It listens on a port.
   const { account = '', ...rest } = options
   const target = parseRedisUrl(`redis://${account}127.0.0.1:${port}`)
-  const redis = createRedis({ target, name: 'test', connectTimeoutMs: 60_000, commandTimeoutMs: 60_000, ...rest })
+  const redis = new Redis({ target, name: 'test', connectTimeoutMs: 60_000, commandTimeoutMs: 60_000, ...rest })
   t.after(async () => {
     for (const socket of sockets) socket.destroy()
     server.close()

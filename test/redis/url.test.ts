@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseRedisUrl, RedisUrlError, type RedisTarget } from '../../lib/redis/url.ts'
+import { parseRedisUrl, problemOfRedisUrl, type RedisTarget } from '../../lib/redis/url.ts'
 
 const server = (host: string, port: number, tls = false): RedisTarget['address'] => ({ host, port, tls })
 const target = (address: RedisTarget['address'], label: string, rest: Partial<RedisTarget> = {}): RedisTarget => ({
@@ -26,31 +26,31 @@ const right: readonly (readonly [url: string, target: RedisTarget])[] = [
   ['redis+unix://u:p@/r.sock', target({ path: '/r.sock' }, 'redis+unix:///r.sock', { user: 'u', password: 'p' })],
 ]
 
-const wrong: readonly (readonly [url: string, message: RegExp])[] = [
-  ['', /^must begin with redis:\/\/, rediss:\/\/ or redis\+unix:\/\//],
-  ['http://h', /^must begin with/],
-  ['REDIS://h', /^must begin with/],
-  ['redis:h', /^must begin with/],
-  ['redis://', /^must name a host/],
-  ['redis://:secret@', /^must be a URL, with percent-encoding/],
-  ['redis://:sec/ret@h', /^must be a URL, with percent-encoding/],
-  ['redis://u:12/secret@h', /^must have the number of a database/],
-  ['redis://:secret#@h', /^must be a URL|^must have no #/],
-  ['redis://h#x', /^must have no #/],
-  ['redis://h?secret', /^must have no \?/],
-  ['redis://h:0', /^must have a port from 1/],
-  ['redis://h:65536', /^must be a URL/],
-  ['redis://h/x', /^must have the number of a database/],
-  ['redis://h/1/2', /^must have the number of a database/],
-  ['redis://h/-1', /^must have the number of a database/],
-  ['redis://%ff:secret@h', /percent-encoded UTF-8/],
-  ['redis+unix://', /^must have the path of a socket|^must have a path/],
-  ['redis+unix:///', /^must have the path of a socket/],
-  ['redis+unix://tmp/r.sock', /^must have a path behind/],
-  ['redis+unix:///r.sock?database=1', /^must have no more than db/],
-  ['redis+unix:///r.sock?db=1&db=2', /^must have no more than db/],
-  ['redis+unix:///r.sock?db=one', /^must have the number of a database/],
-  ['redis+unix:///r%00.sock', /^must have the path of a socket/],
+const wrong: readonly string[] = [
+  '',
+  'http://h',
+  'REDIS://h',
+  'redis:h',
+  'redis://',
+  'redis://:secret@',
+  'redis://:sec/ret@h',
+  'redis://u:12/secret@h',
+  'redis://:secret#@h',
+  'redis://h#x',
+  'redis://h?secret',
+  'redis://h:0',
+  'redis://h:65536',
+  'redis://h/x',
+  'redis://h/1/2',
+  'redis://h/-1',
+  'redis://%ff:secret@h',
+  'redis+unix://',
+  'redis+unix:///',
+  'redis+unix://tmp/r.sock',
+  'redis+unix:///r.sock?database=1',
+  'redis+unix:///r.sock?db=1&db=2',
+  'redis+unix:///r.sock?db=one',
+  'redis+unix:///r%00.sock',
 ]
 
 describe('the address of a Redis server', () => {
@@ -58,12 +58,11 @@ describe('the address of a Redis server', () => {
     it(`is read: ${url}`, () => assert.deepEqual(parseRedisUrl(url), expected))
   }
 
-  for (const [url, message] of wrong) {
+  for (const url of wrong) {
     it(`is refused without showing it: ${url}`, () => {
-      assert.throws(
-        () => parseRedisUrl(url),
-        (error) => error instanceof RedisUrlError && message.test(error.message) && !/secret/.test(error.message),
-      )
+      const problem = problemOfRedisUrl(url) ?? ''
+      assert.match(problem, /^must be redis:.* with percent-encoding/)
+      assert.doesNotMatch(problem, /secret/)
     })
   }
 

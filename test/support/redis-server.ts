@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { createRedis, type Redis, type RedisOptions } from '../../lib/redis/client.ts'
+import { Redis, type RedisOptions } from '../../lib/redis/client.ts'
 import { parseRedisUrl } from '../../lib/redis/url.ts'
 import { freePort } from './free-port.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -95,7 +95,7 @@ export function openRedis(
   options: Partial<RedisOptions> = {},
 ): Redis {
   const target = parseRedisUrl(url)
-  const redis = createRedis({ target, name: 'svc-test', connectTimeoutMs: 60_000, commandTimeoutMs: 60_000, ...options })
+  const redis = new Redis({ target, name: 'svc-test', connectTimeoutMs: 60_000, commandTimeoutMs: 60_000, ...options })
   t.after(() => redis.close())
   return redis
 }
