@@ -6,7 +6,7 @@
  * A group that is missing is added at the end, nested.
  */
 import { readValue } from '../base/value.ts'
-import { mapJson, nodeAt, parseJson } from '../json/json-map.ts'
+import { nodeAt, readJson } from '../json/json-map.ts'
 import type { JsonNode } from '../json/json-map.ts'
 import { editFile, type FileSteps } from '../storage/edit-file.ts'
 import { findEntries } from './assemble.ts'
@@ -54,9 +54,9 @@ export function editConfig(text: string | undefined, changes: Partial<Config>): 
 }
 
 function setValue(text: string, key: string, value: unknown): string {
-  const { found, problems } = findEntries(parseJson(text))
+  const { value: before, root } = readJson(text)
+  const { found, problems } = findEntries(before)
   if (problems[0] !== undefined) throw new Error(problems[0].text)
-  const root = mapJson(text)
   const present = found.get(key)
   if (present === undefined) return insert(text, root, placeFor(root, key.split('.'), [...found.values()]), value)
   if (JSON.stringify(present.value) === JSON.stringify(value)) return text
