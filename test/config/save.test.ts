@@ -11,13 +11,12 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { checkSaved } from './save-support.ts'
 
 const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
-  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
+  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}\n'],
   [
     'makes a new text of several keys',
     undefined,
     { 'admin.user': 'ann', 'admin.secret': 's', app_key: 'k', 'server.tls.cert': '' },
-    '{\n  "admin": {\n    "user": "ann",\n    "secret": "s"\n  },\n  "app_key": "k",\n'
-      + '  "server": {\n    "tls": {\n      "cert": ""\n    }\n  }\n}\n',
+    '{\n  "admin.user": "ann",\n  "admin.secret": "s",\n  "app_key": "k",\n  "server.tls.cert": ""\n}\n',
   ],
   [
     'replaces a nested value',
@@ -45,73 +44,24 @@ const edits: readonly [what: string, before: string | undefined, changes: Partia
     '{"server":{"port":8.08e3}}',
   ],
   [
-    'adds beside a nested key of the group',
-    '{\n    "admin": {\n        "user": "ann"\n    },\n    "mine": 1\n}',
+    'adds at the end, whatever the form of other keys of the group',
+    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1\r\n}',
     { 'admin.secret': 's' },
-    '{\n    "admin": {\n        "user": "ann",\n        "secret": "s"\n    },\n    "mine": 1\n}',
-  ],
-  [
-    'adds beside a dotted key of the group',
-    '{\r\n\t"admin.user": "ann",\r\n\t"mine": 1\r\n}',
-    { 'admin.secret': 's' },
-    '{\r\n\t"admin.user": "ann",\r\n\t"admin.secret": "s",\r\n\t"mine": 1\r\n}',
-  ],
-  [
-    'adds beside a half dotted key',
-    '{"server": {"tls.cert": ""}}',
-    { 'server.tls.key': '' },
-    '{"server": {"tls.cert": "", "tls.key": ""}}',
+    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1,\r\n\t"admin.secret": "s"\r\n}',
   ],
   [
     'adds to a minified text',
     '{"admin":{"user":"ann"}}',
     { 'admin.secret': 's' },
-    '{"admin":{"user":"ann","secret":"s"}}',
+    '{"admin":{"user":"ann"}, "admin.secret": "s"}',
   ],
   [
     'adds after several on one line',
-    '{ "cache_ram": true, "mine": 1 }',
+    '{ "cache_ram": true, "mine": [{}] }',
     { app_key: 'k' },
-    '{ "cache_ram": true, "app_key": "k", "mine": 1 }',
+    '{ "cache_ram": true, "mine": [{}], "app_key": "k" }',
   ],
-  [
-    'adds to an empty group',
-    '{\n  "admin": {}\n}\n',
-    { 'admin.user': 'ann' },
-    '{\n  "admin": {\n    "user": "ann"\n  }\n}\n',
-  ],
-  ['adds to an empty group on one line', '{"admin": {}}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
-  [
-    'adds to a group of unknown keys',
-    '{"admin": {"mine": 1}}',
-    { 'admin.user': 'ann' },
-    '{"admin": {"mine": 1, "user": "ann"}}',
-  ],
-  [
-    'adds a group at the end',
-    '{\n\t"mine": 1\n}',
-    { 'admin.user': 'ann' },
-    '{\n\t"mine": 1,\n\t"admin": {\n\t\t"user": "ann"\n\t}\n}',
-  ],
-  ['adds a group to an empty object', '{}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
-  [
-    'adds a group inside a group',
-    '{"server": {"port": 1}}',
-    { 'server.tls.key': '' },
-    '{"server": {"port": 1, "tls": {"key": ""}}}',
-  ],
-  [
-    'does not double a blank line',
-    '{\n  "mine": 1,\n\n  "admin.user": "x"\n}',
-    { 'admin.secret': 's' },
-    '{\n  "mine": 1,\n\n  "admin.user": "x",\n  "admin.secret": "s"\n}',
-  ],
-  [
-    'writes a list on one line',
-    '{"app_key_previous": [\n]}',
-    { app_key_previous: ['a', 'b'] },
-    '{"app_key_previous": ["a", "b"]}',
-  ],
+  ['adds to an empty object', '{}', { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}'],
   [
     'escapes what JSON escapes',
     '{"admin.user": ""}',
@@ -143,13 +93,6 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
     { 'admin.user': 'a' },
     'admin.user is there twice, as "admin.user" and as "admin": "user"',
   ],
-  ['{}', { 'admin.usr': 'a' }, 'unknown key admin.usr: did you mean admin.user?'],
-  ['{}', { 'server.port': -1 }, 'server.port must be 0 to 65535: it is -1'],
-  [
-    '{}',
-    { admin: 3 },
-    'admin must be an object with enabled, user, password, secret, hardened, metrics_token, setup_token: it is a number',
-  ],
 ]
 
 test('changes what is asked for and leaves every other byte', async (t) => {
@@ -158,7 +101,7 @@ test('changes what is asked for and leaves every other byte', async (t) => {
   }
 })
 
-test('refuses wrong texts and wrong changes', () => {
+test('refuses wrong texts', () => {
   for (const [before, changes, message] of refusals) {
     assert.throws(() => editConfig(before, changes), { message })
   }
@@ -255,14 +198,10 @@ test('a folder in the place of the file is an error, and stays', () => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('a missing folder, a wrong encoding and a wrong value are errors that say what to do', () => {
+test('a missing folder and a wrong encoding are errors that say what to do', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder is not/)
-  assert.throws(() => saveConfig(file, { 'server.port': 1e9 }), {
-    message: `Cannot save ${file}: server.port must be 0 to 65535: it is 1000000000`,
-  })
-  assert.deepEqual(readdirSync(folder), [])
   writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
   assert.throws(() => saveConfig(file, { app_key: 'k' }), /Cannot save .*: .*not valid for encoding utf-8/)
   assert.deepEqual(readFileSync(file), Buffer.from([0x7b, 0xff, 0x7d]))
@@ -297,7 +236,7 @@ test('what somebody else wrote in the meantime is kept', () => {
       fsyncSync(descriptor)
     },
   })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "app_key": "k", "admin": {"user": "ann"}}')
+  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "app_key": "k", "admin.user": "ann"}')
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
@@ -310,7 +249,7 @@ test('a file that appears in the meantime is not overwritten', () => {
       if (interruptions++ === 0) writeFileSync(file, '{"mine": 1}')
     },
   })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin": {"user": "ann"}}')
+  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin.user": "ann"}')
 })
 
 test('gives up on a file that never rests', () => {
