@@ -72,8 +72,8 @@ async function save(file: string, config: Config, answers: SetupInput, streams: 
 }
 
 /**
- * Asks a person until the answers break no rule. Resolves with undefined when the person gave up (Ctrl-C, Ctrl-D) or the
- * terminal is gone.
+ * Asks a person until the answers break no rule. Resolves with undefined when the person gave up (Ctrl-C, Ctrl-D) or
+ * the terminal is gone.
  * @param write prints on the same terminal
  */
 async function askUntilRight(

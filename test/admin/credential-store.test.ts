@@ -103,7 +103,7 @@ test('a secret is made where there is none, once, and saved', async () => {
     { secret, made: false },
   ])
   assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret })
-  assert.deepEqual(saved(), { admin: { secret } })
+  assert.deepEqual(saved(), { 'admin.secret': secret })
 })
 
 test('a secret that cannot be saved is not used', async () => {

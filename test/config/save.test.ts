@@ -224,39 +224,3 @@ test('a folder that may not be written is an error that says so, and nothing cha
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('what somebody else wrote in the meantime is kept', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  writeFileSync(file, '{"mine": 1}')
-  let interruptions = 0
-  saveConfig(file, { 'admin.user': 'ann' }, {
-    renameSync,
-    fsyncSync: (descriptor) => {
-      if (interruptions++ === 0) saveConfig(file, { app_key: 'k' })
-      fsyncSync(descriptor)
-    },
-  })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "app_key": "k", "admin.user": "ann"}')
-  assert.deepEqual(readdirSync(folder), ['svc.json'])
-})
-
-test('a file that appears in the meantime is not overwritten', () => {
-  const file = join(temporaryFolder(), 'svc.json')
-  let interruptions = 0
-  saveConfig(file, { 'admin.user': 'ann' }, {
-    renameSync,
-    fsyncSync: () => {
-      if (interruptions++ === 0) writeFileSync(file, '{"mine": 1}')
-    },
-  })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin.user": "ann"}')
-})
-
-test('gives up on a file that never rests', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  let writes = 0
-  const steps = { renameSync, fsyncSync: () => writeFileSync(file, `{"mine": "${'x'.repeat(++writes)}"}`) }
-  assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), /by somebody else 100 times in a row; try again$/)
-  assert.deepEqual(readdirSync(folder), ['svc.json'])
-})
