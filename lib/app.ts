@@ -24,7 +24,6 @@ import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
-import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
@@ -310,7 +309,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   return {
-    config: withGroups(config),
+    config,
     process: { number: part?.number ?? 1, count: part?.count ?? 1 },
     logger: log,
     channel: events.channel,
