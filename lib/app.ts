@@ -27,7 +27,7 @@ import { chooseAppKey } from './config/app-key.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
-import { embeddedWarnings, refuseTogether, warningsTogether } from './config/together.ts'
+import { refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
@@ -198,7 +198,6 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   const ofValues = warningsTogether(loaded)
-  const ofProcesses = part === undefined ? embeddedWarnings(config) : []
   life.warns(configurationWarnings)
   life.warns(() => [...application.warnings, ...built.limits.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
@@ -305,7 +304,7 @@ export function createApp(options: AppOptions = {}): App {
 
   function configurationWarnings(): readonly string[] {
     const { warnings: ofKeys } = credentials.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofValues, ...ofKeys, ...ofProcesses]
+    return [...loaded.warnings, ...ofValues, ...ofKeys]
   }
 
   return {
