@@ -72,12 +72,6 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   return { record: { name, url: pattern.text, action, method, middleware, scope, ...limits }, pattern, warnings }
 }
 
-/** Whether two records are the same in every field. */
-export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
-  const fields = Object.keys({ ...a, ...b }) as (keyof RouteRecord)[] // Of two records.
-  return fields.every((field) => a[field] === b[field])
-}
-
 /** Reads the fields that may be missing: a record has those that are given. Adds problems with them to a list. */
 function readOptions(
   fields: Readonly<Record<string, unknown>>,
