@@ -13,7 +13,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -21,6 +20,7 @@ import {
 } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import { realPathOf } from './paths.ts'
 import { leftoverMs, replacedBy, replaceFileSync } from './replace-file.ts'
 
 /** The steps of a change that a test can make fail. */
@@ -54,7 +54,7 @@ export function editFile(
   steps: FileSteps = { fsyncSync, renameSync },
 ): void {
   try {
-    const path = finalPath(resolve(file))
+    const path = realPathOf(resolve(file))
     const before = statSync(path, { throwIfNoEntry: false })
     if (before?.isFile() === false) throw new Error('it is no regular file')
     replace(path, edit(before === undefined ? undefined : readText(path)), before, steps)
@@ -63,15 +63,6 @@ export function editFile(
     const { code = '', message } = error as NodeJS.ErrnoException // node:fs and the functions here throw Errors
     const hint = hints[code]
     throw new Error(`Cannot save ${file}: ${message}${hint === undefined ? '' : `; ${hint}`}`, { cause: error })
-  }
-}
-
-function finalPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return path
   }
 }
 
