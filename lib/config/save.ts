@@ -5,7 +5,7 @@
  * A key that the file does not have yet is added at its end, dotted: `"admin.user": "ann"`.
  */
 import { nodeAt, readJson, type JsonNode } from '../json/json-map.ts'
-import { editFile, type FileSteps } from '../storage/edit-file.ts'
+import { editFile } from '../storage/edit-file.ts'
 import { findEntries } from './assemble.ts'
 import type { Config } from './table.ts'
 
@@ -14,8 +14,8 @@ import type { Config } from './table.ts'
  * @param changes keys and their new values, `{'admin.user': 'ann'}`
  * @throws Error that says what failed, why, and what to do; the file is unchanged then (see `editFile`)
  */
-export function saveConfig(file: string, changes: Partial<Config>, steps?: FileSteps): void {
-  editFile(file, (text) => editConfig(text, changes), steps)
+export function saveConfig(file: string, changes: Partial<Config>): void {
+  editFile(file, (text) => editConfig(text, changes))
 }
 
 /**

@@ -3,31 +3,11 @@
  *
  * The file is read right before. A change that comes between that and the rename, some milliseconds later, is lost.
  */
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import type { Stats } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, readFileSync } from 'node:fs'
+import { statSync, writeFileSync, type Stats } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { realPathOf } from './paths.ts'
-import { leftoverMs, replacedBy, replaceFileSync } from './replace-file.ts'
-
-/** The steps of a change that a test can make fail. */
-export interface FileSteps {
-  readonly fsyncSync: typeof fsyncSync
-  readonly renameSync: typeof renameSync
-}
+import { replaceFileSync } from './replace-file.ts'
 
 const modeOfNewFile = 0o600
 const { O_CREAT, O_EXCL, O_SYNC, O_WRONLY } = constants
@@ -48,17 +28,12 @@ const hints: Readonly<Record<string, string>> = {
  * @throws Error that says what failed, why, and what to do. The file is the old one then (unless the very last step
  *   failed, which forces its folder to disk), and no temporary file stays.
  */
-export function editFile(
-  file: string,
-  edit: (text: string | undefined) => string,
-  steps: FileSteps = { fsyncSync, renameSync },
-): void {
+export function editFile(file: string, edit: (text: string | undefined) => string): void {
   try {
     const path = realPathOf(resolve(file))
     const before = statSync(path, { throwIfNoEntry: false })
     if (before?.isFile() === false) throw new Error('it is no regular file')
-    replace(path, edit(before === undefined ? undefined : readText(path)), before, steps)
-    removeLeftovers(path)
+    replace(path, edit(before === undefined ? undefined : readText(path)), before)
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException // node:fs and the functions here throw Errors
     const hint = hints[code]
@@ -70,39 +45,25 @@ function readText(path: string): string {
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(path))
 }
 
-function replace(path: string, text: string, before: Stats | undefined, steps: FileSteps): void {
+function replace(path: string, text: string, before: Stats | undefined): void {
   // The permission model has no way to force a folder to disk.
   const folder = isRestricted() ? undefined : openSync(dirname(path), 'r')
   try {
-    replaceFileSync(path, (temporary) => writeWhole(temporary, text, before, steps), steps.renameSync)
-    if (folder !== undefined) steps.fsyncSync(folder)
+    replaceFileSync(path, (temporary) => writeWhole(temporary, text, before))
+    if (folder !== undefined) fsyncSync(folder)
   } finally {
     if (folder !== undefined) closeSync(folder)
   }
 }
 
-/** Removes the temporary files of processes that were killed while they saved this file. They may hold secrets. */
-function removeLeftovers(path: string): void {
-  const folder = dirname(path)
-  try {
-    for (const name of readdirSync(folder)) {
-      if (replacedBy(name) !== basename(path)) continue
-      const stats = statSync(join(folder, name), { throwIfNoEntry: false })
-      if (stats !== undefined && Date.now() - stats.mtimeMs > leftoverMs) rmSync(join(folder, name), { force: true })
-    }
-  } catch {
-    // The file is saved. The next change tries again.
-  }
-}
-
-function writeWhole(path: string, text: string, before: Stats | undefined, steps: FileSteps): void {
+function writeWhole(path: string, text: string, before: Stats | undefined): void {
   const mode = before === undefined ? modeOfNewFile : before.mode & 0o777
   // O_SYNC forces the text to disk where fsync is switched off.
   const descriptor = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_SYNC, mode)
   try {
     if (before !== undefined) (isRestricted() ? refuseOtherOwner : keepOwnerAndMode)(descriptor, before)
     writeFileSync(descriptor, text)
-    if (!isRestricted()) steps.fsyncSync(descriptor)
+    if (!isRestricted()) fsyncSync(descriptor)
   } finally {
     closeSync(descriptor)
   }

@@ -20,15 +20,11 @@ const temporaryName = /^\.?(.+)\.[0-9a-f]{12}\.tmp$/
  * Replaces a file, or makes it. When something throws, the old file is still there and the temporary one is removed.
  * @param write makes the temporary file
  */
-export function replaceFileSync(
-  path: string,
-  write: (temporary: string) => void,
-  rename: (from: string, to: string) => void = renameSync,
-): void {
+export function replaceFileSync(path: string, write: (temporary: string) => void): void {
   const temporary = temporaryBeside(path)
   try {
     write(temporary)
-    rename(temporary, path)
+    renameSync(temporary, path)
   } finally {
     rmSync(temporary, { force: true })
   }

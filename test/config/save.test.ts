@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, existsSync, fsyncSync, mkdirSync, readFileSync } from 'node:fs'
-import { readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { chmodSync, chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { editConfig } from '../../lib/config/save.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { saveConfig } from '../../lib/config/save.ts'
@@ -157,39 +158,49 @@ test('a symbolic link that leads nowhere or in a circle is told apart', () => {
   assert.throws(() => saveConfig(join(folder, 'circle.json'), { app_key: 'k' }), /Cannot save .*: ELOOP/)
 })
 
-test('the content and the folder are on disk before and after the rename', () => {
+/** Lets a function of `node:fs` do something else until the test has ended. */
+function replaceStep(t: TestContext, name: 'fsyncSync' | 'renameSync', step: (...given: never[]) => void): void {
+  t.mock.method(fs, name, step)
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+}
+
+test('the content and the folder are on disk before and after the rename', (t) => {
   const file = join(temporaryFolder(), 'svc.json')
   const steps: string[] = []
-  saveConfig(file, { app_key: 'k' }, {
-    fsyncSync: (descriptor) => {
-      steps.push(existsSync(file) ? 'folder' : 'content')
-      fsyncSync(descriptor)
-    },
-    renameSync: (from, to) => {
-      steps.push('rename')
-      renameSync(from, to)
-    },
+  const { fsyncSync, renameSync } = fs
+  replaceStep(t, 'fsyncSync', (descriptor: number) => {
+    steps.push(existsSync(file) ? 'folder' : 'content')
+    fsyncSync(descriptor)
   })
+  replaceStep(t, 'renameSync', (from: string, to: string) => {
+    steps.push('rename')
+    renameSync(from, to)
+  })
+  saveConfig(file, { app_key: 'k' })
   assert.deepEqual(steps, ['content', 'rename', 'folder'])
 })
 
-test('a save that fails at the last step leaves the old file whole and no temporary file', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  writeFileSync(file, '{"mine": 1}')
-  const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
-  const fail = (): never => {
-    throw failure
-  }
-  for (const steps of [{ fsyncSync, renameSync: fail }, { fsyncSync: fail, renameSync }]) {
-    assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), {
+for (const step of ['fsyncSync', 'renameSync'] as const) {
+  test(`a save that fails at the last step leaves the old file whole and no temporary file: ${step}`, (t) => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'svc.json')
+    writeFileSync(file, '{"mine": 1}')
+    const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    replaceStep(t, step, () => {
+      throw failure
+    })
+    assert.throws(() => saveConfig(file, { app_key: 'k' }), {
       message: `Cannot save ${file}: ENOSPC: no space left on device; the disk is full`,
       cause: failure,
     })
     assert.equal(readFileSync(file, 'utf8'), '{"mine": 1}')
     assert.deepEqual(readdirSync(folder), ['svc.json'])
-  }
-})
+  })
+}
 
 test('a folder in the place of the file is an error, and stays', () => {
   const folder = temporaryFolder()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import fs, { chmodSync, fsyncSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import fs, { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, mock, test } from 'node:test'
@@ -127,14 +127,20 @@ const hints: readonly [code: string, hint: string][] = [
   ['EIO', ''],
 ]
 
-test('a failure says what to do where that is known', () => {
+test('a failure says what to do where that is known', (t) => {
   const file = join(temporaryFolder(), 'a.txt')
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  let cause = new Error()
+  t.mock.method(fs, 'renameSync', () => {
+    throw cause
+  })
+  syncBuiltinESMExports()
   for (const [code, hint] of hints) {
-    const cause = Object.assign(new Error(`${code}: so it is`), { code })
-    const fail = (): never => {
-      throw cause
-    }
+    cause = Object.assign(new Error(`${code}: so it is`), { code })
     const message = `Cannot save ${file}: ${code}: so it is${hint}`
-    assert.throws(() => editFile(file, () => 'a', { fsyncSync, renameSync: fail }), { message, cause })
+    assert.throws(() => editFile(file, () => 'a'), { message, cause })
   }
 })
