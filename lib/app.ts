@@ -32,6 +32,7 @@ import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
+import { isLoopbackHost } from './http/host.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
@@ -323,8 +324,12 @@ export function createApp(options: AppOptions = {}): App {
         explainJson,
       },
     )
+    const { 'app.env': environment, 'server.allowed_hosts': allowedHosts } = config
+    const { 'paths.errors': errors, 'paths.root': root } = config
     const parts: ServingParts = {
-      ...createErrorPages({ loaded, views, log: log('error') }),
+      // Where no other site can have sent the request (DNS rebinding). Before, a Host that is not allowed was refused.
+      reveal: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
+      pageForError: createErrorPages(inFolder(errors), inFolder(root), views, log('error')),
       staticFiles,
       certificates,
       registry,
