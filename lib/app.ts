@@ -20,10 +20,11 @@ import { Reconciler } from './application/reconciler.ts'
 import { createServing, type ServingParts } from './application/serving.ts'
 import { LocalStateStore } from './application/state-store.ts'
 import { openStaticFiles } from './application/static-files.ts'
-import { createTraceSwitches } from './application/trace-switches.ts'
+import { TraceSwitches } from './application/trace-switches.ts'
 import { startLine } from './base/version.ts'
 import type { Node } from './group/node.ts'
 import { chooseAppKey } from './config/app-key.ts'
+import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
@@ -391,14 +392,22 @@ export function createApp(options: AppOptions = {}): App {
   function buildState() {
     const { trace } = logs.general
     const store = part?.store ?? node ?? new LocalStateStore(inFolder(config['paths.routes']))
+    const switches = new TraceSwitches({
+      trace,
+      nowMs: () => store.nowMs(),
+      // Of several processes the primary says it.
+      onReturn: (module, on) => {
+        if (part === undefined) log('server').info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`)
+      },
+    })
+    life.atEnd(() => switches.close())
     const { configFile: file = loaded.file } = options
     const said = (keys: readonly string[], written: string): void =>
       log('config').info(`wrote ${keys.join(', ')} into ${written}`)
     const writer = file === undefined ? undefined : createCredentialWriter(file, config, said)
     const credentials = new CredentialStore({ config, appKey: appKey.key, writer })
     credentials.share(part?.state.credentials)
-    const reconciler = new Reconciler({ application, setSwitches: createTraceSwitches(trace), credentials })
-    return { store, trace, credentials, reconciler }
+    return { store, trace, credentials, reconciler: new Reconciler({ application, trace: switches, credentials }) }
   }
 
   function configurationWarnings(): readonly string[] {
@@ -407,7 +416,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   return {
-    config,
+    config: withGroups(config),
     process: { number: part?.number ?? 1, count: part?.count ?? 1 },
     logger: log,
     channel: events.channel,

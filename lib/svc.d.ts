@@ -30,7 +30,7 @@ declare module 'svc' {
 
   /** The argument of `setup`. */
   export interface SetupApp {
-    /** The configuration by dotted key, `config['server.port']`. */
+    /** The configuration by dotted key, `config['server.port']`, and by group, `config.server`. */
     readonly config: Readonly<Record<string, unknown>>
     /** Which of the server's processes this is, from 1, and how many there are. What is done once is for the first. */
     readonly process: { readonly number: number; readonly count: number }

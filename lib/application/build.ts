@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { createScrypt } from '../admin/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
-import type { Config } from '../config/table.ts'
+import { withGroups, type GroupedConfig } from '../config/assemble.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import { RateLimited } from '../base/rate-limited.ts'
 import type { BuiltInGroup } from '../chain/settings.ts'
@@ -56,8 +56,8 @@ export interface ProcessPlace {
 
 /** The argument of `setup(app)` in a middleware module. */
 export interface SetupApp {
-  /** By dotted keys, `config['server.port']`. */
-  readonly config: Config
+  /** By dotted keys, `config['server.port']`, and by groups, `config.server.port`. */
+  readonly config: GroupedConfig
   /**
    * The number of this process of the server, from 1, and how many there are. Work that must be done once is done by
    * the first.
@@ -146,7 +146,7 @@ export function buildApplication(
     modules,
     builtIn,
     app: {
-      config,
+      config: withGroups(config),
       process: { number, count },
       logger: log,
       channel: events.channel,

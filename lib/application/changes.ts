@@ -194,11 +194,11 @@ export class Changes implements Control {
 
   #switch(
     latest: DesiredState,
-    { module, enabled }: Command<'trace.set'>,
+    { module, enabled: on, ttlSeconds }: Command<'trace.set'>,
   ): Change<CommandTable['trace.set']['answers']> {
-    const { trace } = this.#options
+    const { trace, store } = this.#options
     trace.check(module)
-    return { content: withSwitch(latest, module, enabled), answer: () => trace.state() }
+    return { content: withSwitch(latest, { module, on, ttlSeconds }, store.nowMs()), answer: () => trace.state() }
   }
 
   async #setUp(

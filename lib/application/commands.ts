@@ -102,9 +102,12 @@ export interface CommandTable {
    * RoutesUnsavedError.
    */
   'routes.delete': { takes: { readonly name: string }; answers: { readonly deleted: boolean } }
-  /** Sets a trace switch, or all. Rejects with RangeError for an unknown module. */
+  /**
+   * Sets a trace switch, or all. With `ttlSeconds` it goes back by itself. Rejects with RangeError for an unknown
+   * module.
+   */
   'trace.set': {
-    takes: { readonly module: string; readonly enabled: boolean }
+    takes: { readonly module: string; readonly enabled: boolean; readonly ttlSeconds?: number }
     answers: Readonly<Record<string, boolean>>
   }
   /** Deletes the compiled views on disk. */

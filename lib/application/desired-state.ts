@@ -22,14 +22,23 @@ export interface RouteEntry {
   readonly hides?: true
 }
 
+/** A trace switch that was set. */
+export interface TraceEntry {
+  readonly on: boolean
+  /** The time at which it goes back, in milliseconds since 1970 by the clock of the state; absent for never. */
+  readonly until?: number
+  /** The setting to which it goes back; absent for the configuration of each machine. */
+  readonly back?: boolean
+}
+
 /** The content of a state. */
 export interface StateContent {
   /** The version of the last reload; 0 for none. */
   readonly reload: number
   /** In the order in which they were made; each name occurs once. */
   readonly routes: readonly RouteEntry[]
-  /** The trace switches that were set, by module; the others are as each machine's configuration sets them. */
-  readonly trace: Readonly<Record<string, boolean>>
+  /** By module. */
+  readonly trace: Readonly<Record<string, TraceEntry>>
   /** The admin's credentials, if they were set or shared; otherwise each machine uses those of its configuration. */
   readonly credentials?: AdminCredentials
 }
@@ -115,13 +124,39 @@ export function withFilesRead(
   return { reload: state.version + 1, routes: state.routes.filter(stays) }
 }
 
+/** A setting of a trace switch. */
+interface SwitchSetting {
+  /** The module, or `all`. */
+  readonly module: string
+  readonly on: boolean
+  /** How long, from 1; undefined for ever. */
+  readonly ttlSeconds?: number | undefined
+}
+
 /**
- * Returns the content with one or all trace switches set.
- * @param module the module, or `all`
+ * Returns the content with one or all trace switches set. A second setting with a time goes back to the setting before
+ * the first.
+ * @param nowMs by the clock of the state
  */
-export function withSwitch(state: DesiredState, module: string, on: boolean): Partial<StateContent> {
+export function withSwitch(
+  state: DesiredState,
+  { module, on, ttlSeconds }: SwitchSetting,
+  nowMs: number,
+): Partial<StateContent> {
   const modules = module === 'all' ? traceModules : [module]
-  return { trace: { ...state.trace, ...Object.fromEntries(modules.map((each) => [each, on])) } }
+  const set = modules.map((each): [string, TraceEntry] => {
+    if (ttlSeconds === undefined) return [each, { on }]
+    const before = state.trace[each]
+    const isTimed = before?.until !== undefined && before.until > nowMs
+    const back = isTimed ? before.back : before && switchAt(before, nowMs)
+    return [each, { on, until: nowMs + ttlSeconds * 1000, ...(back !== undefined && { back }) }]
+  })
+  return { trace: { ...state.trace, ...Object.fromEntries(set) } }
+}
+
+/** Returns the setting of a switch at a time; undefined for that of the machine's configuration. */
+export function switchAt({ on, until, back }: TraceEntry, nowMs: number): boolean | undefined {
+  return until !== undefined && until <= nowMs ? back : on
 }
 
 function withoutName(routes: readonly RouteEntry[], name: string): readonly RouteEntry[] {
@@ -152,9 +187,9 @@ export function differences(from: DesiredState, to: DesiredState): readonly Diff
       .filter(({ record }) => record !== undefined)
       .map(({ record }) => ({ type: 'routes.add', about: JSON.stringify(record) }) as const),
     ...modules
-      .filter((module) => from.trace[module] !== to.trace[module])
+      .filter((module) => !isSame(from.trace[module], to.trace[module]))
       .map((module) => {
-        const on = to.trace[module] ?? true
+        const on = to.trace[module]?.on ?? true
         return { type: 'trace.set', about: `${module} ${on ? 'on' : 'off'}` } as const
       }),
     ...(isSame(from.credentials, to.credentials) ? [] : [{ type: 'admin.secret', about: '' } as const]),

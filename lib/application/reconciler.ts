@@ -5,7 +5,7 @@
  */
 import type { CredentialStore } from '../admin/credential-store.ts'
 import { SerialQueue } from '../base/serial-queue.ts'
-import type { SetSwitches } from './trace-switches.ts'
+import type { TraceSwitches } from './trace-switches.ts'
 import type { Application, Inspection } from './application.ts'
 import type { AddResult, ReloadResult } from './commands.ts'
 import { initialState, type DesiredState } from './desired-state.ts'
@@ -20,7 +20,7 @@ export interface Outcome {
 
 interface ReconcilerOptions {
   readonly application: Pick<Application<unknown>, 'start' | 'reload' | 'apply'>
-  readonly setSwitches: SetSwitches
+  readonly trace: TraceSwitches
   readonly credentials: CredentialStore
 }
 
@@ -72,13 +72,13 @@ export class Reconciler {
   }
 
   async #apply(state: DesiredState): Promise<Outcome> {
-    const { application, setSwitches, credentials } = this.#options
+    const { application, trace, credentials } = this.#options
     const before = this.#applied
     if (state.stamp === before.stamp && state.reload === before.reload) return { added: new Map() }
     let outcome: Outcome = { added: new Map() }
     if (state.reload !== before.reload) outcome = { ...outcome, reload: await application.reload(state.routes) }
     else if (state.routes !== before.routes) outcome = { added: await application.apply(state.routes) }
-    setSwitches(state.trace)
+    trace.apply(state.trace)
     credentials.share(state.credentials)
     this.#applied = state
     return outcome

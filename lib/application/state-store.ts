@@ -2,6 +2,7 @@
  * The place of the desired state: in this process (here), in the primary of several processes, or in the shared engine
  * of several machines (`lib/group/`).
  */
+import { performance } from 'node:perf_hooks'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import { initialState, type DesiredState } from './desired-state.ts'
 import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
@@ -10,6 +11,8 @@ import { changeRouteFile, type RouteFileChange } from './persisted-routes.ts'
 export interface StateStore {
   /** Whether several machines share the state; then each has its own route files. */
   readonly isShared: boolean
+  /** The time in milliseconds since 1970 by the clock of the state, which does not jump while the store is there. */
+  nowMs(): number
   /** The latest state. Rejects with HttpError 503 while it is not known. */
   read(): MaybePromise<DesiredState>
   /**
@@ -36,6 +39,10 @@ export class LocalStateStore implements StateStore {
   /** @param routesFolder `paths.routes`, absolute */
   constructor(routesFolder: string) {
     this.#routesFolder = routesFolder
+  }
+
+  nowMs(): number {
+    return performance.timeOrigin + performance.now()
   }
 
   read(): DesiredState {

@@ -1,14 +1,61 @@
-/** The trace switches of one process, as the desired state sets them. */
+/**
+ * The trace switches of one process, as the desired state sets them. A switch with a time goes back by itself in each
+ * process, since the process that set it may have ended by then.
+ */
 import type { Trace } from '../log/trace.ts'
-import type { StateContent } from './desired-state.ts'
+import { switchAt, type StateContent } from './desired-state.ts'
 
-/** Sets every switch as a state says; one that it does not name, as the configuration says. */
-export type SetSwitches = (entries: StateContent['trace']) => void
+interface TraceSwitchesOptions {
+  /** The switches, as the configuration sets them. */
+  readonly trace: Trace
+  /** Milliseconds since 1970 by the clock of the state. */
+  readonly nowMs: () => number
+  /** Called for each switch that changed when it went back by itself. */
+  readonly onReturn: (module: string, on: boolean) => void
+}
 
-/** @param trace the switches, as the configuration sets them */
-export function createTraceSwitches(trace: Trace): SetSwitches {
-  const configured = Object.entries(trace.state())
-  return (entries) => {
-    for (const [module, on] of configured) trace.set(module, entries[module] ?? on)
+/** The longest timer, in milliseconds. */
+const longestMs = 2 ** 31 - 1
+
+/** Sets the switches. */
+export class TraceSwitches {
+  readonly #options: TraceSwitchesOptions
+  readonly #configured: Readonly<Record<string, boolean>>
+  /** Waits for the next switch that goes back. */
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: TraceSwitchesOptions) {
+    this.#options = options
+    this.#configured = options.trace.state()
+  }
+
+  /** Sets every switch as a state says. */
+  apply(entries: StateContent['trace']): void {
+    this.#apply(entries, this.#options.nowMs())
+  }
+
+  /** Stops the timer. */
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #apply(entries: StateContent['trace'], now: number): void {
+    for (const [module, configured] of Object.entries(this.#configured)) {
+      const entry = entries[module]
+      this.#options.trace.set(module, (entry && switchAt(entry, now)) ?? configured)
+    }
+    const next = Math.min(...Object.values(entries).flatMap(({ until = 0 }) => (until > now ? [until] : [])))
+    clearTimeout(this.#timer)
+    if (next === Infinity) return
+    const waitMs = Math.min(next - now, longestMs)
+    this.#timer = setTimeout(() => this.#return(entries, now + waitMs), waitMs).unref()
+  }
+
+  /** @param due when the timer was to fire, which may be a moment before that */
+  #return(entries: StateContent['trace'], due: number): void {
+    const { trace, nowMs, onReturn } = this.#options
+    const before = trace.state()
+    this.#apply(entries, Math.max(due, nowMs()))
+    for (const [module, on] of Object.entries(trace.state())) if (on !== before[module]) onReturn(module, on)
   }
 }

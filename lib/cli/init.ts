@@ -1,11 +1,11 @@
 /**
- * The command `init`: makes a new application in an empty or missing folder.
+ * The command `init`: makes a new application in an empty or missing folder, wholly or not at all.
  *
  * Actions are `.mjs` files, so that they are ES modules without a `package.json` beside them. In TypeScript there is
  * one: it lists what checks the types, which running does not need.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
@@ -137,21 +137,32 @@ export function init(folder: string, typeScript = false): number {
  * Makes an application in a folder, which must be empty or missing.
  * @param filesFor gives the files for the folder, a real path
  * @returns the files that were made, relative to the folder
- * @throws Error with the reason: the folder is not empty, or cannot be written; then it may have a part of the files
+ * @throws Error with the reason: the folder is not empty, or cannot be written. No file is left behind then.
  */
 export function initApplication(folder: string, filesFor = applicationFiles): string[] {
   const root = resolve(folder)
   try {
-    mkdirSync(root, { recursive: true })
+    const first = mkdirSync(root, { recursive: true }) // The uppermost folder that was missing.
     if (readdirSync(root).length > 0) throw new Error('it is not empty; name a new folder')
     const files = filesFor(realpathSync(root))
+    makeFiles(root, first, files)
+    return files.map(({ name }) => name)
+  } catch (error) {
+    throw new Error(`Cannot make an application in ${root}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+function makeFiles(root: string, first: string | undefined, files: readonly ApplicationFile[]): void {
+  try {
     for (const { name, text, mode } of files) {
       mkdirSync(dirname(join(root, name)), { recursive: true })
       writeFileSync(join(root, name), text, { mode, flag: 'wx' })
     }
-    return files.map(({ name }) => name)
   } catch (error) {
-    throw new Error(`Cannot make an application in ${root}: ${reasonOf(error)}`, { cause: error })
+    // The folder was empty: what is in it was made here.
+    for (const name of readdirSync(root)) rmSync(join(root, name), { recursive: true })
+    for (let path = root; first !== undefined && path.length >= first.length; path = dirname(path)) rmdirSync(path)
+    throw error
   }
 }
 

@@ -33,6 +33,12 @@ interface Entries {
   readonly unknown: readonly Finding[]
 }
 
+/**
+ * The configuration by dotted keys and by groups: `config['server.port']` and `config.server.port`. The types know the
+ * dotted keys; a group is unknown to them.
+ */
+export type GroupedConfig = Config & Readonly<Record<string, unknown>>
+
 type Values = Partial<Record<ConfigKey, unknown>>
 
 /** A configuration of several layers, and what was found in them. */
@@ -107,6 +113,24 @@ export function findEntries(value: unknown): Entries {
 export function groupsOf(key: string): string[] {
   const names = key.split('.')
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
+}
+
+/** Returns a frozen copy with the groups added, for applications: both forms mean the same in the file. */
+export function withGroups(config: Config): GroupedConfig {
+  const grouped: Record<string, unknown> = { ...config }
+  const groups = new Set([grouped])
+  for (const [key, value] of Object.entries(config)) {
+    const names = key.split('.')
+    const last = names.pop() as string // A split text has at least one part.
+    let group = grouped
+    for (const name of names) {
+      group = (group[name] ??= {}) as Record<string, unknown> // No key is also a group: a test of the table holds it.
+      groups.add(group)
+    }
+    group[last] = value
+  }
+  for (const group of groups) Object.freeze(group)
+  return grouped as GroupedConfig
 }
 
 function defaults(): Values {

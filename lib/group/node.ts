@@ -148,6 +148,10 @@ export class Node implements NodesView, StateStore {
     return this.#own
   }
 
+  nowMs(): number {
+    return this.#membership.nowMs()
+  }
+
   warnings(): readonly string[] {
     const { refusal } = this.#membership
     return [
@@ -166,7 +170,7 @@ export class Node implements NodesView, StateStore {
   }
 
   clearErrors(): Promise<void> {
-    return this.#errors.clearOthers(this.#ids(), this.#membership.nowMs()).catch(rethrowAnswer)
+    return this.#errors.clearOthers(this.#ids(), this.nowMs()).catch(rethrowAnswer)
   }
 
   /** Connects to the other nodes. Call it before the application is loaded. Never rejects. */

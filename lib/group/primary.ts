@@ -9,7 +9,7 @@ import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command, MachineCommandType } from '../application/commands.ts'
 import { LocalStateStore } from '../application/state-store.ts'
-import { createTraceSwitches } from '../application/trace-switches.ts'
+import { TraceSwitches } from '../application/trace-switches.ts'
 import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import type { Address } from '../core/listener.ts'
@@ -79,10 +79,15 @@ export function startPrimary(options: PrimaryOptions): Primary {
   const node = shared?.openNode(routesFolder)
   const nodesHost = node && hostNodes(node)
   const store = node ?? new LocalStateStore(routesFolder)
+  const trace = new TraceSwitches({
+    trace: logs.general.trace,
+    nowMs: () => store.nowMs(),
+    onReturn: (module, on) => log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`),
+  })
   const states = createStateHost({
     store,
     log,
-    setSwitches: createTraceSwitches(logs.general.trace),
+    trace,
     onCommand: async (command) => {
       if (command.type === 'bench.start') await readings.beginWindow()
       if (command.type === 'errors.clear') readings.clearErrors((command as Command<'errors.clear'>).beforeMs)
@@ -159,7 +164,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
       ...(listenFd !== undefined && { listenFd }),
       ...(listenPath !== undefined && { listenPath }),
       setupToken,
-      state: node?.state ?? (store as LocalStateStore).read(),
+      state: { state: node?.state ?? (store as LocalStateStore).read(), nowMs: store.nowMs() },
       isShared: store.isShared,
       ...(nodesHost !== undefined && { nodes: nodesHost.health }),
     }
@@ -210,7 +215,7 @@ export function startPrimary(options: PrimaryOptions): Primary {
     reopenLogs: () => logs.reopen(),
     done: supervisor.done.then(async (status) => {
       await keptEvents?.save()
-      for (const part of [events, sessions, readings, watch, eventLoop]) part.close()
+      for (const part of [trace, events, sessions, readings, watch, eventLoop]) part.close()
       await node?.leave()
       await shared?.close()
       return status

@@ -13,6 +13,7 @@ import type { JoinProcesses } from '../metrics/processes.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { NodesView } from './node.ts'
 import type { NodesHealth } from './nodes.ts'
+import type { TimedState } from './state-channel.ts'
 
 /** The parts that a worker shares with other processes. A single process makes its own. */
 export interface ProcessPart extends ProcessPlace {
@@ -55,7 +56,7 @@ export interface Joining {
   /** The path of the passed socket when it is a Unix socket. */
   readonly listenPath?: string
   readonly setupToken: string
-  readonly state: DesiredState
+  readonly state: TimedState
   /** Whether several machines share the desired state. */
   readonly isShared: boolean
   /** The health of the node when servers share an engine. */

@@ -8,7 +8,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, type KeyObject } from 'node:crypto'
 import type { AdminCredentials } from '../admin/credentials.ts'
 import { isObject } from '../base/object.ts'
-import { initialState, type DesiredState, type RouteEntry } from '../application/desired-state.ts'
+import { initialState, type DesiredState, type RouteEntry, type TraceEntry } from '../application/desired-state.ts'
 import type { Redis, RedisScript } from '../redis/client.ts'
 import { integerIn, listIn, textIn } from '../redis/reply.ts'
 import { deriveKey, isEqual } from '../tokens/signature.ts'
@@ -138,7 +138,7 @@ export class RedisState {
     return {
       reload,
       routes: routes as RouteEntry[],
-      trace: trace as Record<string, boolean>,
+      trace: trace as Record<string, TraceEntry>,
       ...(typeof credentials === 'string' && { credentials: this.#open(credentials, key) }),
     }
   }

@@ -6,12 +6,13 @@
  * A worker that cannot apply a state, or does not answer, is replaced. The new worker begins with the state, so the
  * processes of a server never differ for long.
  */
+import { performance } from 'node:perf_hooks'
 import type { Machine } from '../application/changes.ts'
 import { RoutesUnsavedError, type Command, type MachineCommandType } from '../application/commands.ts'
 import type { DesiredState } from '../application/desired-state.ts'
 import type { RouteFileChange } from '../application/persisted-routes.ts'
 import type { StateStore } from '../application/state-store.ts'
-import type { SetSwitches } from '../application/trace-switches.ts'
+import type { TraceSwitches } from '../application/trace-switches.ts'
 import { endsWithin } from '../base/deadline.ts'
 import { isHttpError } from '../http/errors.ts'
 import type { ModuleLogger } from '../log/logger.ts'
@@ -19,12 +20,19 @@ import { awayError } from '../redis/errors.ts'
 import { DisconnectedError, RemoteError, type Peer } from './peer.ts'
 import { remote, serve, type Remote } from './remote.ts'
 
+/** A state as the primary sends it, with the time of the clock that its times refer to. */
+export interface TimedState {
+  readonly state: DesiredState
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
 /** The answer of the primary: the result, or an error for which the worker has a class of its own. */
 export type Outcome<T> = { readonly done: T } | { readonly away: string } | { readonly unsaved: string }
 
 /** The functions that the primary serves. */
 interface ServedByPrimary {
-  read(): Promise<Outcome<DesiredState>>
+  read(): Promise<Outcome<TimedState>>
   write(next: DesiredState, file: RouteFileChange | null): Promise<Outcome<boolean>>
   missing(state: DesiredState, withinMs: number): Promise<Outcome<readonly string[]>>
   everywhere(command: Command<MachineCommandType>): Promise<Outcome<readonly string[]>>
@@ -33,12 +41,15 @@ interface ServedByPrimary {
 
 /** The functions that a worker serves. */
 export interface StateServedByWorker {
-  apply(state: DesiredState): Promise<void>
+  apply(state: TimedState): Promise<void>
   carryOut(command: Command<MachineCommandType>): Promise<void>
 }
 
 /** The state and the other processes as a worker reaches them. */
-export interface WorkerState extends StateStore, Machine {}
+export interface WorkerState extends StateStore, Machine {
+  /** Takes the time that came with a state, and returns the state. */
+  timed(state: TimedState): DesiredState
+}
 
 /**
  * Makes the worker's side. Its functions reject with DisconnectedError when the primary has ended.
@@ -46,9 +57,18 @@ export interface WorkerState extends StateStore, Machine {}
  */
 export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
   const primary = remote<ServedByPrimary>(peer, 'state')
+  let aheadMs = 0
+
+  function timed({ state, nowMs }: TimedState): DesiredState {
+    aheadMs = nowMs - performance.now()
+    return state
+  }
+
   return {
     isShared,
-    read: async () => doneBy(await primary.read()),
+    nowMs: () => performance.now() + aheadMs,
+    timed,
+    read: async () => timed(doneBy(await primary.read())),
     write: async (next, file) => doneBy(await primary.write(next, file ?? null)),
     missing: async (state, withinMs) => doneBy(await primary.missing(state, withinMs)),
     everywhere: async (command) => doneBy(await primary.everywhere(command)),
@@ -68,8 +88,8 @@ export interface Member {
 interface StateHostOptions {
   readonly store: StateStore
   readonly log: ModuleLogger
-  /** Sets the trace switches of the primary. */
-  readonly setSwitches: SetSwitches
+  /** The trace switches of the primary. */
+  readonly trace: TraceSwitches
   /** Called with a command that one worker has carried out, before it is sent to the others. */
   readonly onCommand: (command: Command<MachineCommandType>) => Promise<void>
   /** Carries out a command about all processes together. */
@@ -97,7 +117,7 @@ const longestMs = 2 ** 31 - 1
 
 /** Makes the primary's side. */
 export function createStateHost(options: StateHostOptions): StateHost {
-  const { store, log, setSwitches, patienceMs = 10_000 } = options
+  const { store, log, trace, patienceMs = 10_000 } = options
   /** The outcome of the last state sent to each worker: undefined, or a line that says why it was not applied. */
   const members = new Map<Member, Promise<string | undefined>>()
   /** Workers that may be making a change of their own. They apply states after it, however long it takes. */
@@ -123,7 +143,8 @@ export function createStateHost(options: StateHostOptions): StateHost {
   }
 
   function send(member: Member, state: DesiredState): Promise<string | undefined> {
-    const sent = ask(member, (worker) => worker.apply(state)).then(
+    const timed: TimedState = { state, nowMs: store.nowMs() }
+    const sent = ask(member, (worker) => worker.apply(timed)).then(
       () => undefined,
       (error: unknown) => giveUp(member, `change ${state.version}`, error),
     )
@@ -133,16 +154,17 @@ export function createStateHost(options: StateHostOptions): StateHost {
 
   /** @param but workers that have applied the state, or are being replaced */
   function sendAll(state: DesiredState, but: ReadonlySet<Member>): void {
-    setSwitches(state.trace)
+    trace.apply(state.trace)
     for (const member of members.keys()) if (!but.has(member)) void send(member, state)
   }
 
   async function apply(state: DesiredState): Promise<void> {
+    const timed: TimedState = { state, nowMs: store.nowMs() }
     const asked = new Set<Member>()
     for (const member of [...members.keys()].filter(({ serving }) => serving)) {
       asked.add(member)
       try {
-        await ask(member, (worker) => worker.apply(state))
+        await ask(member, (worker) => worker.apply(timed))
         break
       } catch (error) {
         if (error instanceof RemoteError) throw error
@@ -188,7 +210,7 @@ export function createStateHost(options: StateHostOptions): StateHost {
       serve<ServedByPrimary>(peer, 'state', {
         read: () => {
           changing.add(member)
-          return outcomeOf(async () => store.read())
+          return outcomeOf(async () => ({ state: await store.read(), nowMs: store.nowMs() }))
         },
         write: (next, file) =>
           outcomeOf(async () => {

@@ -49,7 +49,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
   serve<StateServedByWorker>(peer, 'state', {
-    apply: (told) => duties.follow(told),
+    apply: (told) => duties.follow(state?.timed(told) ?? told.state),
     carryOut: duties.carryOut,
   })
   peer.on('process.apply', (command) => duties.apply(command as Command))
@@ -83,7 +83,7 @@ export async function joinPrimary(number: number, duties: WorkerDuties): Promise
       },
       store: state,
       machine: state,
-      state: joining.state,
+      state: state.timed(joining.state),
       nodes: nodes === undefined ? undefined : nodesOf(nodes),
       joinProcesses: (own) => createClusterProcesses(peer, own),
       setupToken,

@@ -37,7 +37,7 @@ const maxTextLength = 500
 const keptSeconds = 60
 /** Members that are no text. */
 const flags = new Set(['persist', 'enabled'])
-const numbers = new Set(['body_limit_kb'])
+const numbers = new Set(['ttl', 'body_limit_kb'])
 
 const deletedText = ({ name }: Readonly<Record<string, unknown>>): string =>
   `Route ${String(name)} deleted. If a route file has it, the next reload brings it back.`

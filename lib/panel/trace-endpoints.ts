@@ -1,11 +1,14 @@
 /**
- * The trace switches: reads them, and sets one or all.
+ * The trace switches: reads them, and sets one or all, for good or for a while.
  */
 import type { CoreContext } from '../http/context.ts'
 import type { Reply } from '../http/reply.ts'
 import { readObject, refuse } from './json-body.ts'
 import type { AdminPort } from './port.ts'
 import { formOf } from './result.ts'
+
+/** The longest `ttl`, in seconds: a day. */
+const maxTtlSeconds = 86_400
 
 /** Makes the handlers. */
 export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
@@ -15,11 +18,13 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     return switches.size > 1 ? 'various' : onOff(switches.has(true))
   }
 
-  async function apply(ctx: CoreContext, module: string, enabled: boolean): Promise<Reply> {
+  async function apply(ctx: CoreContext, module: string, enabled: boolean, ttlSeconds?: number): Promise<Reply> {
     const from = stateOf(module)
+    const until = ttlSeconds === undefined ? '' : ` for ${ttlSeconds} s`
     try {
-      const state = await control.apply({ type: 'trace.set', module, enabled })
-      log.info(`trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}`)
+      const ttl = ttlSeconds === undefined ? {} : { ttlSeconds }
+      const state = await control.apply({ type: 'trace.set', module, enabled, ...ttl })
+      log.info(`trace of ${module} set by ${ctx.ip}: from ${from} to ${onOff(enabled)}${until}`)
       return ctx.json(state)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
@@ -32,26 +37,30 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
     const on = ctx.query.get('on') ?? '1'
     if (module === '') return refuse(ctx, 400, 'mod is missing: name a module, or all')
     if (on !== '0' && on !== '1') return refuse(ctx, 400, `on must be 0 or 1: it is ${JSON.stringify(on)}`)
-    return apply(ctx, module, on === '1')
+    const given = ctx.query.get('ttl')
+    const ttl = given === null ? undefined : /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN
+    if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(given))
+    return apply(ctx, module, on === '1', ttl)
   }
 
   return {
-    /** `?mod=&on=` switches first; without a query it only answers the state. */
+    /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
     get: (ctx: CoreContext): Reply | Promise<Reply> => {
       return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
     },
 
-    /** `{module, enabled}`; without members, a query as with GET. */
+    /** `{module, enabled, ttl?}`; without members, a query as with GET. */
     async set(ctx: CoreContext): Promise<Reply> {
       if (ctx.rawQuery.length > 1 && (await hasNoMembers(ctx))) return setByQuery(ctx)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
-      const { module, enabled } = body.value
+      const { module, enabled, ttl } = body.value
       if (typeof module !== 'string') {
         return refuse(ctx, 400, 'module is missing: it must be the name of a module, or all')
       }
       if (typeof enabled !== 'boolean') return refuse(ctx, 400, 'enabled must be true or false')
-      return apply(ctx, module, enabled)
+      if (!isTtl(ttl)) return refuse(ctx, 400, wrongTtl(ttl))
+      return apply(ctx, module, enabled, ttl)
     },
   }
 }
@@ -60,6 +69,14 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
 async function hasNoMembers(ctx: CoreContext): Promise<boolean> {
   const fields = await formOf(ctx)
   return fields === undefined ? (await ctx.readBytes()).length === 0 : Object.keys(fields).length === 0
+}
+
+function isTtl(ttl: unknown): ttl is number | undefined {
+  return ttl === undefined || (Number.isInteger(ttl) && (ttl as number) >= 1 && (ttl as number) <= maxTtlSeconds)
+}
+
+function wrongTtl(ttl: unknown): string {
+  return `ttl must be 1 to ${maxTtlSeconds} whole seconds: it is ${JSON.stringify(ttl)}`
 }
 
 function onOff(on: boolean): string {

@@ -66,12 +66,15 @@ test('400: trace of an unknown module, in GET too, and of a wrong body; the swit
     'mod=app&on=2',
     'mod=app&on=',
     'mod=app&on=true',
+    'mod=app&ttl=',
+    'mod=app&ttl=0',
+    'mod=app&ttl=-1',
   ]
-  for (const query of [...queries, 'x=y']) {
+  for (const query of [...queries, 'mod=app&ttl=86401', 'mod=app&ttl=1.5', 'mod=app&ttl=1e3', 'x=y']) {
     const answer = await server.askSignedIn(`/svc-trace?${query}`)
     const { error } = answer.json() as { error: string }
     isJson(answer, 400, { ok: false, error })
-    assert.match(error, /^(mod is missing|on must be 0 or 1)/, query)
+    assert.match(error, /^(mod is missing|on must be 0 or 1|ttl must be 1 to 86400)/, query)
   }
   const bodies = [
     {},
@@ -81,11 +84,18 @@ test('400: trace of an unknown module, in GET too, and of a wrong body; the swit
     { module: 'app', enabled: 1 },
     { module: 'app', enabled: 'on' },
   ]
-  for (const body of bodies) {
+  for (const body of [
+    ...bodies,
+    ...[0, -1, 1.5, 86_401, '60', null, true].map((ttl) => ({ module: 'app', enabled: false, ttl })),
+  ]) {
     const answer = await server.post('/svc-trace', body)
     const { error } = answer.json() as { error: string }
     isJson(answer, 400, { ok: false, error })
-    assert.match(error, /^(module is missing|enabled must be true or false)/, JSON.stringify(body))
+    assert.match(
+      error,
+      /^(module is missing|enabled must be true or false|ttl must be 1 to 86400)/,
+      JSON.stringify(body),
+    )
   }
   assert.deepEqual((await server.askSignedIn('/svc-trace')).json(), before)
 })

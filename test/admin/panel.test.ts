@@ -7,6 +7,27 @@ import { greeting, startPanel } from './panel-server.ts'
 
 const dev = { 'app.env': 'dev' }
 
+test('a trace switch with a time goes back by itself, and the log says so', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const server = await startPanel(t, dev)
+  const switchOf = async (module: string) =>
+    ((await server.ask('/svc-trace')).json() as Record<string, boolean>)[module]
+  await server.ask('/svc-trace?mod=pool&on=0&ttl=60')
+  const body = JSON.stringify({ module: 'metrics', enabled: false, ttl: 90 })
+  assert.equal((await server.ask('/svc-trace', { body })).status, 200)
+  t.mock.timers.tick(59_000)
+  assert.deepEqual([await switchOf('pool'), await switchOf('metrics')], [false, false])
+  t.mock.timers.tick(1000)
+  assert.deepEqual([await switchOf('pool'), await switchOf('metrics')], [true, false])
+  t.mock.timers.tick(31_000) // The clock of the state is not mocked: the two were set some milliseconds apart.
+  assert.equal(await switchOf('metrics'), true)
+  const said = server.lines().filter((line) => line.includes('went back'))
+  assert.deepEqual(said, [
+    'INFO server trace of pool went back to on by itself',
+    'INFO server trace of metrics went back to on by itself',
+  ])
+})
+
 test('every five seconds a sample is taken for the charts, and none after the stop', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startPanel(t, dev, greeting)

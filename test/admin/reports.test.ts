@@ -128,7 +128,7 @@ test('a form of the panel adds, shows, matches and deletes a route, and keeps wh
 })
 
 for (const [path, fields, page, text] of [
-  ['/svc-trace', { module: 'pool', enabled: 'false' }, '/svc-monitor', 'The trace is switched.'],
+  ['/svc-trace', { module: 'pool', enabled: 'false', ttl: '5' }, '/svc-monitor', 'The trace is switched.'],
   ['/svc-trace?mod=pool&on=0', {}, '/svc-monitor', 'The trace is switched.'],
   ['/svc-trace', { module: 'nobody', enabled: 'true' }, '/svc-monitor', /nobody/],
   ['/svc-cache-clear', {}, '/svc-monitor', 'View cache: 0 files deleted.'],

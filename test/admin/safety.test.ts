@@ -336,7 +336,7 @@ test('each change through the panel leaves an audit line: who, what, from, to', 
   const ask = (path: string) => server.ask(path, { headers })
   const post = (path: string, value: unknown) => server.ask(path, { headers, body: JSON.stringify(value) })
   await server.ask('/svc-login', form({ user: 'mistyped password', password: 'x' }, from))
-  await ask('/svc-trace?mod=pool&on=0')
+  await ask('/svc-trace?mod=pool&on=0&ttl=60')
   await ask('/svc-trace')
   await post('/svc-trace', { module: 'all', enabled: false })
   await post('/svc-trace', { module: 'all', enabled: true })
@@ -362,7 +362,7 @@ test('each change through the panel leaves an audit line: who, what, from, to', 
     'INFO server admin.secret made by 203.0.113.9: there was none',
     'INFO server login by 203.0.113.9: "ann"',
     'INFO server failed login by 203.0.113.9',
-    'INFO server trace of pool set by 203.0.113.9: from on to off',
+    'INFO server trace of pool set by 203.0.113.9: from on to off for 60 s',
     'INFO server trace of all set by 203.0.113.9: from various to off',
     'INFO server trace of all set by 203.0.113.9: from off to on',
     'INFO server route "late" added by 203.0.113.9: {"name":"late","url":"/late","action":"hello.mjs"}, to last',

@@ -7,7 +7,7 @@ import { Changes, type Machine } from '../../lib/application/changes.ts'
 import type { MachineHandlers } from '../../lib/application/commands.ts'
 import { Reconciler } from '../../lib/application/reconciler.ts'
 import { LocalStateStore, type StateStore } from '../../lib/application/state-store.ts'
-import { createTraceSwitches } from '../../lib/application/trace-switches.ts'
+import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { parseConfig } from '../../lib/config/load.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
@@ -37,10 +37,12 @@ export async function makeChanges(t: Pick<TestContext, 'after'>, files: Files, o
   const store = options.store?.(local) ?? local
   const trace = new Trace()
   const credentials = new CredentialStore({ config: loaded.config, writer: undefined, appKey: 'a key' })
-  const reconciler = new Reconciler({ application, setSwitches: createTraceSwitches(trace), credentials })
+  const switches = new TraceSwitches({ trace, nowMs: () => store.nowMs(), onReturn: () => {} })
+  const reconciler = new Reconciler({ application, trace: switches, credentials })
   const handlers = options.handlers as MachineHandlers // A test gives those of its commands.
   const control = new Changes({ store, reconciler, application, credentials, trace, handlers, machine: options.machine, log })
   t.after(() => application.stop())
+  t.after(() => switches.close())
   await reconciler.start(await store.read())
   const kept = join(folder, 'routes', 'admin.json')
   return {

@@ -30,6 +30,7 @@ function refusal(name: string, reserved: boolean, message: RegExp) {
 function around(local: LocalStateStore, over: Partial<StateStore>): StateStore {
   return {
     isShared: false,
+    nowMs: () => local.nowMs(),
     read: () => local.read(),
     write: (next, file) => local.write(next, file),
     missing: () => [],
@@ -259,7 +260,7 @@ describe('a state that another process has made', () => {
   it('is applied, and a late one that is older is not', async (t) => {
     const made = await makeChanges(t, files)
     const one = nextState(made.local.read(), withRoute(made.local.read(), 'a', a, false))
-    const two = nextState(one, { trace: { pool: false }, credentials: { user: 'u', password: 'p', secret: 's' } })
+    const two = nextState(one, { trace: { pool: { on: false } }, credentials: { user: 'u', password: 'p', secret: 's' } })
     assert.equal(await made.reconciler.follow(two), true)
     assert.equal(await made.reconciler.follow(one), false)
     assert.equal(await made.reconciler.follow(two), false)

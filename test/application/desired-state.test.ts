@@ -20,7 +20,8 @@ const remove = (name: string): Change => (state) => nextState(state, withoutRout
 const reload = (...inFiles: string[]): Change => (state) => nextState(state, withReload(state, new Set(inFiles)))
 const read = (inFiles: readonly string[], persisted: readonly string[] = []): Change => (state) =>
   nextState(state, withFilesRead(state, new Set(inFiles), new Set(persisted)))
-const trace = (module: string, on: boolean): Change => (state) => nextState(state, withSwitch(state, module, on))
+const trace = (module: string, on: boolean, ttlSeconds?: number, nowMs = 1000): Change => (state) =>
+  nextState(state, withSwitch(state, { module, on, ttlSeconds }, nowMs))
 const admin = (user: string): Change => (state) => nextState(state, { credentials: { user, password: 'p', secret: 's' } })
 
 /** The state after changes. */
@@ -64,8 +65,16 @@ describe('the desired state', () => {
     assert.equal(one.routes[0]?.at, 1)
   })
 
-  it('has the switches that were set', () => {
-    assert.deepEqual(after([trace('pool', false), trace('app', true), trace('pool', true)]).trace, { pool: true, app: true })
+  it('has when a switch goes back, and to what', () => {
+    const rows: readonly (readonly [changes: readonly Change[], entry: object])[] = [
+      [[trace('pool', false)], { on: false }],
+      [[trace('pool', false, 5)], { on: false, until: 6000 }],
+      [[trace('pool', false), trace('pool', true, 5)], { on: true, until: 6000, back: false }],
+      [[trace('pool', false), trace('pool', true, 5), trace('pool', false, 9)], { on: false, until: 10_000, back: false }],
+      [[trace('pool', false), trace('pool', true, 5), trace('pool', true, 5, 7000)], { on: true, until: 12_000, back: false }],
+      [[trace('pool', false, 5), trace('pool', true)], { on: true }],
+    ]
+    for (const [changes, entry] of rows) assert.deepEqual(after(changes).trace['pool'], entry)
     assert.deepEqual(Object.keys(after([trace('all', false)]).trace), [...traceModules])
   })
 
@@ -79,7 +88,7 @@ describe('the desired state', () => {
       [[add('a')], [reload()], ['routes.reload']],
       [[add('a')], [reload(), add('b')], ['routes.reload', 'routes.add {"name":"b"}']],
       [[], [trace('pool', false)], ['trace.set pool off']],
-      [[trace('pool', false)], [trace('pool', true)], ['trace.set pool on']],
+      [[trace('pool', false)], [trace('pool', true, 5)], ['trace.set pool on']],
       [[], [admin('root')], ['admin.secret']],
       [[admin('root')], [admin('root')], []],
     ]

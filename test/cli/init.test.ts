@@ -101,6 +101,19 @@ test('refuses a file in the place of the folder', () => {
   assert.equal(readFileSync(file, 'utf8'), 'mine')
 })
 
+test('leaves nothing behind when it fails half-way', () => {
+  const folder = temporaryFolder()
+  const tooLong = 'x'.repeat(300)
+  assert.throws(() => initApplication(join(folder, tooLong)), /ENAMETOOLONG/)
+  assert.deepEqual(readdirSync(folder), [])
+
+  const file = { name: 'routes/deep/a.json', text: '[]', mode: 0o644 }
+  for (const bad of [{ ...file, name: tooLong }, { ...file, name: `new/${tooLong}` }, file]) {
+    assert.throws(() => initApplication(join(folder, 'a', 'app'), () => [file, bad]), /Cannot make .*(ENAMETOOLONG|EEXIST)/)
+    assert.deepEqual(readdirSync(folder), [])
+  }
+})
+
 test('keeps a folder that was there before when it fails', () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'app'))

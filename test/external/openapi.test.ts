@@ -163,7 +163,7 @@ const callsInDev: readonly Call[] = [
   [200, '/svc-trace'],
   [200, '/svc-trace?mod=all&on=1'],
   [400, '/svc-trace?mod=nobody'],
-  [200, '/svc-trace', json({ module: 'app', enabled: true })],
+  [200, '/svc-trace', json({ module: 'app', enabled: true, ttl: 1 })],
   [400, '/svc-trace', json({})],
   [200, '/svc-cache-clear'],
   [200, '/svc-cache-clear', { method: 'POST' }],

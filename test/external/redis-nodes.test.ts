@@ -133,6 +133,27 @@ describe('nodes', () => {
     assert.deepEqual(await tableOf(three), ['file /file'])
   })
 
+  it('switch the trace everywhere, and each sets it back by itself, also when the one that was asked is gone', async (t) => {
+    const { url } = await startRedis(t)
+    const nodes = await startThree(t, url)
+    const asked = await startSeveral(t, 1, nodeFiles, { 'shared.url': url })
+    const isOn = async ({ url }: Node): Promise<boolean> => ((await ask(url, '/svc-trace')).json() as { pool: boolean }).pool
+    // A switch may be back before it is asked for: the logs tell that it was made.
+    const haveLogged = (some: readonly { lines(): string[] }[], text: string) =>
+      until(() => some.every((node) => node.lines().filter((line) => line.includes(text)).length === 1))
+    assert.equal((await ask(asked.url, '/svc-trace?mod=pool&on=0&ttl=2')).status, 200)
+    asked.child.kill('SIGKILL')
+    await haveLogged(nodes, 'trace.set of another node was taken up: pool off')
+    await haveLogged(nodes, 'trace of pool went back to on by itself')
+    assert.deepEqual(await Promise.all(nodes.map(isOn)), [true, true, true])
+    assert.equal((await ask(nodes[2].url, '/svc-trace?mod=pool&on=0')).status, 200)
+    assert.deepEqual(await Promise.all(nodes.map(isOn)), [false, false, false])
+    assert.equal((await ask(nodes[0].url, '/svc-trace?mod=pool&on=1&ttl=1')).status, 200)
+    await haveLogged(nodes.slice(1), 'trace.set of another node was taken up: pool on')
+    await haveLogged(nodes, 'trace of pool went back to off by itself')
+    assert.deepEqual(await Promise.all(nodes.map(isOn)), [false, false, false])
+  })
+
   it('tell each switch of the trace in the log of each, also that of the log that tells it', async (t) => {
     const { url } = await startRedis(t)
     const [asked, other] = [await startOne(t, url), await startOne(t, url)]

@@ -101,8 +101,16 @@ describe('several processes', () => {
   it('share the trace switches', async (t) => {
     const server = await startSeveral(t, count)
     const all = [...(await server.clients()).values()]
-    await (all[1] as ProcessClient).ask('/svc-trace?mod=pool&on=0')
+    await (all[1] as ProcessClient).ask('/svc-trace?mod=pool&on=0&ttl=1')
     for (const client of all) assert.equal(((await client.json('/svc-trace')) as { pool: boolean }).pool, false)
+    const backOn = async (): Promise<boolean> => {
+      const states = await Promise.all(all.map((client) => client.json('/svc-trace') as Promise<{ pool: boolean }>))
+      return states.every(({ pool }) => pool)
+    }
+    await until(backOn)
+    const told = (): number => server.lines().filter((line) => line.includes('trace of pool went back to on by itself')).length
+    await until(() => told() > 0) // The primary tells it, at a time of its own.
+    assert.equal(told(), 1)
   })
 
   it('hand events from one to those who wait in another, and a queue gives each to one', async (t) => {

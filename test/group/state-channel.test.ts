@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { RoutesUnsavedError, type MachineCommandType } from '../../lib/application/commands.ts'
 import { initialState, nextState, withRoute, withSwitch, type DesiredState } from '../../lib/application/desired-state.ts'
 import { LocalStateStore, type StateStore } from '../../lib/application/state-store.ts'
-import { createTraceSwitches } from '../../lib/application/trace-switches.ts'
+import { TraceSwitches } from '../../lib/application/trace-switches.ts'
 import { hostNodes, listenForNodes } from '../../lib/group/nodes.ts'
 import { createPeer } from '../../lib/group/peer.ts'
 import { serve } from '../../lib/group/remote.ts'
@@ -33,6 +33,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   const local = new LocalStateStore(temporaryFolder())
   const store: StateStore = {
     isShared: false,
+    nowMs: () => 5000,
     read: () => local.read(),
     write: (next, file) => local.write(next, file),
     missing: () => [],
@@ -41,7 +42,7 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
   const host = createStateHost({
     store,
     log: Object.assign(() => {}, silentLogger, { error: (message: string) => lines.push(message) }),
-    setSwitches: createTraceSwitches(trace),
+    trace: new TraceSwitches({ trace, nowMs: () => 5000, onReturn: () => {} }),
     onCommand: async ({ type }) => void seen.push(type),
     asWhole: ({ type }) => asked.push(type),
     onDiverged: ({ number }) => diverged.push(number),
@@ -58,8 +59,9 @@ function makeHost({ patienceMs, store: over }: MadeHostOptions = {}) {
     const state = createWorkerState(peer, false)
     serve<StateServedByWorker>(peer, 'state', {
       apply: async (told) => {
-        await apply(told)
-        applied.push(told.version)
+        const taken = state.timed(told)
+        await apply(taken)
+        applied.push(taken.version)
       },
       carryOut: async ({ type }) => void commands.push(type),
     })
@@ -98,11 +100,18 @@ describe('the state of several processes', () => {
     assert.deepEqual([one.applied, two.applied], [[], [1]])
   })
 
+  it('comes with the time of the primary', async () => {
+    const { state } = makeHost().join(1)
+    await state.read()
+    const now = state.nowMs()
+    assert.ok(now >= 5000 && now < 6000, String(now))
+  })
+
   it('switches the trace of the primary too', async () => {
     const { join, trace } = makeHost()
     const { state } = join(1)
     const before = await state.read()
-    await state.write(nextState(before, withSwitch(before, 'pool', false)))
+    await state.write(nextState(before, withSwitch(before, { module: 'pool', on: false }, 5000)))
     assert.equal(trace.switchOf('pool').on, false)
   })
 

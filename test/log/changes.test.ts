@@ -20,7 +20,7 @@ test('reads the last changes, the newest first, from this file and those before 
     line('cache cleared by 127.0.0.1: 3 files'),
     line('sold by 127.0.0.1: 3', 'app'),
     line('reload by 127.0.0.1 refused: x', 'server', 'WARN '),
-    line('routes reloaded: 1 removed, 1 loaded'),
+    line('trace of app went back to on by itself'),
   )
   const read = async (most: number) => (await readChanges(folder, 'svc.log', most)).map(({ message }) => message)
   const all = [

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { withGroups } from '../../lib/config/assemble.ts'
+import { parseConfig } from '../../lib/config/load.ts'
+
+const { config } = parseConfig({ 'server.port': 81, trace: { app: false } }, '/')
+
+test('every key is there dotted and by its groups', () => {
+  const grouped = withGroups(config)
+  for (const [key, value] of Object.entries(config)) {
+    let found: unknown = grouped
+    for (const name of key.split('.')) found = (found as Record<string, unknown>)[name]
+    assert.deepEqual([found, grouped[key]], [value, value], key)
+  }
+  assert.deepEqual((grouped['server'] as { port: number }).port, 81)
+})
+
+test('nothing of it can be changed', () => {
+  const server = withGroups(config)['server'] as { port: number; tls: { cert: string } }
+  assert.throws(() => (server.port = 1), TypeError)
+  assert.throws(() => (server.tls.cert = 'x'), TypeError)
+  assert.equal(config['server.port'], 81)
+})
