@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { CredentialStore } from './admin/credential-store.ts'
-import { buildApplication, type ApplicationParts, type SetupApp } from './application/build.ts'
+import { buildApplication, type SetupApp } from './application/build.ts'
 import { Changes, carryOut } from './application/changes.ts'
 import {
   describeAll,
@@ -28,11 +28,12 @@ import { withGroups } from './config/assemble.ts'
 import { createCredentialWriter } from './config/credential-writer.ts'
 import { parseConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './config/table.ts'
-import { embeddedWarnings, refuseTogether, warningsTogether } from './config/together.ts'
+import { refuseTogether, warningsTogether } from './config/together.ts'
 import type { Address } from './core/listener.ts'
 import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
+import { isLoopbackHost } from './http/host.ts'
 import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
@@ -146,7 +147,7 @@ export function createApp(options: AppOptions = {}): App {
   const log = (module: string): ModuleLogger => logs.module(module)
   const appKey = part?.appKey ?? chooseAppKey(config)
 
-  const { shared, node } = openEngine(options, loaded, appKey.key, life, log('server'))
+  const { shared, node } = openEngine()
   const nodes = part?.nodes ?? node
   const seams = { ...part?.seams, ...shared?.openSeams(log('error')) }
   const built = buildApplication(loaded, appKey.key, log, { ...part, seams })
@@ -154,31 +155,17 @@ export function createApp(options: AppOptions = {}): App {
   life.atEnd(() => Promise.all([sessions.close(), built.endEvents()]))
   life.atEnd(() => application.stop())
 
-  const dev = buildDev(loaded, built, options, log('server'))
+  const dev = buildDev()
   life.atStop(() => dev?.stop())
-  const http = buildHttp(loaded, built, { certificates, staticFiles, dev, logs, part, announces })
-  const { requests, listener } = http
-  const stop = createStop({
-    ...stopLimits(config),
-    log: log('server'),
-    lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
-    requests,
-    listener,
-    onBegin: () => {
-      life.stop()
-      options.onStop?.()
-    },
-    onDrain: () => webSockets.stop(),
-    finish: () => life.end(),
-  })
-
-  const own = createOwnProcess(sourcesOf(loaded.config, { built, http, logs, life, part }), logs)
+  const metrics = new Metrics()
+  const { requests, listener, queueWaits, restQueueWaits } = buildHttp()
+  const stop = buildStop()
+  const own = createOwnProcess(metricSources(), logs)
   const processes = (part?.joinProcesses ?? createSingleProcess)(own)
   life.atEnd(() => processes.close())
   life.atEnd(() => webSockets.gone())
-  const state = buildState(loaded, { part, node, application, logs, appKey: appKey.key, file: options.configFile })
+  const state = buildState()
   const { credentials, reconciler } = state
-  life.atEnd(() => state.switches.close())
   const handlers = machineHandlers()
   const control = new Changes({ ...state, application, handlers, machine: part?.machine, log })
   const panel = createPanel({
@@ -196,7 +183,6 @@ export function createApp(options: AppOptions = {}): App {
   })
 
   const ofValues = warningsTogether(loaded)
-  const ofProcesses = part === undefined ? embeddedWarnings(config) : []
   life.warns(configurationWarnings)
   life.warns(() => [...application.warnings, ...built.limits.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
@@ -301,9 +287,129 @@ export function createApp(options: AppOptions = {}): App {
     return renewed !== undefined
   }
 
+  /** The shared engine where the configuration names one, and this server as a node where it is a single process. */
+  function openEngine(): { readonly shared?: SharedEngine; readonly node?: Node | undefined } {
+    const { openShared, sharedPassword } = options
+    if (config['shared.url'] !== '' && openShared === undefined) throw new TypeError('openShared must be given')
+    const shared = openShared?.(loaded, appKey.key, sharedPassword, log('server'))
+    if (shared === undefined) return {}
+    life.needs(shared.isThere)
+    life.atEnd(() => shared.close())
+    const node = part === undefined ? shared.openNode(inFolder(config['paths.routes'])) : undefined
+    life.atStop(() => node?.stops())
+    life.atEnd(() => node?.leave())
+    return { shared, node }
+  }
+
+  /** Makes the parts of `dev`; undefined in `prod`. */
+  function buildDev(): Dev | undefined {
+    const { Dev, configFile = loaded.file, watch = false } = options
+    if (Dev === undefined || config['app.env'] !== 'dev') return undefined
+    return new Dev({ loaded, configFile, built, log: log('server'), watches: watch && config['dev.watch'] })
+  }
+
+  /** Builds the parts that answer requests. Nothing listens yet. */
+  function buildHttp() {
+    const clientAddress = createClientAddress(config['server.trusted_proxies'])
+    const { features, kit } = built
+    const { ContextClass, viewScope } = createContextClass(
+      [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
+      {
+        bodyLimitBytes: config['server.body_limit_kb'] * 1024,
+        temporaryFolder: inFolder(config['paths.temp']),
+        clientAddress,
+        makeRequestId: createRequestIds(),
+        explainJson,
+      },
+    )
+    const { 'app.env': environment, 'server.allowed_hosts': allowedHosts } = config
+    const { 'paths.errors': errors, 'paths.root': root } = config
+    const parts: ServingParts = {
+      // Where no other site can have sent the request (DNS rebinding). Before, a Host that is not allowed was refused.
+      reveal: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
+      pageForError: createErrorPages(inFolder(errors), inFolder(root), views, log('error')),
+      staticFiles,
+      certificates,
+      registry,
+      ContextClass,
+      unrouted: kit.unrouted,
+      preflight: kit.preflight,
+      accessLog: logs.access,
+      metrics,
+      log,
+      addressLimit: part?.addressLimit,
+      isTrusted: clientAddress.trusts,
+      warnsOfNode: announces,
+    }
+    return createServing(config, dev?.wrap(parts) ?? parts)
+  }
+
+  function buildStop() {
+    return createStop({
+      drainDelayMs: config['server.drain_delay_s'] * 1000,
+      timeoutMs: config['server.stop_timeout_s'] * 1000,
+      log: log('server'),
+      lastLine: part === undefined ? 'stopped' : `process ${part.number} has stopped`,
+      requests,
+      listener,
+      onBegin: () => {
+        life.stop()
+        options.onStop?.()
+      },
+      onDrain: () => webSockets.stop(),
+      finish: () => life.end(),
+    })
+  }
+
+  function metricSources(): MetricSources {
+    const { limits } = built
+    const eventLoop = createEventLoopWatch({ warn: log('metrics').warn })
+    life.atEnd(() => eventLoop.close())
+    return {
+      config,
+      metrics,
+      eventLoop,
+      activeRequests: () => requests.active,
+      httpPool: requests.pool,
+      queueWaits,
+      restPool: requests.restPool,
+      restQueueWaits,
+      webSockets,
+      events: () => events.status(),
+      sessions: () => sessions.counts,
+      limits: limits.refused,
+      connections: () => listener.connections(),
+      views,
+      ...lineCounts(logs, part),
+      warnings: () => life.warnings(),
+    }
+  }
+
+  /** Builds the parts that hold the desired state and apply it. */
+  function buildState() {
+    const { trace } = logs.general
+    const store = part?.store ?? node ?? new LocalStateStore(inFolder(config['paths.routes']))
+    const switches = new TraceSwitches({
+      trace,
+      nowMs: () => store.nowMs(),
+      // Of several processes the primary says it.
+      onReturn: (module, on) => {
+        if (part === undefined) log('server').info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`)
+      },
+    })
+    life.atEnd(() => switches.close())
+    const { configFile: file = loaded.file } = options
+    const said = (keys: readonly string[], written: string): void =>
+      log('config').info(`wrote ${keys.join(', ')} into ${written}`)
+    const writer = file === undefined ? undefined : createCredentialWriter(file, config, said)
+    const credentials = new CredentialStore({ config, appKey: appKey.key, writer })
+    credentials.share(part?.state.credentials)
+    return { store, trace, credentials, reconciler: new Reconciler({ application, trace: switches, credentials }) }
+  }
+
   function configurationWarnings(): readonly string[] {
     const { warnings: ofKeys } = credentials.keySaved ? chooseAppKey({ ...config, app_key: appKey.key }) : appKey
-    return [...loaded.warnings, ...ofValues, ...ofKeys, ...ofProcesses]
+    return [...loaded.warnings, ...ofValues, ...ofKeys]
   }
 
   return {
@@ -326,154 +432,6 @@ export function createApp(options: AppOptions = {}): App {
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
   }
-}
-
-function stopLimits({ 'server.drain_delay_s': drainS, 'server.stop_timeout_s': timeoutS }: Config) {
-  return { drainDelayMs: drainS * 1000, timeoutMs: timeoutS * 1000 }
-}
-
-interface HttpOptions extends Pick<ServingParts, 'staticFiles' | 'certificates'> {
-  readonly dev: Dev | undefined
-  readonly logs: Logs
-  readonly part: ProcessPart | undefined
-  /** Whether this process says what is wrong with Node: of several one does. */
-  readonly announces: boolean
-}
-
-/** Builds the parts that answer requests. Nothing listens yet. */
-function buildHttp(loaded: LoadedConfig, built: ApplicationParts, options: HttpOptions) {
-  const { logs, part, announces, dev, ...given } = options
-  const { config, folder } = loaded
-  const metrics = new Metrics()
-  const clientAddress = createClientAddress(config['server.trusted_proxies'])
-  const { registry, views, features, kit } = built
-  const { ContextClass, viewScope } = createContextClass(
-    [logFeature(logs.general), routingFeature(registry), viewFeature(views, () => viewScope), ...features],
-    {
-      bodyLimitBytes: config['server.body_limit_kb'] * 1024,
-      temporaryFolder: resolve(folder, config['paths.temp']),
-      clientAddress,
-      makeRequestId: createRequestIds(),
-      explainJson,
-    },
-  )
-  const parts: ServingParts = {
-    ...given,
-    ...createErrorPages({ loaded, views, log: logs.module('error') }),
-    registry,
-    ContextClass,
-    unrouted: kit.unrouted,
-    preflight: kit.preflight,
-    accessLog: logs.access,
-    metrics,
-    log: (module) => logs.module(module),
-    addressLimit: part?.addressLimit,
-    isTrusted: clientAddress.trusts,
-    warnsOfNode: announces,
-  }
-  return { ...createServing(config, dev?.wrap(parts) ?? parts), metrics }
-}
-
-/** Makes the parts of `dev`; undefined in `prod`. */
-function buildDev(
-  loaded: LoadedConfig,
-  built: ApplicationParts,
-  { Dev, configFile = loaded.file, watch = false }: AppOptions,
-  log: ModuleLogger,
-): Dev | undefined {
-  const { 'app.env': environment, 'dev.watch': mayWatch } = loaded.config
-  if (Dev === undefined || environment !== 'dev') return undefined
-  return new Dev({ loaded, configFile, built, log, watches: watch && mayWatch })
-}
-
-interface SourceParts {
-  readonly built: ApplicationParts
-  readonly http: ReturnType<typeof buildHttp>
-  readonly logs: Logs
-  readonly life: Life
-  readonly part: ProcessPart | undefined
-}
-
-/** The sources of the server's metrics. */
-function sourcesOf(config: Config, { built, http, logs, life, part }: SourceParts): MetricSources {
-  const { webSockets, events, sessions, limits, views } = built
-  const { metrics, requests, listener, queueWaits, restQueueWaits } = http
-  const eventLoop = createEventLoopWatch({ warn: logs.module('metrics').warn })
-  life.atEnd(() => eventLoop.close())
-  return {
-    config,
-    metrics,
-    eventLoop,
-    activeRequests: () => requests.active,
-    httpPool: requests.pool,
-    queueWaits,
-    restPool: requests.restPool,
-    restQueueWaits,
-    webSockets,
-    events: () => events.status(),
-    sessions: () => sessions.counts,
-    limits: limits.refused,
-    connections: () => listener.connections(),
-    views,
-    ...lineCounts(logs, part),
-    warnings: () => life.warnings(),
-  }
-}
-
-interface StateOptions {
-  readonly part: ProcessPart | undefined
-  readonly node: Node | undefined
-  readonly application: ApplicationParts['application']
-  readonly logs: Logs
-  readonly appKey: string
-  /** Where credentials are saved; undefined: in the file of the configuration, if it has one. */
-  readonly file: string | undefined
-}
-
-/** Builds the parts that hold the desired state and apply it. */
-function buildState(loaded: LoadedConfig, { part, node, application, logs, appKey, file = loaded.file }: StateOptions) {
-  const { config, folder } = loaded
-  const { trace } = logs.general
-  const log = logs.module('server')
-  const store = part?.store ?? node ?? new LocalStateStore(resolve(folder, config['paths.routes']))
-  const switches = new TraceSwitches({
-    trace,
-    nowMs: () => store.nowMs(),
-    // Of several processes the primary says it.
-    onReturn: (module, on) => {
-      if (part === undefined) log.info(`trace of ${module} went back to ${on ? 'on' : 'off'} by itself`)
-    },
-  })
-  const credentials = new CredentialStore({
-    config,
-    appKey,
-    writer: file === undefined ? undefined : createCredentialWriter(file, config, (keys, written) => {
-      logs.module('config').info(`wrote ${keys.join(', ')} into ${written}`)
-    }),
-  })
-  credentials.share(part?.state.credentials)
-  const reconciler = new Reconciler({ application, trace: switches, credentials })
-  return { store, trace, switches, credentials, reconciler }
-}
-
-/** The shared engine where the configuration names one, and this server as a node where it is a single process. */
-function openEngine(
-  { openShared, sharedPassword, part }: AppOptions,
-  loaded: LoadedConfig,
-  appKey: string,
-  life: Life,
-  log: ModuleLogger,
-): { readonly shared?: SharedEngine; readonly node?: Node | undefined } {
-  const { 'shared.url': url, 'paths.routes': routes } = loaded.config
-  if (url !== '' && openShared === undefined) throw new TypeError('openShared must be given')
-  const shared = openShared?.(loaded, appKey, sharedPassword, log)
-  if (shared === undefined) return {}
-  life.needs(shared.isThere)
-  life.atEnd(() => shared.close())
-  const node = part === undefined ? shared.openNode(resolve(loaded.folder, routes)) : undefined
-  life.atStop(() => node?.stops())
-  life.atEnd(() => node?.leave())
-  return { shared, node }
 }
 
 /** Removes the uploads of earlier processes. A failure is only a warning: they take space and do no other harm. */

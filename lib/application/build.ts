@@ -3,7 +3,7 @@
  * line's `check` and `routes` use it, which start no server and open no log.
  */
 import { resolve } from 'node:path'
-import { createScrypt, type Scrypt } from '../admin/password.ts'
+import { createScrypt } from '../admin/password.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { publicFolder } from '../config/together.ts'
 import { withGroups, type GroupedConfig } from '../config/assemble.ts'
@@ -27,11 +27,10 @@ import { KeptEvents } from '../events/kept-events.ts'
 import { LocalBroker } from '../events/local-broker.ts'
 import { createClientAddress } from '../http/client-address.ts'
 import type { CoreContext } from '../http/context.ts'
-import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import { createJwtGroup } from '../jwt/group.ts'
-import { createKit, type Kit } from '../kit/kit.ts'
-import { createLimitGroup, type LimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
+import { createKit } from '../kit/kit.ts'
+import { createLimitGroup, type LimitGroupOptions } from '../kit/limit.ts'
 import { validateFeature } from '../kit/validate-feature.ts'
 import { createMessageGroup } from '../kit/validate-messages.ts'
 import { liveFeature } from '../live/feature.ts'
@@ -42,7 +41,7 @@ import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
 import { OpenReplies } from '../session/open-replies.ts'
 import type { SessionMembers } from '../session/feature.ts'
-import { createSessionGroup, type SessionGroup, type SessionGroupOptions } from '../session/group.ts'
+import { createSessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { Views } from '../views/cache.ts'
 import type { WebSocketHandlers } from '../websocket/connection.ts'
@@ -81,27 +80,7 @@ export interface Seams
 }
 
 /** The parts of an application that is not loaded yet. */
-export interface ApplicationParts {
-  readonly registry: Registry<Chain>
-  readonly views: Views
-  readonly application: Application<SetupApp>
-  readonly modules: Modules
-  readonly sessions: SessionGroup
-  readonly limits: LimitGroup
-  readonly webSockets: WebSocketHost
-  readonly events: Events
-  /** Carries the events over a planned restart; undefined when they are not in this process. */
-  readonly keptEvents: KeptEvents | undefined
-  /** Writes the events to their file, if they are in this process, and frees everything. Call when no request waits. */
-  readonly endEvents: () => Promise<void>
-  readonly kit: Kit
-  /** Derives the keys of passwords, those of the admin too. */
-  readonly scrypt: Scrypt
-  /** The members of the context that sessions, flash, tokens, events and validation add. */
-  readonly features: readonly Feature[]
-  /** From now on the end of a session is told to all processes that share events. */
-  shareEnds(): void
-}
+export type ApplicationParts = ReturnType<typeof buildApplication>
 
 /**
  * Builds the parts. Nothing is read before `application.start()` or `inspect()`.
@@ -112,7 +91,7 @@ export function buildApplication(
   appKey: string,
   log: (module: string) => ModuleLogger,
   { number = 1, count = 1, seams = {} }: Partial<ProcessPlace> & { readonly seams?: Seams } = {},
-): ApplicationParts {
+) {
   const { config, folder } = loaded
   const inFolder = (path: string): string => resolve(folder, path)
   const root = inFolder(config['paths.root'])
@@ -137,15 +116,11 @@ export function buildApplication(
     log,
   })
   const local = seams.broker === undefined ? new LocalBroker() : undefined
+  /** Carries the events over a planned restart; undefined when they are not in this process. */
   const keptEvents = local && new KeptEvents(local, inFolder(config['paths.cache']), log('server'))
   const events = createEvents({ log, broker: seams.broker ?? local })
   const others = seams.broker && (() => events.channel('svc.presence', { events: 100, age_s: 60 }))
   const presence = new Presence(others)
-  const endEvents = async (): Promise<void> => {
-    presence.close()
-    await keptEvents?.save()
-    await events.close()
-  }
   const builder = createRouteBuilder({
     root,
     modules,
@@ -165,8 +140,7 @@ export function buildApplication(
     },
   })
   const keys = [appKey, ...config.app_key_previous]
-  const ofServer = buildMiddleware({ loaded, keys, log, seams, registry, events, presence })
-  const { builtIn, sessions, limits, features, kit, scrypt, shareEnds } = ofServer
+  const { builtIn, sessions, limits, features, kit, scrypt, shareEnds } = buildMiddleware()
   const middleware = new MiddlewareHost<SetupApp>({
     folder: middlewareFolder,
     modules,
@@ -194,59 +168,54 @@ export function buildApplication(
     registry, views, application, modules, sessions, limits, webSockets, events, keptEvents, endEvents, kit, scrypt,
     features, shareEnds,
   }
-}
 
-interface MiddlewareParts {
-  readonly loaded: LoadedConfig
-  /** `app_key`, then those of `app_key_previous`. */
-  readonly keys: readonly string[]
-  readonly log: (module: string) => ModuleLogger
-  readonly seams: Seams
-  readonly registry: Registry<Chain>
-  readonly events: Events
-  readonly presence: Presence
-}
-
-/** Builds the server's own middleware, and the members that its groups and the events add to the context. */
-function buildMiddleware({ loaded, keys, log, seams, registry, events, presence }: MiddlewareParts) {
-  const { folder, config } = loaded
-  const { 'server.trusted_origins': trustedOrigins } = config
-  const now = Date.now
-  const open = publicFolder(loaded)
-  const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
-  const openReplies = new OpenReplies()
-  const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log, openReplies })
-  const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
-  const auth = createAuthGroup({ log })
-  const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
-  const scrypt = createScrypt()
-  const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
-  const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
-  const userOf = (ctx: CoreContext): unknown => {
-    const { session } = ctx as CoreContext & SessionMembers // Every context of a server has it.
-    return ctx.state['user'] ?? (session.isOpen ? session.get(auth.userKey()) : undefined)
-  }
-  const limits = createLimitGroup({ log, isTrusted, userOf, openBuckets: seams.openBuckets })
-  const messages = createMessageGroup()
-  const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, messages, ...kit.groups]
-  const features = [
-    sessions.feature,
-    flashFeature(log),
-    csrf.feature,
-    resourceIdFeature(createResourceTokens({ keys, now })),
-    eventsFeature(events),
-    liveFeature(presence),
-    kit.feature,
-    validateFeature({ registry, textOf: messages.textOf, csrfField: csrf.field }),
-  ]
-
-  /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */
-  function shareEnds(): void {
-    if (seams.broker === undefined) return
-    const channel = events.channel('svc.sessions')
-    openReplies.tellOthers = (session) => void channel.publish(session)
-    channel.subscribe(({ data }) => openReplies.endHere(String(data)))
+  /** Writes the events to their file, if they are in this process, and frees everything. Call when no request waits. */
+  async function endEvents(): Promise<void> {
+    presence.close()
+    await keptEvents?.save()
+    await events.close()
   }
 
-  return { builtIn, sessions, limits, features, kit, scrypt, shareEnds }
+  /** Builds the server's own middleware, and the members that its groups and the events add to the context. */
+  function buildMiddleware() {
+    const { 'server.trusted_origins': trustedOrigins } = config
+    const now = Date.now
+    const open = publicFolder(loaded)
+    const isPublic = (path: string): boolean => open !== undefined && isAtOrIn(open, path)
+    const openReplies = new OpenReplies()
+    const sessions = createSessionGroup({ openStoreHere: openLocalStore, ...seams, folder, isPublic, log, openReplies })
+    const csrf = createCsrfGroup({ keys, trustedOrigins, log, now })
+    const auth = createAuthGroup({ log })
+    const jwt = createJwtGroup({ folder, publicFolder: open, log, now })
+    const scrypt = createScrypt()
+    const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
+    const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
+    const userOf = (ctx: CoreContext): unknown => {
+      const { session } = ctx as CoreContext & SessionMembers // Every context of a server has it.
+      return ctx.state['user'] ?? (session.isOpen ? session.get(auth.userKey()) : undefined)
+    }
+    const limits = createLimitGroup({ log, isTrusted, userOf, openBuckets: seams.openBuckets })
+    const messages = createMessageGroup()
+    const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, messages, ...kit.groups]
+    const features = [
+      sessions.feature,
+      flashFeature(log),
+      csrf.feature,
+      resourceIdFeature(createResourceTokens({ keys, now })),
+      eventsFeature(events),
+      liveFeature(presence),
+      kit.feature,
+      validateFeature({ registry, textOf: messages.textOf, csrfField: csrf.field }),
+    ]
+
+    /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */
+    function shareEnds(): void {
+      if (seams.broker === undefined) return
+      const channel = events.channel('svc.sessions')
+      openReplies.tellOthers = (session) => void channel.publish(session)
+      channel.subscribe(({ data }) => openReplies.endHere(String(data)))
+    }
+
+    return { builtIn, sessions, limits, features, kit, scrypt, shareEnds }
+  }
 }

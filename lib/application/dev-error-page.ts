@@ -144,7 +144,7 @@ function rowsOf(ctx: CoreContext): string {
   for (const [name, value] of Object.entries(ctx.params)) rows.push([`:${name}`, masked(name, value)])
   for (const [name, value] of ctx.query) rows.push([`?${name}`, masked(name, value)])
   for (const [name, value] of Object.entries(ctx.headers)) {
-    rows.push([name, name === 'referer' ? withMaskedQuery(value) : masked(name, value)])
+    rows.push([name, name === 'referer' ? value.replace(/\?.*/s, '?...') : masked(name, value)]) // It may hold secrets.
   }
   return rows.map(([name, value]) => `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(value)}</td></tr>`).join('\n')
 }
@@ -152,15 +152,6 @@ function rowsOf(ctx: CoreContext): string {
 /** The path, or the pattern of its route where it holds what may be a secret. */
 function pathOf({ route, params, path }: CoreContext): string {
   return route !== undefined && Object.keys(params).some(mayBeSecret) ? route.url : path
-}
-
-function withMaskedQuery(address: string): string {
-  const [path = '', ...query] = address.split('?')
-  const pairs = query.join('?').split('&').map((pair) => {
-    const [name = '', ...value] = pair.split('=')
-    return value.length === 0 ? pair : `${name}=${masked(name, value.join('='))}`
-  })
-  return query.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
 function masked(name: string, value: string): string {

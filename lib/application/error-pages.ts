@@ -2,11 +2,9 @@
  * The pages for errors: an application's own are views in `paths.errors`, by status. A page that fails is logged, and
  * the built-in page is sent until its file has changed, so that a mistake in it is logged once.
  */
-import { join, relative, resolve } from 'node:path'
-import type { LoadedConfig } from '../config/load.ts'
+import { join, relative } from 'node:path'
 import type { CoreContext } from '../http/context.ts'
 import type { ErrorPage, PageForError } from '../http/error-reply.ts'
-import { isLoopbackHost } from '../http/host.ts'
 import { withRequestId } from '../http/label.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
 import type { KitMembers } from '../kit/feature.ts'
@@ -15,38 +13,17 @@ import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
 import { versionOf } from '../views/resolve.ts'
 
-interface ErrorPagesOptions {
-  readonly loaded: LoadedConfig
-  readonly views: Views
-  /** Of module `error`. */
-  readonly log: ModuleLogger
-}
-
 type ErrorData = Readonly<Record<string, unknown>>
-
-/** The pages, and who may see a stack. */
-interface ErrorPages {
-  /** Whether a 500 shows its stack to this client: in `dev`, where no other site can have sent it (DNS rebinding). */
-  readonly reveal: (ctx: CoreContext) => boolean
-  readonly pageForError: PageForError
-}
-
-/** Makes the pages for errors. */
-export function createErrorPages({ loaded, views, log }: ErrorPagesOptions): ErrorPages {
-  const { config, folder } = loaded
-  const root = resolve(folder, config['paths.root'])
-  const isDev = config['app.env'] === 'dev'
-  const restrictsHosts = config['server.allowed_hosts'].length > 0 // Then other hosts have been refused.
-  return {
-    reveal: ({ host }) => isDev && (restrictsHosts || isLoopbackHost(host)),
-    pageForError: createOwnPages(resolve(folder, config['paths.errors']), root, views, log),
-  }
-}
 
 const nothingWrong = { errors: {}, input: {} }
 
-/** Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`. */
-function createOwnPages(folder: string, root: string, views: Views, log: ModuleLogger): PageForError {
+/**
+ * Looks for the view of an error: `404.html`, else `4xx.html`, else `error.html`.
+ * @param folder `paths.errors`, absolute
+ * @param root `paths.root`, absolute
+ * @param log of module `error`
+ */
+export function createErrorPages(folder: string, root: string, views: Views, log: ModuleLogger): PageForError {
   /** The versions of the files that failed, by path. */
   const failed = new Map<string, string>()
 

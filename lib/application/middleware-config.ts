@@ -2,7 +2,7 @@
  * The middleware configuration, `config.json` in `paths.middleware`:
  * `{"load": ["audit.js"], "setup": {"csrf": {...}}}`. A missing file means neither.
  */
-import { extname, join, normalize } from 'node:path'
+import { join } from 'node:path'
 import { isObject } from '../base/object.ts'
 import { didYouMean } from '../base/nearest.ts'
 import { reasonOf } from '../base/reason.ts'
@@ -36,8 +36,6 @@ export class MiddlewareError extends Error {
   }
 }
 
-const loadable = ['.js', '.mjs', '.cjs', '.ts', '.mts', '.cts']
-
 /**
  * Reads `config.json`.
  * @param folder the absolute path of `paths.middleware`
@@ -49,7 +47,7 @@ export function readMiddlewareConfig(folder: string, groups: readonly string[]):
   const value = read(file)
   if (!isObject(value)) throw wrong(file, 'it must be an object with the members load and setup')
   const { load = [], setup = {}, ...others } = value
-  const problems = problemsOfLoad(load)
+  const problems = isTextList(load) ? [] : ['load must be a list of file names']
   if (!isObject(setup)) problems.push('setup must be an object whose members are groups of settings')
   if (problems.length > 0 || !isTextList(load) || !isObject(setup)) throw wrong(file, problems.join('; '))
   const warnings = [
@@ -66,18 +64,6 @@ export function joinErrors(errors: readonly MiddlewareError[]): MiddlewareError 
   const [first, ...others] = errors as [MiddlewareError, ...MiddlewareError[]] // There is at least one.
   if (others.length === 0) return first
   return new MiddlewareError(first.file, errors.map(({ message }) => message).join('; '), { cause: first, all: errors })
-}
-
-function problemsOfLoad(load: unknown): string[] {
-  if (!isTextList(load)) return ['load must be a list of file names']
-  const isAgain = (name: string, at: number): boolean =>
-    load.findIndex((other) => normalize(other) === normalize(name)) < at
-  return [
-    ...load
-      .filter((name) => !loadable.includes(extname(name)))
-      .map((name) => `load names "${name}", which is no module (${loadable.join(' ')})`),
-    ...load.filter(isAgain).map((name) => `load names "${name}" twice`),
-  ]
 }
 
 function read(file: string): unknown {

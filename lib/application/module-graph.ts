@@ -10,8 +10,8 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
 import { importSpecifiers } from '../javascript/modules.ts'
+import { realPathOf } from '../storage/paths.ts'
 import { serverName } from './module-hooks.ts'
 
 /** A module file with its imports. All paths are real paths, without symbolic links. */
@@ -27,9 +27,7 @@ interface ModuleTrace {
 
 /** A known file. `targets` has for each specifier the file below the root, or undefined. */
 interface Node {
-  /** Undefined: the file is not there. */
-  version: FileVersion | undefined
-  settled: boolean
+  /** Of its content; empty when it cannot be read. */
   hash: string
   specifiers: readonly string[]
   targets: readonly (string | undefined)[]
@@ -44,7 +42,7 @@ interface Lookups {
 /** `import` takes the name as written; `require` tries the other endings, here with those of TypeScript. */
 const endings = ['', '.js', '.json', '.cjs', '.ts', '.cts', '/index.js', '/index.json', '/index.cjs', '/index.ts']
 const hasImports = /\.[cm]?[jt]s$/
-/** A look at one file takes some 10 us; requests wait for so many of them at most. */
+/** Reading one file takes some 50 us; requests wait for so many of them at most. */
 const filesInOneTurn = 100
 
 /**
@@ -54,8 +52,6 @@ const filesInOneTurn = 100
 export class ModuleGraph {
   readonly #root: string
   readonly #nodes = new Map<string, Node>()
-  /** Changed files that `refresh` has not returned yet: one that fails must not forget them. */
-  readonly #pending = new Set<string>()
 
   /** @param root absolute path of the folder outside of which imports are not followed */
   constructor(root: string) {
@@ -65,7 +61,7 @@ export class ModuleGraph {
   /**
    * Follows the imports of `file` (an absolute path). Known files are not read again, and never forgotten.
    *
-   * @throws the error of `node:fs` when the file, or one it imports, cannot be read
+   * @throws the error of `node:fs` when the file is not there
    */
   trace(file: string): ModuleTrace {
     const real = realpathSync.native(file)
@@ -84,19 +80,17 @@ export class ModuleGraph {
    * Looks at every known file again.
    * @returns new files, files whose content or imports have changed, and those that import them, directly or through
    *   others
-   *
-   * @throws the error of `node:fs` when an existing file cannot be read
    */
   async refresh(): Promise<ReadonlySet<string>> {
     const lookups = this.#lookups()
+    const changed = new Set<string>()
     for (const [index, [file, node]] of [...this.#nodes].entries()) {
       if (index % filesInOneTurn === 0) await setImmediate()
-      if (this.#update(file, node, lookups)) this.#pending.add(file)
+      if (this.#update(file, node, lookups)) changed.add(file)
     }
     const added: string[] = []
-    for (const file of this.#pending) this.#reach(file, lookups, added)
-    const changed = new Set([...this.#pending, ...added])
-    this.#pending.clear()
+    for (const file of changed) this.#reach(file, lookups, added)
+    for (const file of added) changed.add(file)
     const importers = this.#importers()
     for (const file of changed) for (const importer of importers.get(file) ?? []) changed.add(importer)
     return changed
@@ -107,7 +101,7 @@ export class ModuleGraph {
     const files = new Set([file])
     for (const one of files) {
       if (!this.#nodes.has(one)) {
-        const node: Node = { version: undefined, settled: false, hash: '', specifiers: [], targets: [] }
+        const node: Node = { hash: '', specifiers: [], targets: [] }
         this.#update(one, node, lookups)
         this.#nodes.set(one, node)
         added.push(one)
@@ -127,7 +121,7 @@ export class ModuleGraph {
   }
 
   #lookups(): Lookups {
-    return { root: unlessMissing(() => realpathSync.native(this.#root)) ?? this.#root, files: new Map() }
+    return { root: realPathOf(this.#root), files: new Map() }
   }
 
   #targets(file: string): string[] {
@@ -147,17 +141,10 @@ export class ModuleGraph {
   }
 }
 
-/** Reads a file that has changed, or is so young that it may have. A missing file has the empty content. */
+/** Reads a file. Returns whether its content has changed. */
 function updateContent(file: string, node: Node): boolean {
-  const now = statSync(file, { throwIfNoEntry: false })
-  const { version } = node
-  const isAsBefore = now === undefined || version === undefined ? now === version : isUnchanged(version, now)
-  if (isAsBefore && node.settled) return false
-  const readAtMs = Date.now()
-  const content = now === undefined ? undefined : unlessMissing(() => readFileSync(file))
+  const content = contentOf(file)
   const hash = content === undefined ? '' : createHash('sha256').update(content).digest('base64')
-  node.version = now
-  node.settled = now === undefined || readAtMs - now.ctimeMs > settledMs
   if (hash === node.hash) return false
   node.hash = hash
   node.specifiers =
@@ -165,6 +152,15 @@ function updateContent(file: string, node: Node): boolean {
       ? [...new Set(importSpecifiers(content.toString('utf8')).map((one) => one.specifier))]
       : []
   return true
+}
+
+/** The content of a file; undefined when it cannot be read, which its import will say. */
+function contentOf(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file)
+  } catch {
+    return undefined
+  }
 }
 
 /** The file below the root that `specifier` names in the module `from`, or undefined. */
@@ -199,15 +195,5 @@ function realFile(path: string): string | undefined {
     return stats?.isFile() === true ? realpathSync.native(path) : undefined
   } catch {
     return undefined
-  }
-}
-
-/** The result of `look`, or undefined when it throws ENOENT. */
-function unlessMissing<Result>(look: () => Result): Result | undefined {
-  try {
-    return look()
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
   }
 }

@@ -78,7 +78,7 @@ export class Modules {
    * load returns a new instance. After that, every holder of a module should `load` it again: for unchanged modules it
    * gets the same instance.
    * @returns the modules that have changed, as paths relative to the root with `/`
-   * @throws Error when an existing file cannot be read, or Node refuses the hook; no change is lost by that
+   * @throws Error when Node refuses the hook; no change is lost by that
    */
   refresh(): Promise<readonly string[]> {
     return this.#inTurn.run(() => this.#refresh())

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { RoutesUnsavedError } from './commands.ts'
-import { parseJson } from '../json/json-map.ts'
+import { readJson } from '../json/json-map.ts'
 import { readJsonFile } from '../json/read-json.ts'
 import { editFile } from '../storage/edit-file.ts'
 import type { RouteRecord } from '../routing/route.ts'
@@ -34,7 +34,7 @@ export function changeRouteFile(folder: string, change: RouteFileChange): () => 
   /** Replaces the records of the name by others, at the end of the file. */
   function replace(records: readonly unknown[]): void {
     editFile(path, (text) => {
-      const present = text === undefined ? [] : listOf(parseJson(text))
+      const present = text === undefined ? [] : listOf(readJson(text).value)
       const all = [...present.filter((record) => nameOf(record) !== name), ...records]
       return `[\n${all.map((record) => `  ${JSON.stringify(record)}`).join(',\n')}\n]\n`
     })

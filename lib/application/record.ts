@@ -45,7 +45,6 @@ const knownFields = [
 ]
 const { min: leastKb, max: mostKb } = configTable['server.body_limit_kb']
 const errorFormats = ['json', 'html', 'auto']
-const mostMiddleware = 100
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /**
@@ -70,12 +69,6 @@ export function parseRecord(value: unknown, rules: RecordRules): GoodRecord | Ba
   }
   if (problems.length > 0 || pattern === undefined) return { name, reserved: name.startsWith('svc.'), problems }
   return { record: { name, url: pattern.text, action, method, middleware, scope, ...limits }, pattern, warnings }
-}
-
-/** Whether two records are the same in every field. */
-export function isSameRecord(a: RouteRecord, b: RouteRecord): boolean {
-  const fields = Object.keys({ ...a, ...b }) as (keyof RouteRecord)[] // Of two records.
-  return fields.every((field) => a[field] === b[field])
 }
 
 /** Reads the fields that may be missing: a record has those that are given. Adds problems with them to a list. */
@@ -162,10 +155,6 @@ function readMiddleware(fields: Readonly<Record<string, unknown>>, rules: Record
   const text = readText(fields, 'middleware', problems)?.trim() ?? ''
   if (text === '') return ''
   const names = text.split(',').map((name) => name.trim())
-  if (names.length > mostMiddleware) {
-    problems.push(`middleware must be at most ${mostMiddleware} names: they are ${names.length}`)
-    return ''
-  }
   for (const name of names) {
     if (name === '') problems.push(`middleware must be names with a comma between two: it is ${quote(text)}`)
     else if (!rules.middlewareKnown(name)) problems.push(unknownMiddleware(name, rules))

@@ -12,7 +12,7 @@ import { didYouMean } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
-import { mapJson, placeOf, type JsonNode } from '../json/json-map.ts'
+import { placeOf, type JsonNode } from '../json/json-map.ts'
 import { readJsonFile } from '../json/read-json.ts'
 import { parsePattern, quote } from '../routing/pattern.ts'
 import type { PrefixFormat } from '../routing/registry.ts'
@@ -73,19 +73,17 @@ class Findings {
   readonly warnings: ReloadProblem[] = []
   /** Where each name was first given. */
   readonly places = new Map<string, { readonly file: string; readonly index: number }>()
-  readonly texts = new Map<string, string>()
-  /** The maps of files with a problem: mapping takes long, and most files have none. */
-  readonly #maps = new Map<string, JsonNode>()
+  /** The texts of the files, and the places in them. */
+  readonly texts = new Map<string, { readonly text: string; readonly root: JsonNode }>()
 
   refuseFile(file: string, error: string): void {
     this.problems.push({ file, index: null, name: '', error })
   }
 
   placeOf(file: string, index: number, field: string): FilePlace {
-    const text = this.texts.get(file)
-    if (text === undefined) return {}
-    const root = this.#maps.get(file) ?? mapJson(text)
-    this.#maps.set(file, root)
+    const found = this.texts.get(file)
+    if (found === undefined) return {}
+    const { text, root } = found
     const member = (node: JsonNode | undefined, name: string) => node?.members?.find((one) => one.name === name)
     const record = (root.items ?? member(root, 'routes')?.value.items)?.[index]
     const alias = field === 'url' ? 'pattern' : field
@@ -138,7 +136,7 @@ function readJson(folder: string, file: string, found: Findings): unknown {
   try {
     const read = readJsonFile(join(folder, file), '[] for no routes')
     if (read === undefined) throw new Error('there is no such file')
-    found.texts.set(file, read.text)
+    found.texts.set(file, read)
     return read.value
   } catch (error) {
     found.refuseFile(file, reasonOf(error))

@@ -3,7 +3,7 @@
  * deleted while the server runs.
  */
 import type { Chain } from '../chain/compose.ts'
-import { isSameRecord, type GoodRecord } from './record.ts'
+import type { GoodRecord } from './record.ts'
 import { NameTakenError, type Registry } from '../routing/registry.ts'
 import type { Route } from '../routing/route.ts'
 import { RouteRefusedError, type AddResult } from './commands.ts'
@@ -50,7 +50,7 @@ export function joinRoutes({ files, built }: RouteSources, entries: readonly Rou
     if (route === undefined) return []
     const there = records.get(entry.name)
     if (there === undefined) return [route]
-    if (isSameRecord(there, route.record)) return []
+    if (JSON.stringify(there) === JSON.stringify(route.record)) return []
     throw new RouteRefusedError(entry.name, false, [new NameTakenError(entry.name).message])
   })
   return [...ofFiles, ...added]

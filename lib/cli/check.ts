@@ -5,8 +5,8 @@
  * `check` prints all problems of the configuration, the route files, the middleware and every action, each with its
  * file and place. A missing action, which is only a warning when the server starts, is a problem here.
  */
-import { accessSync, constants, existsSync, readdirSync, type Dirent } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { existsSync, readdirSync, type Dirent } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { buildApplication } from '../application/build.ts'
 import { reasonOf } from '../base/reason.ts'
 import { chooseAppKey } from '../config/app-key.ts'
@@ -105,7 +105,7 @@ async function inspect(
   const root = resolve(loaded.folder, config['paths.root'])
   const found = await application.inspect()
   const problems = describeAll([...found.problems, ...found.broken, ...found.incomplete], Infinity)
-  const notes = [...describeAll(found.notes), ...unwritable(loaded)]
+  const notes = describeAll(found.notes)
   const others = new Set(foldersWithoutViews.map((key) => resolve(loaded.folder, config[key])))
   if (!existsSync(root)) problems.push(`paths.root: ${root} is not there`)
   for (const file of existsSync(root) ? viewsBelow(root, others, notes) : []) {
@@ -132,18 +132,6 @@ function viewsBelow(folder: string, others: ReadonlySet<string>, notes: string[]
       entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.') && !others.has(path)
     return isSearched ? viewsBelow(path, others, notes) : []
   })
-}
-
-/** A note when this user cannot write the logs. The server may run as another user. */
-function unwritable({ config, folder }: LoadedConfig): string[] {
-  let place = resolve(folder, config['paths.log'])
-  while (!existsSync(place)) place = dirname(place)
-  try {
-    accessSync(place, constants.W_OK | constants.X_OK)
-    return []
-  } catch (error) {
-    return [`paths.log: this user cannot write ${place}: ${reasonOf(error)}`]
-  }
 }
 
 /** The messages of the errors that `work` throws when a file is wrong; rethrows any other error. */

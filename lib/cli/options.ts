@@ -26,8 +26,6 @@ export type Command =
   | { readonly word: 'usage'; readonly error: string }
 
 type ServerWord = 'start' | 'check' | 'routes' | 'passwd' | 'permissions'
-type Values = ReadonlyMap<ValueOption, string>
-type ValueOption = keyof typeof valueOptions
 
 /** The output of `--help`. */
 export const helpText = `Usage: svc [start] [options]   runs the server
@@ -57,9 +55,18 @@ Exit status: 0 done or stopped as asked, 1 failed while running, 2 wrong usage,
 
 const serverWords: readonly ServerWord[] = ['start', 'check', 'routes', 'passwd', 'permissions']
 const words: readonly string[] = [...serverWords, 'init']
-const valueOptions = { config: 'FILE', host: 'HOST', port: 'PORT', env: 'ENV' } as const
+const options = {
+  config: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  env: { type: 'string' },
+  write: { type: 'string', multiple: true },
+  ts: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const
 const overrideKeys = { host: 'server.host', port: 'server.port', env: 'app.env' } as const
-const optionNames = [...Object.keys(valueOptions), 'write', 'ts', 'help', 'version'].map((name) => `--${name}`)
+const ofServer = ['config', ...Object.keys(overrideKeys)]
 
 class UsageError extends Error {}
 
@@ -68,108 +75,46 @@ export function parseOptions(args: readonly string[]): Command {
   try {
     return read(args)
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    return { word: 'usage', error: error.message }
+    const { code = '', message } = error as NodeJS.ErrnoException // What parseArgs throws, and the functions here.
+    if (!(error instanceof UsageError) && !code.startsWith('ERR_PARSE_ARGS_')) throw error
+    return { word: 'usage', error: message }
   }
 }
 
 function read(args: readonly string[]): Command {
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: {
-      config: { type: 'string' },
-      host: { type: 'string' },
-      port: { type: 'string' },
-      write: { type: 'string' },
-      env: { type: 'string' },
-      ts: { type: 'boolean' },
-      help: { type: 'boolean', short: 'h' },
-      version: { type: 'boolean', short: 'v' },
-    },
-    allowPositionals: true,
-    strict: false,
-    tokens: true,
-  })
-  const positionals: string[] = []
-  const values = new Map<ValueOption, string>()
-  const write: string[] = []
-  let asked: 'help' | 'version' | undefined
-  let typeScript = false
-  for (const token of tokens) {
-    if (token.kind === 'positional') positionals.push(token.value)
-    if (token.kind !== 'option') continue
-    if (isValueOption(token.name)) {
-      if (values.has(token.name)) throw new UsageError(`${token.rawName} is given twice`)
-      values.set(token.name, valueOf(token, valueOptions[token.name]))
-    } else if (token.name === 'write') {
-      write.push(valueOf(token, 'DIR'))
-    } else if (token.name === 'help' || token.name === 'version' || token.name === 'ts') {
-      if (token.value !== undefined) {
-        throw new UsageError(`${token.rawName} takes no value: it is ${quoted(token.value)}`)
-      }
-      if (token.name === 'ts') typeScript = true
-      else asked ??= token.name
-    } else {
-      throw new UsageError(`unknown option ${token.rawName}${didYouMean(token.rawName, optionNames)}`)
-    }
-  }
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
   const [word = 'start', ...rest] = positionals
-  if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${didYouMean(word, words)}`)
-  if (asked !== undefined) return { word: asked }
   const serverWord = serverWords.find((known) => known === word)
-  if (write.length > 0 && serverWord !== 'permissions') {
-    throw new UsageError(`--write is an option of permissions: ${word} does not take it`)
+  if (!words.includes(word)) throw new UsageError(`unknown word ${quoted(word)}${didYouMean(word, words)}`)
+  if (values.help) return { word: 'help' }
+  if (values.version) return { word: 'version' }
+  const taken = serverWord === undefined ? ['ts'] : word === 'permissions' ? [...ofServer, 'write'] : ofServer
+  for (const [name, value] of Object.entries(values)) {
+    if (!taken.includes(name)) throw new UsageError(`${word} does not take --${name}`)
+    if ([value].flat().includes('')) throw new UsageError(`--${name} needs a value`)
   }
-  if (serverWord === undefined) return readInit(rest, values, typeScript)
-  if (typeScript) throw new UsageError(`--ts is an option of init: ${serverWord} does not take it`)
-  return readServerWord(serverWord, rest, values, write)
-}
-
-function readInit([folder = '', ...rest]: readonly string[], values: Values, typeScript: boolean): Command {
+  const [folder = '', ...more] = serverWord === undefined ? rest : ['', ...rest]
+  if (more[0] !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(more[0])}`)
+  if (serverWord !== undefined) return readServerWord(serverWord, values)
   if (folder === '') throw new UsageError('init needs the folder to make: svc init DIR')
-  refuseMore('init', rest)
-  for (const name of values.keys()) throw new UsageError(`init takes no option but --ts, and got --${name}`)
-  return { word: 'init', folder, typeScript }
+  return { word: 'init', folder, typeScript: values.ts === true }
 }
 
-function readServerWord(
-  word: ServerWord,
-  rest: readonly string[],
-  values: Values,
-  write: readonly string[],
-): Command {
-  refuseMore(word, rest)
+type Values = Readonly<Partial<Record<'config' | keyof typeof overrideKeys, string>> & { write?: readonly string[] }>
+
+function readServerWord(word: ServerWord, values: Values): Command {
   const overrides: Record<string, unknown> = {}
-  for (const [name, text] of values) {
-    if (name === 'config') continue
+  for (const name of ['host', 'port', 'env'] as const) {
+    const text = values[name]
+    if (text === undefined) continue
     const key = overrideKeys[name]
     const value = name === 'port' && /^-?[0-9]{1,9}$/.test(text) ? Number(text) : text
     const reading = readValue(configTable[key], value)
     if ('problem' in reading) throw new UsageError(`--${name} ${reading.problem}`)
     overrides[key] = reading.value
   }
-  const options = { config: values.get('config'), overrides }
-  return word === 'permissions' ? { word, write, ...options } : { word, ...options }
-}
-
-function refuseMore(word: string, [next]: readonly string[]): void {
-  if (next !== undefined) throw new UsageError(`${word} takes no more arguments, but got ${quoted(next)}`)
-}
-
-function valueOf(
-  token: { rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
-  example: string,
-): string {
-  const { rawName, value, inlineValue } = token
-  if (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))) {
-    const instead = value === undefined || value === '' ? '' : `, but got ${quoted(value)}`
-    throw new UsageError(`${rawName} needs a value${instead}: ${rawName} ${example}`)
-  }
-  return value
-}
-
-function isValueOption(name: string): name is ValueOption {
-  return Object.hasOwn(valueOptions, name)
+  const { config, write = [] } = values
+  return word === 'permissions' ? { word, write, config, overrides } : { word, config, overrides }
 }
 
 function quoted(text: string): string {

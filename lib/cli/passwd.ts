@@ -5,8 +5,9 @@
  * A new secret is saved too, which ends the sessions of the old password. A running server uses all that only after a
  * restart.
  */
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { StringDecoder } from 'node:string_decoder'
 import { checkSetup, makeCredentials, type SetupInput } from '../admin/credentials.ts'
 import { fileToWrite, type LoadedConfig } from '../config/load.ts'
 import { saveConfig } from '../config/save.ts'
@@ -16,24 +17,12 @@ import { exitStatus, isFileError, textOfFileError } from './process.ts'
 /** Where the answers come from and where messages go: the standard streams of the process. */
 interface PasswdStreams {
   /** A terminal asks, without showing the password; any other input has three lines: name, password, password. */
-  readonly input: AsyncIterable<Uint8Array> & Partial<TerminalInput> & { readonly isTTY?: boolean }
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   /** Prints a success. */
   readonly out: (text: string) => void
   /** Prints questions and problems. */
   readonly problem: (text: string) => void
 }
-
-/** A terminal, such as `process.stdin`. */
-interface TerminalInput extends AsyncIterable<Uint8Array> {
-  setRawMode(on: boolean): unknown
-}
-
-/** Asks one question. Resolves with undefined when the person gave up or the terminal is gone. */
-type Ask = (prompt: string, isShown: boolean) => Promise<string | undefined>
-
-const keys = { end: '\u0003', endOfInput: '\u0004', clear: '\u0015', escape: '\u001b' } as const
-const backspaces = ['\b', '\u007f']
-const lineEnds = ['\r', '\n']
 
 const notThreeLines = 'Standard input must have three lines: the name, the password, and the password again'
 
@@ -57,7 +46,7 @@ export async function passwd(
     return exitStatus.config
   }
   const { input } = streams
-  const answers = isTerminal(input) ? await askUntilRight(input, streams.problem) : readAnswers(await text(input))
+  const answers = input.isTTY === true ? await askUntilRight(input, streams.problem) : readAnswers(await text(input))
   if (typeof answers === 'string') {
     streams.problem(`${answers}\n`)
     return exitStatus.usage
@@ -82,25 +71,47 @@ async function save(file: string, config: Config, answers: SetupInput, streams: 
   return exitStatus.ok
 }
 
-/** Asks a person until the answers break no rule. Resolves with undefined when the person gave up. */
-function askUntilRight(input: TerminalInput, write: (text: string) => void): Promise<SetupInput | undefined> {
-  return withTerminal(input, write, async (ask) => {
+/**
+ * Asks a person until the answers break no rule. Resolves with undefined when the person gave up (Ctrl-C, Ctrl-D) or
+ * the terminal is gone.
+ * @param write prints on the same terminal
+ */
+async function askUntilRight(
+  input: PasswdStreams['input'],
+  write: (text: string) => void,
+): Promise<SetupInput | undefined> {
+  let answered = 0
+  const output = new Writable({
+    decodeStrings: false,
+    write: (shown: string, _encoding, done) => {
+      if (answered % 3 === 0 || shown === '\r\n') write(shown) // Of three answers only the name is shown.
+      done()
+    },
+  })
+  const completer = (line: string): [string[], string] => [[], line] // Without one, Tab is a character.
+  const lines = createInterface({ input, output, completer, terminal: true, historySize: 0, prompt: 'Username: ' })
+  lines.on('line', () => (answered += 1))
+  const answers = lines[Symbol.asyncIterator]()
+  const next = async (): Promise<string | undefined> => (await answers.next()).value
+  try {
     for (;;) {
-      const answers = await askOnce(ask)
-      const problem = answers === undefined ? undefined : checkSetup(answers)
-      if (problem === undefined) return answers
+      lines.prompt()
+      const user = await next()
+      if (user !== undefined) write('Password (not shown): ')
+      const password = await next()
+      if (password !== undefined) write('Password again: ')
+      const password2 = await next()
+      if (user === undefined || password === undefined || password2 === undefined) {
+        write('\r\n')
+        return undefined
+      }
+      const problem = checkSetup({ user, password, password2 })
+      if (problem === undefined) return { user, password, password2 }
       write(`${problem}\r\n`)
     }
-  })
-}
-
-async function askOnce(ask: Ask): Promise<SetupInput | undefined> {
-  const user = await ask('Username: ', true)
-  if (user === undefined) return undefined
-  const password = await ask('Password (not shown): ', false)
-  if (password === undefined) return undefined
-  const password2 = await ask('Password again: ', false)
-  return password2 === undefined ? undefined : { user, password, password2 }
+  } finally {
+    lines.close()
+  }
 }
 
 /** The answers in three lines, or a message that says what is wrong with them. */
@@ -112,76 +123,10 @@ function readAnswers(lines: string): SetupInput | string {
   return checkSetup({ user, password, password2 }) ?? { user, password, password2 }
 }
 
-function isTerminal(input: PasswdStreams['input']): input is PasswdStreams['input'] & TerminalInput {
-  return input.isTTY === true && input.setRawMode !== undefined
-}
-
 function standardStreams(): PasswdStreams {
   return {
     input: process.stdin,
     out: (text) => void process.stdout.write(text),
     problem: (text) => void process.stderr.write(text),
   }
-}
-
-/**
- * Runs `talk` with the terminal in raw mode, so the keys that edit a line are handled here: Backspace, Ctrl-U (empties
- * the line), Ctrl-C and Ctrl-D (give up). Other keys, such as the arrows, do nothing. Afterwards the terminal is
- * closed, in its usual mode.
- * @param write prints on the same terminal
- */
-async function withTerminal<Result>(
-  input: TerminalInput,
-  write: (text: string) => void,
-  talk: (ask: Ask) => Promise<Result>,
-): Promise<Result> {
-  const characters = readCharacters(input)
-  input.setRawMode(true)
-  try {
-    return await talk((prompt, isShown) => readLine(characters, write, prompt, isShown))
-  } finally {
-    input.setRawMode(false)
-    await characters.return(undefined)
-  }
-}
-
-async function readLine(
-  characters: AsyncIterator<string>,
-  write: (text: string) => void,
-  prompt: string,
-  isShown: boolean,
-): Promise<string | undefined> {
-  const line: string[] = []
-  write(prompt)
-  for (;;) {
-    const { value: key, done } = await characters.next()
-    if (done === true || key === keys.end || (key === keys.endOfInput && line.length === 0)) {
-      write('\r\n')
-      return undefined
-    }
-    if (lineEnds.includes(key)) {
-      write('\r\n')
-      return line.join('')
-    }
-    if (key === keys.escape) await skipSequence(characters)
-    else if (key === keys.clear) line.length = 0
-    else if (backspaces.includes(key)) line.pop()
-    else if (key >= ' ') line.push(key)
-    if (isShown) write(`\r\u001b[K${prompt}${line.join('')}`)
-  }
-}
-
-/** Skips what a key such as an arrow sends after Escape: `[` or `O`, maybe parameters, and a last character. */
-async function skipSequence(characters: AsyncIterator<string>): Promise<void> {
-  const { value } = await characters.next()
-  if (value !== '[' && value !== 'O') return
-  for (;;) {
-    const { value: part, done } = await characters.next()
-    if (done === true || /^[@-~]$/.test(part)) return
-  }
-}
-
-async function* readCharacters(input: AsyncIterable<Uint8Array>): AsyncGenerator<string, undefined> {
-  const decoder = new StringDecoder('utf8')
-  for await (const chunk of input) yield* decoder.write(Buffer.from(chunk))
 }

@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { mapJson, nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
+import { nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
 import { readJsonFile } from '../json/read-json.ts'
 import { mayOthersRead } from '../storage/paths.ts'
 import { assembleConfig, findEntries, type Finding } from './assemble.ts'
@@ -171,7 +171,7 @@ export function parseConfig(value: unknown, folder: string): LoadedConfig {
 function readDocument(file: string): ConfigDocument | undefined {
   try {
     const read = readJsonFile(file, '{} for the defaults')
-    return read && { file, ...read, root: mapJson(read.text) }
+    return read && { file, ...read }
   } catch (error) {
     throw new ConfigError(file, [reasonOf(error)], { cause: error })
   }

@@ -71,13 +71,6 @@ export function processCount(config: Config): number {
   return asked === 'auto' ? availableParallelism() : asked
 }
 
-/** Warnings for an embedded server, which has one process: only the command line starts the others. */
-export function embeddedWarnings(config: Config): readonly string[] {
-  if (processCount(config) === 1) return []
-  const asked = `server.processes is ${config['server.processes']}`
-  return [`${asked}, and this server is embedded, which has one process: start it with svc, or set it to 1`]
-}
-
 function publishedIn(loaded: LoadedConfig): string[] {
   const { config, file, folder } = loaded
   const open = publicFolder(loaded)

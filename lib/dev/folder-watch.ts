@@ -28,9 +28,6 @@ interface FolderWatchOptions {
 /** Changes are told when there was none for `quietMs`, or after `mostMs`, both in milliseconds. */
 const quietMs = 25
 const mostMs = 250
-/** Past so many, folders that were found are watched, and those below them are not looked for. */
-const mostFiles = 100_000
-const mostFolders = 10_000
 const foldersInOneTurn = 100
 
 /** Watches until it is closed. */
@@ -67,22 +64,17 @@ export class FolderWatch {
     const { trees, flat, excluded, isWanted } = this.#options
     const found = new Set(trees)
     const missing: string[] = []
-    let files = 0
     let folders = 0
     for (const folder of found) {
       folders += 1
       if (folders % foldersInOneTurn === 0) await setImmediate()
       const state = this.#watch(folder)
       if (state === 'missing') missing.push(folder)
-      if (state === 'missing' || this.#isTooMuch(files, folders)) continue
-      for (const entry of this.#read(folder)) {
+      else for (const entry of this.#read(folder)) {
         const path = join(folder, entry.name)
         if (entry.isDirectory()) {
           if (entry.name !== 'node_modules' && !entry.name.startsWith('.') && !excluded.has(path)) found.add(path)
-          continue
-        }
-        files += 1
-        if (state === 'new' && isWanted(path)) this.#changed.add(path)
+        } else if (state === 'new' && isWanted(path)) this.#changed.add(path)
       }
     }
     for (let folder of [...flat, ...missing]) {
@@ -158,23 +150,13 @@ export class FolderWatch {
     if ((this.#mustLook || this.#changed.size > 0) && !this.#isClosed) this.#schedule()
   }
 
-  #isTooMuch(files: number, folders: number): boolean {
-    if (files <= mostFiles && folders <= mostFolders) return false
-    const limit = `${mostFiles} files or ${mostFolders} folders`
-    this.#warnOnce('many', `there are more than ${limit} below ${this.#options.trees.at(-1)}, so the rest is left out`)
-    return true
-  }
-
+  /** Warns once of each kind of error. */
   #cannot(error: unknown): void {
     const { code = '' } = error as NodeJS.ErrnoException // What node:fs throws.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') this.#warnOnce(code, reasonOf(error))
-  }
-
-  #warnOnce(kind: string, problem: string): void {
-    if (this.#warned.has(kind)) return
-    this.#warned.add(kind)
+    if (code === 'ENOENT' || code === 'ENOTDIR' || this.#warned.has(code)) return
+    this.#warned.add(code)
     const advice = 'after a change that is not noticed reload with SIGHUP or /svc-routes/reload'
-    this.#options.warn(`Cannot watch every folder: ${problem}; ${advice}`)
+    this.#options.warn(`Cannot watch every folder: ${reasonOf(error)}; ${advice}`)
   }
 }
 

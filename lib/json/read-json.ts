@@ -3,19 +3,26 @@
  * what is wrong with them. No message has a part of the text, which may be a secret.
  */
 import { readFileSync, statSync } from 'node:fs'
-import { parseJson } from './json-map.ts'
+import { readJson, type JsonNode } from './json-map.ts'
+
+/** The content of a file: its text, without the byte order mark, its value, and the places in the text. */
+interface JsonFile {
+  readonly text: string
+  readonly value: unknown
+  readonly root: JsonNode
+}
 
 /**
  * Reads a file of UTF-8, with a byte order mark or without.
  * @param empty what to write for a file that says nothing: `{} for the defaults`
- * @returns the text, without the mark, and its value; undefined when there is no such file
+ * @returns undefined when there is no such file
  * @throws Error that says what is wrong, without the name of the file
  */
-export function readJsonFile(path: string, empty: string): { text: string; value: unknown } | undefined {
+export function readJsonFile(path: string, empty: string): JsonFile | undefined {
   const text = readText(path)
   if (text === undefined) return undefined
   if (text.trim() === '') throw new Error(`it is empty: write ${empty}`)
-  return { text, value: parseJson(text) }
+  return { text, ...readJson(text) }
 }
 
 function readText(path: string): string | undefined {

@@ -18,19 +18,13 @@ const temporaryName = /^\.?(.+)\.[0-9a-f]{12}\.tmp$/
 
 /**
  * Replaces a file, or makes it. When something throws, the old file is still there and the temporary one is removed.
- * @param write makes the temporary file; when it returns false, nothing is replaced
- * @returns whether the file was replaced
+ * @param write makes the temporary file
  */
-export function replaceFileSync(
-  path: string,
-  write: (temporary: string) => boolean | void,
-  rename: (from: string, to: string) => void = renameSync,
-): boolean {
+export function replaceFileSync(path: string, write: (temporary: string) => void): void {
   const temporary = temporaryBeside(path)
   try {
-    if (write(temporary) === false) return false
-    rename(temporary, path)
-    return true
+    write(temporary)
+    renameSync(temporary, path)
   } finally {
     rmSync(temporary, { force: true })
   }

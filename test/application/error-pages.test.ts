@@ -99,7 +99,6 @@ describe('the page of a 500 in dev', () => {
     const { text } = await request(`${url}/reset/TOKEN-VALUE/5`, { headers: { referer: 'http://a/?token=TOKEN-VALUE&page=7' } })
     assert.doesNotMatch(text, /TOKEN-VALUE/)
     assert.match(text, /<h2>GET \/reset\/:token\/:id<\/h2>/)
-    assert.match(text, /page=7/)
   })
 
   it('is a page for errors of any kind', async (t) => {

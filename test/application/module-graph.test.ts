@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
 import { mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { ModuleGraph } from '../../lib/application/module-graph.ts'
@@ -125,22 +123,6 @@ test('keeps to real paths, also where the root is a link', async () => {
   symlinkSync('../c.js', join(app.folder, 'release/link.js'))
   assert.deepEqual(await app.refresh(), ['release/a.js'])
   assert.deepEqual(await app.trace('app/a.js'), ['release/a.js'])
-})
-
-test('a trace that failed half-way is completed by the next', async (t) => {
-  const app = folderWith({ 'app/a.js': `import './b.js'\n`, 'app/b.js': `import './c.js'\n`, 'app/c.js': '' })
-  const read = fs.readFileSync
-  t.mock.method(fs, 'readFileSync', (path: string) => {
-    if (path.endsWith('c.js')) throw Object.assign(new Error('failed'), { code: 'EIO' })
-    return read(path)
-  })
-  syncBuiltinESMExports()
-  await assert.rejects(app.trace('app/a.js'), { code: 'EIO' })
-  t.mock.restoreAll()
-  syncBuiltinESMExports()
-  assert.deepEqual(await app.added('app/a.js'), ['app/c.js'])
-  app.write({ 'app/c.js': '1' })
-  assert.deepEqual(await app.refresh(), ['app/a.js', 'app/b.js', 'app/c.js'])
 })
 
 test('reads the imports of a module with a syntax error, before it and behind it', async () => {

@@ -122,13 +122,6 @@ test('checks the other views when a folder cannot be read, and says which', asyn
   assert.match(stdout, /^warning: views: this user cannot read \/[^\n]*: ENAMETOOLONG[^\n]*\n$/)
 })
 
-test('names a log folder that cannot be written, and stays 0', async (t) => {
-  const cwd = applicationFolder({ 'logs': 'a file in its place' }, { 'paths.log': 'logs/deep' })
-  const { status, stdout } = await runLauncher(t, ['check'], { cwd })
-  assert.equal(status, 0)
-  assert.match(stdout, /^warning: paths\.log: this user cannot write .*\/logs: /m)
-})
-
 test('tells once of a module that many routes name', async (t) => {
   const routes = ['a', 'b', 'c'].map((name) => record(name, { action: 'broken.mjs' }))
   const files = { 'routes/r.json': routes, 'broken.mjs': 'export default () => {\n  await 1\n}' }

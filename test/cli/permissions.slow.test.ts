@@ -135,8 +135,8 @@ const denied = 'ERR_ACCESS_DENIED'
 test('wrong usage is status 2', async (t) => {
   const cwd = application('app')
   const rows: [args: string[], reason: RegExp][] = [
-    [['start', '--write', 'data'], /^--write is an option of permissions: start does not take it\n/],
-    [['permissions', '--write'], /^--write needs a value: --write DIR\n/],
+    [['start', '--write', 'data'], /^start does not take --write\n/],
+    [['permissions', '--write'], /^Option '--write <value>' argument missing\n/],
     [['permissions', 'more'], /^permissions takes no more arguments, but got "more"\n/],
   ]
   for (const path of hasModel ? ['svc.json', 'svc.json/more'] : []) {

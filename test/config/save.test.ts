@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, existsSync, fsyncSync, mkdirSync, readFileSync } from 'node:fs'
-import { readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { chmodSync, chownSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { editConfig } from '../../lib/config/save.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { saveConfig } from '../../lib/config/save.ts'
@@ -11,13 +12,12 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { checkSaved } from './save-support.ts'
 
 const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
-  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
+  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}\n'],
   [
     'makes a new text of several keys',
     undefined,
     { 'admin.user': 'ann', 'admin.secret': 's', app_key: 'k', 'server.tls.cert': '' },
-    '{\n  "admin": {\n    "user": "ann",\n    "secret": "s"\n  },\n  "app_key": "k",\n'
-      + '  "server": {\n    "tls": {\n      "cert": ""\n    }\n  }\n}\n',
+    '{\n  "admin.user": "ann",\n  "admin.secret": "s",\n  "app_key": "k",\n  "server.tls.cert": ""\n}\n',
   ],
   [
     'replaces a nested value',
@@ -45,73 +45,24 @@ const edits: readonly [what: string, before: string | undefined, changes: Partia
     '{"server":{"port":8.08e3}}',
   ],
   [
-    'adds beside a nested key of the group',
-    '{\n    "admin": {\n        "user": "ann"\n    },\n    "mine": 1\n}',
+    'adds at the end, whatever the form of other keys of the group',
+    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1\r\n}',
     { 'admin.secret': 's' },
-    '{\n    "admin": {\n        "user": "ann",\n        "secret": "s"\n    },\n    "mine": 1\n}',
-  ],
-  [
-    'adds beside a dotted key of the group',
-    '{\r\n\t"admin.user": "ann",\r\n\t"mine": 1\r\n}',
-    { 'admin.secret': 's' },
-    '{\r\n\t"admin.user": "ann",\r\n\t"admin.secret": "s",\r\n\t"mine": 1\r\n}',
-  ],
-  [
-    'adds beside a half dotted key',
-    '{"server": {"tls.cert": ""}}',
-    { 'server.tls.key': '' },
-    '{"server": {"tls.cert": "", "tls.key": ""}}',
+    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1,\r\n\t"admin.secret": "s"\r\n}',
   ],
   [
     'adds to a minified text',
     '{"admin":{"user":"ann"}}',
     { 'admin.secret': 's' },
-    '{"admin":{"user":"ann","secret":"s"}}',
+    '{"admin":{"user":"ann"}, "admin.secret": "s"}',
   ],
   [
     'adds after several on one line',
-    '{ "cache_ram": true, "mine": 1 }',
+    '{ "cache_ram": true, "mine": [{}] }',
     { app_key: 'k' },
-    '{ "cache_ram": true, "app_key": "k", "mine": 1 }',
+    '{ "cache_ram": true, "mine": [{}], "app_key": "k" }',
   ],
-  [
-    'adds to an empty group',
-    '{\n  "admin": {}\n}\n',
-    { 'admin.user': 'ann' },
-    '{\n  "admin": {\n    "user": "ann"\n  }\n}\n',
-  ],
-  ['adds to an empty group on one line', '{"admin": {}}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
-  [
-    'adds to a group of unknown keys',
-    '{"admin": {"mine": 1}}',
-    { 'admin.user': 'ann' },
-    '{"admin": {"mine": 1, "user": "ann"}}',
-  ],
-  [
-    'adds a group at the end',
-    '{\n\t"mine": 1\n}',
-    { 'admin.user': 'ann' },
-    '{\n\t"mine": 1,\n\t"admin": {\n\t\t"user": "ann"\n\t}\n}',
-  ],
-  ['adds a group to an empty object', '{}', { 'admin.user': 'ann' }, '{"admin": {"user": "ann"}}'],
-  [
-    'adds a group inside a group',
-    '{"server": {"port": 1}}',
-    { 'server.tls.key': '' },
-    '{"server": {"port": 1, "tls": {"key": ""}}}',
-  ],
-  [
-    'does not double a blank line',
-    '{\n  "mine": 1,\n\n  "admin.user": "x"\n}',
-    { 'admin.secret': 's' },
-    '{\n  "mine": 1,\n\n  "admin.user": "x",\n  "admin.secret": "s"\n}',
-  ],
-  [
-    'writes a list on one line',
-    '{"app_key_previous": [\n]}',
-    { app_key_previous: ['a', 'b'] },
-    '{"app_key_previous": ["a", "b"]}',
-  ],
+  ['adds to an empty object', '{}', { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}'],
   [
     'escapes what JSON escapes',
     '{"admin.user": ""}',
@@ -143,13 +94,6 @@ const refusals: readonly [before: string, changes: object, message: string][] = 
     { 'admin.user': 'a' },
     'admin.user is there twice, as "admin.user" and as "admin": "user"',
   ],
-  ['{}', { 'admin.usr': 'a' }, 'unknown key admin.usr: did you mean admin.user?'],
-  ['{}', { 'server.port': -1 }, 'server.port must be 0 to 65535: it is -1'],
-  [
-    '{}',
-    { admin: 3 },
-    'admin must be an object with enabled, user, password, secret, hardened, metrics_token, setup_token: it is a number',
-  ],
 ]
 
 test('changes what is asked for and leaves every other byte', async (t) => {
@@ -158,7 +102,7 @@ test('changes what is asked for and leaves every other byte', async (t) => {
   }
 })
 
-test('refuses wrong texts and wrong changes', () => {
+test('refuses wrong texts', () => {
   for (const [before, changes, message] of refusals) {
     assert.throws(() => editConfig(before, changes), { message })
   }
@@ -214,39 +158,49 @@ test('a symbolic link that leads nowhere or in a circle is told apart', () => {
   assert.throws(() => saveConfig(join(folder, 'circle.json'), { app_key: 'k' }), /Cannot save .*: ELOOP/)
 })
 
-test('the content and the folder are on disk before and after the rename', () => {
+/** Lets a function of `node:fs` do something else until the test has ended. */
+function replaceStep(t: TestContext, name: 'fsyncSync' | 'renameSync', step: (...given: never[]) => void): void {
+  t.mock.method(fs, name, step)
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+}
+
+test('the content and the folder are on disk before and after the rename', (t) => {
   const file = join(temporaryFolder(), 'svc.json')
   const steps: string[] = []
-  saveConfig(file, { app_key: 'k' }, {
-    fsyncSync: (descriptor) => {
-      steps.push(existsSync(file) ? 'folder' : 'content')
-      fsyncSync(descriptor)
-    },
-    renameSync: (from, to) => {
-      steps.push('rename')
-      renameSync(from, to)
-    },
+  const { fsyncSync, renameSync } = fs
+  replaceStep(t, 'fsyncSync', (descriptor: number) => {
+    steps.push(existsSync(file) ? 'folder' : 'content')
+    fsyncSync(descriptor)
   })
+  replaceStep(t, 'renameSync', (from: string, to: string) => {
+    steps.push('rename')
+    renameSync(from, to)
+  })
+  saveConfig(file, { app_key: 'k' })
   assert.deepEqual(steps, ['content', 'rename', 'folder'])
 })
 
-test('a save that fails at the last step leaves the old file whole and no temporary file', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  writeFileSync(file, '{"mine": 1}')
-  const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
-  const fail = (): never => {
-    throw failure
-  }
-  for (const steps of [{ fsyncSync, renameSync: fail }, { fsyncSync: fail, renameSync }]) {
-    assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), {
+for (const step of ['fsyncSync', 'renameSync'] as const) {
+  test(`a save that fails at the last step leaves the old file whole and no temporary file: ${step}`, (t) => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'svc.json')
+    writeFileSync(file, '{"mine": 1}')
+    const failure = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    replaceStep(t, step, () => {
+      throw failure
+    })
+    assert.throws(() => saveConfig(file, { app_key: 'k' }), {
       message: `Cannot save ${file}: ENOSPC: no space left on device; the disk is full`,
       cause: failure,
     })
     assert.equal(readFileSync(file, 'utf8'), '{"mine": 1}')
     assert.deepEqual(readdirSync(folder), ['svc.json'])
-  }
-})
+  })
+}
 
 test('a folder in the place of the file is an error, and stays', () => {
   const folder = temporaryFolder()
@@ -255,14 +209,10 @@ test('a folder in the place of the file is an error, and stays', () => {
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('a missing folder, a wrong encoding and a wrong value are errors that say what to do', () => {
+test('a missing folder and a wrong encoding are errors that say what to do', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'svc.json')
   assert.throws(() => saveConfig(join(folder, 'no', 'svc.json'), { app_key: 'k' }), /ENOENT.*; the folder is not/)
-  assert.throws(() => saveConfig(file, { 'server.port': 1e9 }), {
-    message: `Cannot save ${file}: server.port must be 0 to 65535: it is 1000000000`,
-  })
-  assert.deepEqual(readdirSync(folder), [])
   writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]))
   assert.throws(() => saveConfig(file, { app_key: 'k' }), /Cannot save .*: .*not valid for encoding utf-8/)
   assert.deepEqual(readFileSync(file), Buffer.from([0x7b, 0xff, 0x7d]))
@@ -285,39 +235,3 @@ test('a folder that may not be written is an error that says so, and nothing cha
   assert.deepEqual(readdirSync(folder), ['svc.json'])
 })
 
-test('what somebody else wrote in the meantime is kept', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  writeFileSync(file, '{"mine": 1}')
-  let interruptions = 0
-  saveConfig(file, { 'admin.user': 'ann' }, {
-    renameSync,
-    fsyncSync: (descriptor) => {
-      if (interruptions++ === 0) saveConfig(file, { app_key: 'k' })
-      fsyncSync(descriptor)
-    },
-  })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "app_key": "k", "admin": {"user": "ann"}}')
-  assert.deepEqual(readdirSync(folder), ['svc.json'])
-})
-
-test('a file that appears in the meantime is not overwritten', () => {
-  const file = join(temporaryFolder(), 'svc.json')
-  let interruptions = 0
-  saveConfig(file, { 'admin.user': 'ann' }, {
-    renameSync,
-    fsyncSync: () => {
-      if (interruptions++ === 0) writeFileSync(file, '{"mine": 1}')
-    },
-  })
-  assert.equal(readFileSync(file, 'utf8'), '{"mine": 1, "admin": {"user": "ann"}}')
-})
-
-test('gives up on a file that never rests', () => {
-  const folder = temporaryFolder()
-  const file = join(folder, 'svc.json')
-  let writes = 0
-  const steps = { renameSync, fsyncSync: () => writeFileSync(file, `{"mine": "${'x'.repeat(++writes)}"}`) }
-  assert.throws(() => saveConfig(file, { app_key: 'k' }, steps), /by somebody else 100 times in a row; try again$/)
-  assert.deepEqual(readdirSync(folder), ['svc.json'])
-})

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { applicationFolder } from '../cli/application-folder.ts'
-import { writeFiles } from '../support/application.ts'
 import { freePort } from '../support/free-port.ts'
 import { launch, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
@@ -74,21 +73,6 @@ describe('the command line in dev', () => {
     assert.deepEqual([times('] routes reloaded'), times('Cannot reload the routes'), times('was saved')], [2, 1, 1])
     launched.child.kill('SIGTERM')
     assert.equal(await launched.ended, 0)
-  })
-
-  test('says when there are too many files, and watches the others', async (t) => {
-    const cwd = applicationFolder({}, dev)
-    for (let folder = 0; folder < 100; folder++) {
-      mkdirSync(join(cwd, `data${folder}`, 'below'), { recursive: true })
-      for (let file = 0; file < 1010; file++) writeFileSync(join(cwd, `data${folder}`, `${file}`), '')
-    }
-    const launched = launch(t, [], { cwd })
-    const url = await launched.listening()
-    assert.match(launched.stdout(), /\[WARN \] \[server\] Cannot watch every folder: there are more than 100000 files or 10000 folders below .*, so the rest is left out; after/)
-    writeFiles(cwd, { 'home.mjs': module('two') })
-    await until(async () => (await request(url)).text === 'two')
-    writeFiles(cwd, { 'routes/b.json': [{ name: 'b', url: '/b', action: 'home.mjs' }] })
-    await until(async () => (await request(`${url}/b`)).text === 'two')
   })
 })
 

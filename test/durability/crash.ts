@@ -22,7 +22,7 @@ try {
   const { answered, unanswered, temporaryFiles, rotations } = world.seen
   console.log(`seed ${seed}, ${kills} kills: every file was whole, every start worked, nothing acknowledged was gone`)
   console.log(`${answered} changes acknowledged, ${unanswered} cut off, ${rotations} rotations`)
-  console.log(`${temporaryFiles} temporary files left, which a later save removes an hour on`)
+  console.log(`${temporaryFiles} temporary files left`)
 } finally {
   await endAll()
   rmSync(folder, { recursive: true, force: true })

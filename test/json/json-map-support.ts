@@ -1,6 +1,6 @@
 // The seeded check of JSON texts, for any number of them.
 import assert from 'node:assert/strict'
-import { JsonError, parseJson } from '../../lib/json/json-map.ts'
+import { JsonError, readJson } from '../../lib/json/json-map.ts'
 import { Seeded } from '../support/seeded.ts'
 
 /** Takes and refuses what JSON.parse takes and refuses, but for doubled names. */
@@ -14,7 +14,7 @@ export function checkJson(rounds: number): void {
     const text = round % 2 === 0 ? document(random, 0) : jumble
     const damaged = round % 4 === 0 ? damage(random, text, parts) : text
     const expected = attempt(() => JSON.parse(damaged))
-    const actual = attempt(() => parseJson(damaged))
+    const actual = attempt(() => readJson(damaged).value)
     if (actual instanceof JsonError && actual.message.includes('appears twice')) continue
     assert.equal(actual instanceof Error, expected instanceof Error, damaged)
     if (expected instanceof Error) continue

@@ -340,7 +340,7 @@ export const mutants: readonly Mutant[] = [
   // Files
   {
     file: 'storage/edit-file.ts',
-    find: '    steps.fsyncSync(descriptor)\n',
+    find: '    if (!isRestricted()) fsyncSync(descriptor)\n',
     replace: '',
     breaks: 'what is written back is on the disk before it is renamed',
   },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import * as promises from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -52,20 +52,6 @@ for (const [name, replace] of Object.entries(ways)) {
     })
   })
 }
-
-describe('replaceFileSync', () => {
-  it('replaces nothing when the file is not wanted any more', () => {
-    const file = join(temporaryFolder(), 'a.json')
-    writeFileSync(file, 'old')
-    const write = (temporary: string): boolean => {
-      writeFileSync(temporary, 'new')
-      return false
-    }
-    assert.equal(replaceFileSync(file, write, renameSync), false)
-    assert.equal(readFileSync(file, 'utf8'), 'old')
-    assert.deepEqual(readdirSync(dirname(file)), ['a.json'])
-  })
-})
 
 describe('replaceFile', () => {
   it('reports the first failure where the temporary file cannot be removed either', async () => {
