@@ -5,7 +5,6 @@ import type { CoreContext as Context } from '../http/context.ts'
 import type { Feature, ViewScope } from '../http/features.ts'
 import type { Reply } from '../http/reply.ts'
 import { parseAction } from '../routing/action.ts'
-import type { RouteRecord } from '../routing/route.ts'
 import type { Views } from './cache.ts'
 
 /** The member that views add to the context. */
@@ -24,16 +23,8 @@ export interface ViewMembers {
  * @param viewScope gives what views see besides their data; asked for late, since it is made of all features
  */
 export function viewFeature(views: Views, viewScope: () => (ctx: Context) => ViewScope): Feature {
-  const files = new WeakMap<RouteRecord, string>()
-  const fileOfAction = (route: RouteRecord): string => {
-    const known = files.get(route)
-    if (known !== undefined) return known
-    const { file } = parseAction(route.action)
-    files.set(route, file)
-    return file
-  }
   const make = (ctx: Context) => {
-    const from = ctx.route === undefined ? undefined : fileOfAction(ctx.route)
+    const from = ctx.route === undefined ? undefined : parseAction(ctx.route.action).file
     return (file: string, data: Readonly<Record<string, unknown>> = {}, status?: number): Reply =>
       ctx.html(views.render(file, data, viewScope()(ctx), from), status)
   }
