@@ -20,7 +20,6 @@ const safeNesting: ReadonlyMap<string, string> = new Map([
   ['\\b(?:from|import|require)(?:[\\s(]|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*\\n)*(["\'`])((?:(?!\\1).)+)\\1', 'a slash begins a comment and nothing else, and it has one end'],
   ['\\((?:\\s|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*\\n)*(["\'`])((?:(?!\\1).)+)\\1', 'the same'],
   ['^(?:\\s|\\/\\*(?:[^*]|\\*(?!\\/))*\\*\\/|\\/\\/.*[\\n\\r\\u2028\\u2029])*$', 'the same'],
-  ['(?:\'(?:[^\'\\\\\\n]|\\\\[^])*|"(?:[^"\\\\\\n]|\\\\[^])*|`(?:[^`\\\\$]|\\\\[^]|\\$(?!\\{)|\\$\\{[^`{}\'"/]*\\})*)([\'"`]?)', 'a dollar sign with a brace begins what is in a template, and nothing else takes both'],
 ])
 
 /** Whether a repetition without an end stands in a group that is repeated without an end. */

@@ -1,13 +1,25 @@
 /**
- * Follows a channel for a WebSocket: sends each event as text, `{"id", "data"}`, from a cursor on. It first catches up,
- * as fast as the client reads; then the channel wakes it for each new event. While the broker is away it waits, since
- * the connection stays open, and catches up when it is back.
+ * Follows a channel for a client that stays connected, a stream or a WebSocket: each event once, in order, from a
+ * cursor on. It first catches up: it reads older events, piece by piece, as fast as the client takes them. After that
+ * the channel wakes it for each new event.
  */
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, type Waiter } from './channel.ts'
 import { eventsAfter } from './event-encoder.ts'
 
-/** The sending side of a connection. */
+/** The client of a follower. */
+interface Receiver {
+  /** Sends events, one at least. Returns false when the client has to take them before it gets more. */
+  sendEvents(events: readonly ChannelEvent[]): boolean
+  /** Tells that events up to `lastId` are missing; the next one has an id above `cursor`. */
+  sendGap(cursor: number, lastId: number): void
+  /** Resolves when the client has taken what was sent. */
+  drained(): Promise<unknown>
+  /** Called when the follower has stopped, since the broker is cut off or, with an error, has failed. */
+  stopped(error?: unknown): void
+}
+
+/** The sending side of a WebSocket. */
 export interface Sink {
   /** Sends a text; false when the connection is closed, or was cut since its client does not read. */
   send(text: string): boolean
@@ -18,11 +30,105 @@ export interface Sink {
 }
 
 const retryMs = 1000
-/** While catching up, the client has to take so many bytes before it gets more. */
-const pieceBytes = 65_536
+/** While catching up, events of about so many characters are sent at once. */
+const pieceLength = 65_536
+
+/** Follows one channel for one client. */
+export class Follower implements Waiter {
+  isOver = false
+  readonly #channel: Channel
+  readonly #receiver: Receiver
+  /** Undefined as long as it is to begin at the newest event and the broker has not told which one that is. */
+  #cursor: number | undefined
+  #isLost: boolean
+  /** The catch-up that is under way. */
+  #catchUp: object | undefined
+
+  /**
+   * @param cursor the id of the last event that the client has; undefined: it begins with the next event
+   * @param isLost whether the client has sent a cursor that is none: it is told of a gap
+   */
+  constructor(channel: Channel, receiver: Receiver, cursor: number | undefined, isLost: boolean) {
+    this.#channel = channel
+    this.#receiver = receiver
+    this.#cursor = cursor
+    this.#isLost = isLost
+  }
+
+  get cursor(): number {
+    return this.#cursor ?? 0
+  }
+
+  /** Whether older events are being sent. */
+  get isCatchingUp(): boolean {
+    return this.#catchUp !== undefined
+  }
+
+  /** Begins, or goes on after it has stopped. Never rejects. */
+  async begin(): Promise<void> {
+    const channel = this.#channel
+    const own = (this.#catchUp = {})
+    try {
+      channel.checkReach()
+      this.#cursor ??= await channel.last_id
+      if (this.isOver) return
+      if (this.#isLost) this.#receiver.sendGap(this.#cursor, this.#cursor)
+      this.#isLost = false
+      channel.joinNow(this)
+      await channel.listen()
+      while (!this.isOver && this.#catchUp === own) {
+        const read = await channel.read(this.cursor)
+        if (this.isOver || this.#catchUp !== own) return
+        if (read.gap) this.#pass(read)
+        if (!this.#send(pieceOf(read.events))) await this.#receiver.drained()
+        if (this.#catchUp === own && this.cursor >= channel.newestId) this.#catchUp = undefined
+      }
+    } catch (error) {
+      this.broken(error)
+    }
+  }
+
+  /** Ends it. */
+  end(): void {
+    this.isOver = true
+    this.#channel.leave(this)
+  }
+
+  wake(read: ChannelRead): void {
+    if (this.isOver || this.isCatchingUp) return // Its own read finds them.
+    if (read.gap) this.#pass(read)
+    this.#send(eventsAfter(read.events, this.cursor))
+  }
+
+  cutOff(): void {
+    this.broken()
+  }
+
+  broken(error?: unknown): void {
+    if (this.isOver) return
+    this.#catchUp = undefined
+    this.#channel.leave(this)
+    this.#receiver.stopped(error)
+  }
+
+  /** Moves the cursor behind events that are gone, and tells of the gap. */
+  #pass({ events, lastId }: ChannelRead): void {
+    this.#cursor = events[0] === undefined ? lastId : events[0].id - 1
+    this.#receiver.sendGap(this.#cursor, lastId)
+  }
+
+  #send(events: readonly ChannelEvent[]): boolean {
+    const last = events.at(-1)
+    if (last === undefined) return true
+    this.#cursor = last.id
+    this.#channel.services.counts.delivered += events.length
+    return this.#receiver.sendEvents(events)
+  }
+}
 
 /**
- * Begins to follow.
+ * Sends the events of a channel to a WebSocket: as text, `{"id", "data"}`. While the broker is away it waits, since the
+ * connection stays open, and catches up when the broker is back.
  * @param since the id of the last event that the client has; undefined or null: from the next event on. Anything that
  *   is no whole number from 0 is told as a gap
  * @returns what ends it
@@ -32,104 +138,35 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
   if (!(channel instanceof Channel)) {
     throw new TypeError(`Cannot follow: the source must be a channel: it is of type ${typeof channel}`)
   }
-  const follower = new Follower(channel, sink)
-  follower.begin(since)
-  return () => follower.end()
+  const given = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since
+  const isId = typeof given === 'number' && Number.isInteger(given) && given >= 0
+  const cursor = isId ? Math.min(given, Number.MAX_SAFE_INTEGER) : undefined
+  let retry: NodeJS.Timeout | undefined
+  const receiver: Receiver = {
+    sendEvents: (events) => {
+      for (const event of events) if (!sink.send(channel.encoder.message(event))) break
+      return sink.bufferedAmount <= pieceLength
+    },
+    sendGap: (_, lastId) => void sink.send(`{"gap":true,"last_id":${lastId}}`),
+    drained: () => sink.drained(),
+    stopped: (error) => {
+      const { name, services } = channel
+      if (error !== undefined) services.logError(`channel "${name}": a WebSocket cannot follow it for a moment`, error)
+      clearTimeout(retry)
+      retry = setTimeout(() => void follower.begin(), retryMs).unref()
+    },
+  }
+  const follower = new Follower(channel, receiver, cursor, !isId && since !== undefined && since !== null)
+  void follower.begin()
+  return () => {
+    clearTimeout(retry)
+    follower.end()
+  }
 }
 
-class Follower implements Waiter {
-  isOver = false
-  readonly #channel: Channel
-  readonly #sink: Sink
-  /** Undefined as long as it is to begin at the newest event and the broker has not told which one that is. */
-  #cursor: number | undefined = undefined
-  #isLost = false
-  #isCatchingUp = true
-  #retry: NodeJS.Timeout | undefined = undefined
-
-  constructor(channel: Channel, sink: Sink) {
-    this.#channel = channel
-    this.#sink = sink
-  }
-
-  get cursor(): number {
-    return this.#cursor ?? 0
-  }
-
-  begin(since: unknown): void {
-    const given = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since
-    if (typeof given === 'number' && Number.isInteger(given) && given >= 0) {
-      this.#cursor = Math.min(given, Number.MAX_SAFE_INTEGER)
-    } else this.#isLost = since !== undefined && since !== null
-    void this.#catchUp()
-  }
-
-  end(): void {
-    this.isOver = true
-    clearTimeout(this.#retry)
-    this.#channel.leave(this)
-  }
-
-  wake({ events, lastId, gap }: ChannelRead): void {
-    if (this.isOver || this.#isCatchingUp) return // Its own read finds them.
-    if (gap) this.#pass(events[0] === undefined ? lastId : events[0].id - 1, lastId)
-    for (const event of eventsAfter(events, this.cursor)) if (!this.#send(event)) return
-  }
-
-  cutOff(): void {
-    this.#isCatchingUp = true
-    this.#channel.leave(this)
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined
-      void this.#catchUp()
-    }, retryMs).unref()
-  }
-
-  broken(error: unknown): void {
-    if (this.isOver) return
-    this.#channel.services.logError(`channel "${this.#channel.name}": a WebSocket cannot follow it for a moment`, error)
-    this.cutOff()
-  }
-
-  async #catchUp(): Promise<void> {
-    try {
-      this.#channel.checkReach()
-      if (this.#cursor === undefined) {
-        this.#cursor = await this.#channel.last_id
-        if (this.#isLost) this.#tellGap(this.#cursor)
-      }
-      if (this.isOver) return
-      this.#channel.joinNow(this)
-      await this.#channel.listen()
-      while (!this.isOver && this.#isCatchingUp) {
-        const { events, lastId, gap } = await this.#channel.read(this.cursor)
-        if (gap) this.#pass(events[0] === undefined ? lastId : events[0].id - 1, lastId)
-        for (const event of events) {
-          // A catch-up that waited for the client while the broker was away may find that the next one has sent these.
-          if (event.id <= this.cursor) continue
-          if (this.isOver || !this.#send(event)) return
-          if (this.#sink.bufferedAmount > pieceBytes) await this.#sink.drained()
-        }
-        this.#isCatchingUp = this.cursor < this.#channel.newestId
-      }
-    } catch (error) {
-      this.broken(error)
-    }
-  }
-
-  /** Moves the cursor behind events that are gone, and tells of the gap. */
-  #pass(cursor: number, lastId: number): void {
-    this.#cursor = cursor
-    this.#tellGap(lastId)
-  }
-
-  #tellGap(lastId: number): void {
-    this.#sink.send(`{"gap":true,"last_id":${lastId}}`)
-  }
-
-  #send(event: ChannelEvent): boolean {
-    this.#cursor = event.id
-    this.#channel.services.counts.delivered += 1
-    return this.#sink.send(this.#channel.encoder.message(event))
-  }
+/** The first of the events. */
+function pieceOf(events: readonly ChannelEvent[]): readonly ChannelEvent[] {
+  let length = 0
+  const end = events.findIndex(({ text }) => (length += text.length) >= pieceLength)
+  return end < 0 ? events : events.slice(0, end + 1)
 }

@@ -7,7 +7,6 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
-import { EventList } from './event-list.ts'
 
 type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
 
@@ -36,7 +35,8 @@ export interface KeptSource {
 
 /** The stored events and the listeners of a channel or queue. */
 class Store<E extends { readonly at: number }, Given extends unknown[]> {
-  readonly events = new EventList<E>()
+  /** The oldest first; `at` is by the monotonic clock. */
+  readonly events: E[] = []
   readonly listeners = new Set<(...given: Given) => void>()
   limits: SourceLimits = initialLimits
   /** Of a channel: the newest id; before the first event, the id before it. */
@@ -49,6 +49,14 @@ class Store<E extends { readonly at: number }, Given extends unknown[]> {
     const added = (...given: Given): void => listener(...given)
     this.listeners.add(added)
     return () => void this.listeners.delete(added)
+  }
+
+  /** Removes the oldest events that are over the limits. Returns their number. */
+  trim(now: number): number {
+    const { events, limits } = this
+    const firstKept = events.findIndex(({ at }) => now - at < limits.maxAgeMs)
+    const tooOld = firstKept < 0 ? events.length : firstKept
+    return events.splice(0, Math.max(tooOld, events.length - limits.maxEvents)).length
   }
 
   isIdle(now: number): boolean {
@@ -73,7 +81,7 @@ export class LocalBroker implements SynchronousBroker {
   readonly #queues = new Map<string, QueueStore>()
   /** The highest id of the channels that were forgotten. */
   #highestForgotten = 0
-  #dropped = 0
+  dropped = 0
 
   /**
    * @param clocks `now`, a monotonic clock in milliseconds (`performance.now` by default), and `wallNow`, milliseconds
@@ -84,38 +92,34 @@ export class LocalBroker implements SynchronousBroker {
     this.#wallNow = clocks.wallNow ?? Date.now
   }
 
-  get dropped(): number {
-    return this.#dropped
-  }
-
   publish(name: string, text: string, limits: SourceLimits): number {
-    const channel = this.#channel(name)
+    const channel = this.#use(this.#channels, name)
     const id = channel.lastId + 1
     const event = { id, text, at: channel.usedAt }
     channel.lastId = id
     channel.limits = limits
     channel.events.push(event)
-    channel.events.trim(limits, event.at)
+    channel.trim(event.at)
     for (const listener of channel.listeners) listener(event)
     return id
   }
 
   read(name: string, since: number | undefined): ChannelRead {
-    const channel = this.#channel(name)
+    const channel = this.#use(this.#channels, name)
     const { events, lastId } = channel
     if (since === undefined || since === lastId) return { events: [], lastId, gap: false }
-    events.trim(channel.limits, channel.usedAt)
+    channel.trim(channel.usedAt)
     const newer = lastId - since
     const gap = newer < 0 || newer > events.length
-    return { events: events.from(gap ? 0 : events.length - newer), lastId, gap }
+    return { events: events.slice(gap ? 0 : events.length - newer), lastId, gap }
   }
 
   subscribe(name: string, listener: (event: ChannelEvent) => void): Unsubscribe {
-    return this.#channel(name).addListener(listener)
+    return this.#use(this.#channels, name).addListener(listener)
   }
 
   push(name: string, text: string, limits: SourceLimits): void {
-    const queue = this.#queue(name)
+    const queue = this.#use(this.#queues, name)
     queue.limits = limits
     queue.events.push({ text, at: queue.usedAt, left: 0 })
     this.#trim(queue)
@@ -123,7 +127,7 @@ export class LocalBroker implements SynchronousBroker {
   }
 
   take(name: string): QueueEvent | undefined {
-    const queue = this.#queue(name)
+    const queue = this.#use(this.#queues, name)
     this.#trim(queue)
     const event = queue.events.shift()
     if (event !== undefined) event.left = queue.events.length
@@ -131,7 +135,7 @@ export class LocalBroker implements SynchronousBroker {
   }
 
   putBack(name: string, event: QueueEvent): void {
-    const queue = this.#queue(name)
+    const queue = this.#use(this.#queues, name)
     queue.events.unshift(event as StoredQueueEvent) // `take` returned it.
     this.#trim(queue)
     for (const listener of queue.listeners) listener()
@@ -141,7 +145,7 @@ export class LocalBroker implements SynchronousBroker {
   handedOut(): void {}
 
   onAvailable(name: string, listener: () => void): Unsubscribe {
-    return this.#queue(name).addListener(listener)
+    return this.#use(this.#queues, name).addListener(listener)
   }
 
   /** Does nothing: a broker in the same process cannot be cut off. */
@@ -150,13 +154,13 @@ export class LocalBroker implements SynchronousBroker {
   sweep(): void {
     const now = this.#now()
     for (const [name, channel] of this.#channels) {
-      channel.events.trim(channel.limits, now)
+      channel.trim(now)
       if (!channel.isIdle(now)) continue
       this.#channels.delete(name)
       this.#highestForgotten = Math.max(this.#highestForgotten, channel.lastId)
     }
     for (const [name, queue] of this.#queues) {
-      this.#dropped += queue.events.trim(queue.limits, now)
+      this.dropped += queue.trim(now)
       if (queue.isIdle(now)) this.#queues.delete(name)
     }
   }
@@ -167,7 +171,7 @@ export class LocalBroker implements SynchronousBroker {
     const wallMs = this.#wallNow() - this.#now()
     const kept = (kind: KeptSource['kind'], stores: ReadonlyMap<string, ChannelStore | QueueStore>): KeptSource[] =>
       [...stores].map(([name, { limits, lastId, events }]) => {
-        return { kind, name, limits, lastId, events: events.from(0).map(({ text, at }) => ({ text, at: wallMs + at })) }
+        return { kind, name, limits, lastId, events: events.map(({ text, at }) => ({ text, at: wallMs + at })) }
       })
     return [...kept('channel', this.#channels), ...kept('queue', this.#queues)]
   }
@@ -177,7 +181,7 @@ export class LocalBroker implements SynchronousBroker {
     const now = this.#now()
     const wallMs = this.#wallNow() - now
     for (const { kind, name, limits, lastId, events } of sources) {
-      const store = kind === 'channel' ? this.#channel(name) : this.#queue(name)
+      const store = kind === 'channel' ? this.#use(this.#channels, name) : this.#use(this.#queues, name)
       store.limits = limits
       store.lastId = lastId
       const firstId = lastId - events.length + 1
@@ -194,27 +198,18 @@ export class LocalBroker implements SynchronousBroker {
   }
 
   #trim(queue: QueueStore): void {
-    this.#dropped += queue.events.trim(queue.limits, queue.usedAt)
+    this.dropped += queue.trim(queue.usedAt)
   }
 
-  #channel(name: string): ChannelStore {
-    let channel = this.#channels.get(name)
-    if (channel === undefined) {
-      channel = new Store()
-      channel.lastId = Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten)
-      this.#channels.set(name, channel)
+  /** The store of a name; its first use makes it. */
+  #use<E extends { readonly at: number }, G extends unknown[]>(stores: Map<string, Store<E, G>>, name: string) {
+    let store = stores.get(name)
+    if (store === undefined) {
+      store = new Store()
+      store.lastId = Math.max(this.#wallNow() * 1000 - 1, this.#highestForgotten)
+      stores.set(name, store)
     }
-    channel.usedAt = this.#now()
-    return channel
-  }
-
-  #queue(name: string): QueueStore {
-    let queue = this.#queues.get(name)
-    if (queue === undefined) {
-      queue = new Store()
-      this.#queues.set(name, queue)
-    }
-    queue.usedAt = this.#now()
-    return queue
+    store.usedAt = this.#now()
+    return store
   }
 }

@@ -8,11 +8,11 @@ import type { CoreContext as Context } from '../http/context.ts'
 import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { ChannelRead, QueueEvent } from './broker.ts'
+import type { ChannelRead } from './broker.ts'
 import { Channel, type Waiter } from './channel.ts'
 import { readSince } from './cursor.ts'
-import { eventsAfter, jsonReply } from './event-encoder.ts'
-import { Queue, QueueWaiter } from './queue.ts'
+import { eventsAfter } from './event-encoder.ts'
+import { Queue, QueuePoll } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
 /** The options of `ctx.longPoll(source, options)`. */
@@ -27,12 +27,7 @@ export interface LongPollOptions {
 }
 
 const defaultTimeoutSeconds = 30
-const queueForms = ['simple', 'typed'] as const
-const channelForms = ['cursor'] as const
 const optionNames = ['timeout_s', 'form']
-
-/** The empty answers to polls of a queue. */
-const emptyReplies = { simple: jsonReply('{"ok":true,"event":null}'), typed: jsonReply('{"type":"idle"}') }
 
 /**
  * Makes the reply that waits for events.
@@ -44,21 +39,20 @@ export function longPoll(ctx: Context, source: Channel | Queue, options: LongPol
   const what = 'a long poll'
   checkOptions(what, options, optionNames)
   const timeoutMs = checkTimeout(`open ${what}`, options.timeout_s ?? defaultTimeoutSeconds)
+  const { form } = options
   if (source instanceof Channel) {
-    checkForm(channelForms, options.form)
+    if (form !== undefined && form !== 'cursor') throw wrongForm('cursor', form)
     return new ChannelPoll(ctx, timeoutMs, source)
   }
   if (source instanceof Queue) {
-    return new QueuePoll(ctx, timeoutMs, source, checkForm(queueForms, options.form) ?? 'simple')
+    if (form !== undefined && form !== 'simple' && form !== 'typed') throw wrongForm('simple or typed', form)
+    return new QueuePoll(ctx, timeoutMs, source, form ?? 'simple')
   }
   throw new TypeError(`Cannot open ${what}: its source must be a channel or a queue: it is of type ${typeof source}`)
 }
 
-function checkForm<F extends string>(forms: readonly F[], form: string | undefined): F | undefined {
-  const found = forms.find((known) => known === form)
-  if (found !== undefined || form === undefined) return found
-  const problem = `for this source the form must be ${forms.join(' or ')}`
-  throw new TypeError(`Cannot open a long poll: ${problem}: it is ${String(form)}`)
+function wrongForm(allowed: string, form: unknown): TypeError {
+  return new TypeError(`Cannot open a long poll: for this source the form must be ${allowed}: it is ${String(form)}`)
 }
 
 class ChannelPoll extends ParkedReply implements Waiter {
@@ -123,48 +117,5 @@ class ChannelPoll extends ParkedReply implements Waiter {
   #reply(read: ChannelRead): StreamReply {
     this.#channel.services.counts.delivered += read.events.length
     return this.#channel.encoder.pollReply(read)
-  }
-}
-
-class QueuePoll extends QueueWaiter {
-  readonly #queue: Queue
-  readonly #form: 'simple' | 'typed'
-
-  constructor(ctx: Context, timeoutMs: number, queue: Queue, form: 'simple' | 'typed') {
-    super(ctx, timeoutMs)
-    this.#queue = queue
-    this.#form = form
-  }
-
-  get kind() {
-    return 'longpoll' as const
-  }
-
-  ready(): MaybePromise<StreamReply | undefined> {
-    return this.#queue.takeFor(this)
-  }
-
-  waiting(): void {
-    this.#queue.join(this)
-  }
-
-  started(): undefined {}
-
-  answerWith({ text }: QueueEvent): StreamReply {
-    return jsonReply(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
-  }
-
-  deliver(event: QueueEvent): boolean {
-    return this.answer(this.answerWith(event))
-  }
-
-  cutOff(): void {
-    this.#queue.leave(this)
-    this.answer(emptyReplies[this.#form])
-  }
-
-  ended(reason: EndReason): StreamReply | undefined {
-    this.#queue.leave(this)
-    return reason === 'left' ? undefined : emptyReplies[this.#form]
   }
 }

@@ -3,34 +3,75 @@
  *
  * An event is taken from the broker only when a client can get it, and is put back when that client has disconnected in
  * the meantime. A pipelined poll, whose answer has to wait for an earlier one on its connection, is skipped until its
- * turn comes: its event could be lost before it is sent. The first attempt takes one event; when it says that more are
- * left, as many events as clients wait are taken at once, since the broker may be on another machine.
+ * turn comes: its event could be lost before it is sent.
  */
-import { ParkedReply } from '../http/parked.ts'
+import { ParkedReply, type EndReason } from '../http/parked.ts'
 import type { StreamReply } from '../http/reply.ts'
+import type { CoreContext as Context } from '../http/context.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { QueueEvent, Unsubscribe } from './broker.ts'
+import { jsonReply } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** A poll that waits for an event of a queue. */
-export abstract class QueueWaiter extends ParkedReply {
-  /** Returns the reply for an event. */
-  abstract answerWith(event: QueueEvent): StreamReply
-  /** Ends the wait with an event. Returns false when it is over or its client has disconnected: try the next one. */
-  abstract deliver(event: QueueEvent): boolean
-  /** Ends the wait as a time-out does, since the broker is cut off. */
-  abstract cutOff(): void
-}
+/** The form of the answers: `{ok: true, event}`, or `{type: 'event', data}` and `{type: 'idle'}`. */
+type QueueForm = 'simple' | 'typed'
 
-/** The most events that are taken at once. */
-const maxAtOnce = 64
+/** The empty answers. */
+const emptyReplies = { simple: jsonReply('{"ok":true,"event":null}'), typed: jsonReply('{"type":"idle"}') }
+
+/** A poll that waits for an event of a queue. */
+export class QueuePoll extends ParkedReply {
+  readonly #queue: Queue
+  readonly #form: QueueForm
+
+  constructor(ctx: Context, timeoutMs: number, queue: Queue, form: QueueForm) {
+    super(ctx, timeoutMs)
+    this.#queue = queue
+    this.#form = form
+  }
+
+  get kind() {
+    return 'longpoll' as const
+  }
+
+  ready(): MaybePromise<StreamReply | undefined> {
+    return this.#queue.takeFor(this)
+  }
+
+  waiting(): void {
+    this.#queue.join(this)
+  }
+
+  started(): undefined {}
+
+  ended(reason: EndReason): StreamReply | undefined {
+    this.#queue.leave(this)
+    return reason === 'left' ? undefined : emptyReplies[this.#form]
+  }
+
+  /** Returns the reply for an event. */
+  answerWith({ text }: QueueEvent): StreamReply {
+    return jsonReply(this.#form === 'simple' ? `{"ok":true,"event":${text}}` : `{"type":"event","data":${text}}`)
+  }
+
+  /** Ends the wait with an event. Returns false when it is over or its client has disconnected: try the next one. */
+  deliver(event: QueueEvent): boolean {
+    return this.answer(this.answerWith(event))
+  }
+
+  /** Ends the wait as a time-out does, since the broker is cut off. */
+  cutOff(): void {
+    this.#queue.leave(this)
+    this.answer(emptyReplies[this.#form])
+  }
+}
 
 /** A queue. Opened with `ctx.queue(name)`. */
 export class Queue extends Source {
   /** The one that has waited longest is first. */
-  readonly #waiting = new Set<QueueWaiter>()
-  /** The events that the broker may have: as many as the last `take` left, at least one after each announcement. */
-  #available = 1
+  readonly #waiting = new Set<QueuePoll>()
+  /** Whether the broker may have events. */
+  #mayHave = true
   #scheduled = false
   #handingOut = false
 
@@ -52,13 +93,11 @@ export class Queue extends Source {
   // ---- for polls ----
 
   /** Returns the reply with an event that is there already; undefined when there is none or other polls came first. */
-  takeFor(waiter: QueueWaiter): MaybePromise<StreamReply | undefined> {
+  takeFor(waiter: QueuePoll): MaybePromise<StreamReply | undefined> {
     this.checkReach()
     if (this.#waiting.size > 0 || !isReachable(waiter)) return undefined
-    this.#available = 0
-    return after(this.services.broker.take(this.name), (event) => {
+    return after(this.#take(), (event) => {
       if (event === undefined) return undefined
-      this.#available = Math.max(this.#available, event.left)
       if (waiter.isOver || !isReachable(waiter)) return after(this.#putBack(event), () => undefined)
       this.#handedOut(event)
       return waiter.answerWith(event)
@@ -66,16 +105,16 @@ export class Queue extends Source {
   }
 
   /** Adds a poll; `deliver` is called when there is an event for it. */
-  join(waiter: QueueWaiter): void {
+  join(waiter: QueuePoll): void {
     if (this.services.cutOff !== undefined) return waiter.cutOff()
     this.#waiting.add(waiter)
     if (waiter.ctx.response.socket === null) waiter.ctx.response.once('socket', () => this.#schedule())
     if (!this.isListening) this.listenInBackground()
-    else if (this.#available > 0) this.#schedule()
+    else if (this.#mayHave) this.#schedule()
   }
 
   /** Removes a poll. */
-  leave(waiter: QueueWaiter): void {
+  leave(waiter: QueuePoll): void {
     this.#waiting.delete(waiter)
   }
 
@@ -103,7 +142,7 @@ export class Queue extends Source {
   }
 
   #onAvailable(): void {
-    this.#available = Math.max(this.#available, 1)
+    this.#mayHave = true
     this.#schedule()
   }
 
@@ -119,7 +158,7 @@ export class Queue extends Source {
   async #handOut(): Promise<void> {
     this.#handingOut = true
     try {
-      for (let count = this.#countToTake(); count > 0; count = this.#countToTake()) await this.#takeAndDeliver(count)
+      while (this.#mayHave && this.#first() !== undefined) await this.#takeAndDeliver()
     } catch (error) {
       this.retryLater(error)
     } finally {
@@ -127,39 +166,29 @@ export class Queue extends Source {
     }
   }
 
-  /** Takes `count` events at once. Events that no client is left for go back, the last one first. */
-  async #takeAndDeliver(count: number): Promise<void> {
-    this.#available = 0
-    const { broker } = this.services
-    const outcomes = await Promise.allSettled(Array.from({ length: count }, async () => broker.take(this.name)))
-    const taken = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined))
-    this.#available = Math.max(this.#available, taken.at(-1)?.left ?? 0)
-    const waiters = this.#waiting.values() // Each event goes on with it where the one before stopped.
-    const isUnwanted = (event: QueueEvent | undefined) => event !== undefined && !this.#deliver(event, waiters)
-    const unwanted = taken.filter(isUnwanted).reverse() as QueueEvent[]
-    const returned = await Promise.allSettled(unwanted.map(async (event) => this.#putBack(event)))
-    const failed = [...outcomes, ...returned].find((outcome) => outcome.status === 'rejected')
-    if (failed !== undefined) throw failed.reason
-  }
-
-  /** The number of polls that can be answered now, at most as many as there may be events. */
-  #countToTake(): number {
-    const most = Math.min(this.#available, maxAtOnce)
-    let count = 0
-    if (most > 0) for (const waiter of this.#waiting) if (isReachable(waiter) && ++count === most) break
-    return count
-  }
-
-  /** Delivers an event to the next poll that takes it. Returns false when none does. */
-  #deliver(event: QueueEvent, waiters: Iterable<QueueWaiter>): boolean {
-    for (const waiter of waiters) {
-      if (!isReachable(waiter)) continue
+  async #takeAndDeliver(): Promise<void> {
+    const event = await this.#take()
+    if (event === undefined) return
+    for (let waiter = this.#first(); waiter !== undefined; waiter = this.#first()) {
       this.#waiting.delete(waiter)
-      if (!waiter.deliver(event)) continue
-      this.#handedOut(event)
-      return true
+      if (waiter.deliver(event)) return this.#handedOut(event)
     }
-    return false
+    await this.#putBack(event) // Nobody is left.
+  }
+
+  /** Takes an event. One that is announced in the meantime may be there afterwards. */
+  #take(): MaybePromise<QueueEvent | undefined> {
+    this.#mayHave = false
+    return after(this.services.broker.take(this.name), (event) => {
+      if (event !== undefined && event.left > 0) this.#mayHave = true
+      return event
+    })
+  }
+
+  /** The one that has waited longest of those that can be answered now. */
+  #first(): QueuePoll | undefined {
+    for (const waiter of this.#waiting) if (isReachable(waiter)) return waiter
+    return undefined
   }
 
   #handedOut(event: QueueEvent): void {
@@ -173,6 +202,6 @@ export class Queue extends Source {
 }
 
 /** Whether an answer that is written now is sent now: connected, and first on its connection. */
-function isReachable(waiter: QueueWaiter): boolean {
+function isReachable(waiter: QueuePoll): boolean {
   return !waiter.ctx.gone && waiter.ctx.response.socket !== null
 }

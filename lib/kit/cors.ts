@@ -51,21 +51,6 @@ const table = settingsTable({
   },
 })
 
-type Settings = SettingsOf<typeof table>
-
-/** The settings, as requests are held against them. */
-interface Rules {
-  readonly any: boolean
-  readonly origins: ReadonlySet<string>
-  readonly methods: ReadonlySet<string>
-  /** In lower case. */
-  readonly headers: ReadonlySet<string>
-  readonly credentials: boolean
-  /** The fields of every answer that is allowed, and of preflights, name and value in turn. */
-  readonly ofAnswers: readonly string[]
-  readonly ofPreflights: readonly string[]
-}
-
 /**
  * Makes the group `cors` with its middleware `SVC_MwCors`.
  * @param trustedOrigins `server.trusted_origins`
@@ -138,7 +123,8 @@ export function createCorsGroup(trustedOrigins: readonly string[]): CorsGroup {
   }
 }
 
-function rulesOf(settings: Settings): Rules {
+/** The settings, as requests are held against them: names of fields in lower case; fields as name and value in turn. */
+function rulesOf(settings: SettingsOf<typeof table>) {
   const { origins, headers, expose, credentials } = settings
   const methods = settings.methods.map((method) => method.toUpperCase())
   return {

@@ -2,7 +2,7 @@
  * Checks the options of a field when it is defined, so that a mistake shows at the start and not in a request.
  */
 import { inspect } from 'node:util'
-import { nearest } from '../base/nearest.ts'
+import { didYouMean } from '../base/nearest.ts'
 
 /** The options of a field. Bounds are included; those of a text and a list are lengths. */
 export interface Options<Bound = number> {
@@ -82,8 +82,7 @@ export function shown(value: unknown): string {
 
 function unknownOption(name: string, known: readonly string[]): string {
   if (known.length === 0) return `it has no options: it was given ${name}`
-  const meant = nearest(name, known)
-  return `it has no option ${name}: ${meant === undefined ? `it has ${known.join(', ')}` : `did you mean ${meant}?`}`
+  return `it has no option ${name}${didYouMean(name, known) || `: it has ${known.join(', ')}`}`
 }
 
 /** A pattern that keeps its place, or means something else with `v`, would give another answer each time. */

@@ -38,8 +38,9 @@ const unknownProxy =
 
 /** Makes a rule, with full buckets. */
 export function createLimitRule(name: string, settings: RuleSettings, options: LimitRuleOptions): LimitRule {
-  const { openBuckets, onRefused } = options
-  const { count, per_s: seconds } = settings
+  const { isTrusted, userOf, openBuckets, onRefused } = options
+  const { by, count, per_s: seconds } = settings
+  const field = by.startsWith('header:') ? by.slice('header:'.length).toLowerCase() : ''
   const size: BucketSize = { burst: settings.burst || count, intervalMs: (seconds * 1000) / count }
   const log = options.log('server')
   let problem: string | undefined
@@ -57,10 +58,21 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
   const buckets =
     openBuckets === undefined ? new Buckets(size) : new Leases(size, openBuckets(name, size), reached)
   const policy = `"${name}";q=${size.burst};w=${seconds}`
-  const keyOf = createKeyOf(settings.by, options, () => {
-    if (!proxyUnknown) log.warn(unknownProxy)
-    proxyUnknown = true
-  })
+
+  function keyOfAddress(ctx: CoreContext): string {
+    const { ip } = ctx
+    if (!proxyUnknown && isLoopback(ip) && isForwarded(ctx) && !isTrusted(peerOf(ctx))) {
+      proxyUnknown = true
+      log.warn(unknownProxy)
+    }
+    return networkOf(ip)
+  }
+
+  function keyOf(ctx: CoreContext): string {
+    if (by === 'user') return keyOfUser(userOf(ctx)) ?? keyOfAddress(ctx)
+    const value = field !== '' && isTrusted(peerOf(ctx)) ? ctx.header(field) : undefined
+    return value === undefined ? keyOfAddress(ctx) : bounded(`=${value}`) // No address begins with `=`.
+  }
 
   function pass(ctx: CoreContext, next: Next, { granted, fullInMs }: Taken): void | Promise<void> {
     const left = granted === 0 ? 0 : tokensIn(size, fullInMs)
@@ -90,28 +102,6 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
 
 function countsAlone(name: string, reason: string): string {
   return `limit ${name}: each process counts for itself until its buckets can be reached: ${reason}`
-}
-
-/** @param onUnknownProxy called when a request comes through a proxy on this machine that is not trusted */
-function createKeyOf(
-  by: string,
-  { isTrusted, userOf }: Pick<LimitGroupOptions, 'isTrusted' | 'userOf'>,
-  onUnknownProxy: () => void,
-): (ctx: CoreContext) => string {
-  const field = by.startsWith('header:') ? by.slice('header:'.length).toLowerCase() : ''
-
-  function ofAddress(ctx: CoreContext): string {
-    const { ip } = ctx
-    if (isLoopback(ip) && isForwarded(ctx) && !isTrusted(peerOf(ctx))) onUnknownProxy()
-    return networkOf(ip)
-  }
-
-  if (by === 'user') return (ctx) => keyOfUser(userOf(ctx)) ?? ofAddress(ctx)
-  if (field === '') return ofAddress
-  return (ctx) => {
-    const value = isTrusted(peerOf(ctx)) ? ctx.header(field) : undefined
-    return value === undefined ? ofAddress(ctx) : bounded(`=${value}`) // No address begins with `=`.
-  }
 }
 
 function peerOf({ request }: CoreContext): string {

@@ -64,11 +64,18 @@ class Room {
   readonly joined = new Map<Member['id'], Member>()
   readonly left = new Map<Member['id'], Member>()
 
-  /** Notes that a member has come or has changed, unless it was gone for a moment only. */
-  join(member: Member): void {
+  /** Takes a member in. Notes that it has come or has changed, unless it was gone for a moment only. */
+  join(member: Member): { present: Present; isChanged: boolean } {
+    const known = this.members.get(member.id)
+    const present = known ?? { member, others: new Set(), connections: 0, leaving: undefined }
+    const isChanged = known === undefined || !isSame(known.member, member)
+    present.member = member
+    this.members.set(member.id, present)
+    if (!isChanged) return { present, isChanged }
     const gone = this.left.get(member.id)
     this.left.delete(member.id)
     if (gone === undefined || !isSame(gone, member)) this.joined.set(member.id, member)
+    return { present, isChanged }
   }
 
   leave(member: Member): void {
@@ -83,7 +90,8 @@ export class Presence {
   readonly #others = new Map<string, Other>()
   readonly #openBus: (() => Channel) | undefined
   readonly #own = randomBytes(9).toString('base64url')
-  readonly #changes = new Map<string, { joined: Map<Member['id'], Member>; left: Set<Member['id']> }>()
+  /** By channel and id: what the other processes are to be told. Undefined: the member has left. */
+  readonly #changes = new Map<string, Map<Member['id'], Member | undefined>>()
   #bus: Channel | undefined
   #version = 0
   #telling: NodeJS.Timeout | undefined
@@ -117,17 +125,12 @@ export class Presence {
     if (this.#isClosed) return
     this.#connect()
     const room = this.#room(name)
-    const known = room.members.get(member.id)
-    const present = known ?? { member, others: new Set(), connections: 0, leaving: undefined }
+    const { present, isChanged } = room.join(member)
+    const isNews = isChanged || !isHere(present)
     clearTimeout(present.leaving)
-    const isOwn = present.connections > 0 || present.leaving !== undefined
-    const isChanged = known === undefined || !isSame(known.member, member)
     present.leaving = undefined
     present.connections += 1
-    present.member = member
-    room.members.set(member.id, present)
-    if (isChanged) room.join(member)
-    if (isChanged || !isOwn) this.#note(name, { joined: [member], left: [] })
+    if (isNews) this.#note(name, member.id, member)
     end.send('presence', textOf('list', [...room.members.values()].map((one) => one.member)))
     room.ends.add(end)
     end.onClose(() => {
@@ -136,7 +139,7 @@ export class Presence {
       if (present.connections > 0 || this.#isClosed) return
       present.leaving = setTimeout(() => {
         present.leaving = undefined
-        this.#note(name, { joined: [], left: [member.id] })
+        this.#note(name, member.id, undefined)
         if (present.others.size === 0) room.leave(present.member)
       }, graceMs).unref()
     })
@@ -149,17 +152,9 @@ export class Presence {
   }
 
   /** Notes a change of this process for the others, and that something is to be told. */
-  #note(channel: string, { joined, left }: Omit<RoomNews, 'channel'>): void {
-    const changes = this.#changes.get(channel) ?? { joined: new Map(), left: new Set() }
-    this.#changes.set(channel, changes)
-    for (const member of joined) {
-      changes.left.delete(member.id)
-      changes.joined.set(member.id, member)
-    }
-    for (const id of left) {
-      changes.joined.delete(id)
-      changes.left.add(id)
-    }
+  #note(channel: string, id: Member['id'], member: Member | undefined): void {
+    const changes = this.#changes.get(channel) ?? new Map<Member['id'], Member | undefined>()
+    this.#changes.set(channel, changes.set(id, member))
     this.#tellSoon()
   }
 
@@ -181,8 +176,9 @@ export class Presence {
     }
     if (this.#changes.size > 0) {
       this.#version += 1
-      const rooms = [...this.#changes].map(([channel, { joined, left }]) => {
-        return { channel, joined: [...joined.values()], left: [...left] }
+      const rooms = [...this.#changes].map(([channel, changes]) => {
+        const joined = [...changes.values()].filter((member) => member !== undefined)
+        return { channel, joined, left: [...changes.keys()].filter((id) => changes.get(id) === undefined) }
       })
       this.#publish({ from: this.#own, type: 'change', version: this.#version, rooms })
     }
@@ -239,14 +235,7 @@ export class Presence {
 
   #apply(from: string, { channel, joined, left }: RoomNews): void {
     const room = this.#room(channel)
-    for (const member of joined) {
-      const known = room.members.get(member.id)
-      const present = known ?? { member, others: new Set(), connections: 0, leaving: undefined }
-      present.others.add(from)
-      if (known === undefined || !isSame(known.member, member)) room.join(member)
-      present.member = member
-      room.members.set(member.id, present)
-    }
+    for (const member of joined) room.join(member).present.others.add(from)
     for (const id of left) this.#drop(room, id, from)
     this.#tellSoon()
   }

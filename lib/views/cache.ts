@@ -72,24 +72,16 @@ export class Views {
   /** By the file of the action that renders, then by the name that it asks for. */
   readonly #kept = new Map<string, Map<string, Kept>>()
   #keptCount = 0
-  #hits = 0
-  #misses = 0
+  /** Renders and checks that found a usable compiled view, in memory or on disk. */
+  hits = 0
+  /** Renders and checks that had to compile. */
+  misses = 0
 
   constructor({ root, cacheFolder, ram, disk, readable, version, onProblem }: ViewsOptions) {
     this.#root = resolve(root)
     this.#useRam = ram
     this.#useDisk = disk
     this.#disk = new DiskCache(resolve(cacheFolder, 'views'), version, readable, onProblem)
-  }
-
-  /** Renders and checks that found a usable compiled view, in memory or on disk. */
-  get hits(): number {
-    return this.#hits
-  }
-
-  /** Renders and checks that had to compile. */
-  get misses(): number {
-    return this.#misses
   }
 
   /**
@@ -118,7 +110,7 @@ export class Views {
   #get(file: string, from = ''): Kept {
     const kept = this.#kept.get(from)?.get(file)
     if (kept !== undefined && isCurrent(kept)) {
-      this.#hits++
+      this.hits++
       return kept
     }
     const folders = from === '' ? [''] : ['', dirname(relative(this.#root, resolve(this.#root, from)))]
@@ -142,8 +134,8 @@ export class Views {
   /** Takes a view from disk, or compiles it. `absent` are the places that were searched before it was found. */
   #load(file: string, absent: readonly string[]): Kept {
     const stored = this.#useDisk ? this.#fromDisk(file) : undefined
-    if (stored === undefined) this.#misses++
-    else this.#hits++
+    if (stored === undefined) this.misses++
+    else this.hits++
     const { program, dependencies } = stored ?? this.#compile(file)
     const render = createRender(program)
     if (stored === undefined && this.#useDisk) {

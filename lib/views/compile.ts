@@ -27,10 +27,6 @@ export interface Program {
   readonly absent: readonly string[]
 }
 
-/** How deep views may include each other, and how many `@view`, `@layout` and `@yield` one page may have in all. */
-const maxChain = 50
-const maxExpansions = 1000
-
 /** The sections of one view, for the layout around it. */
 interface Level {
   readonly file: string
@@ -68,15 +64,12 @@ class Compiler {
   readonly #places: (readonly [file: number, line: number])[] = []
   /** The index in #places, by file and line. */
   readonly #placeOf = new Map<string, number>()
-  /** The index of a file among the program's files. */
-  readonly #fileOf = new Map<string, number>()
   readonly #lines: string[] = []
   #text = ''
   /** The value of `svc$at` at this point of the source, or -1 where it depends on the branch that was taken. */
   #place = -1
   #depth = 0
   #lists = 0
-  #expansions = 0
 
   constructor(root: string, read: (file: string) => string) {
     this.#root = root
@@ -121,22 +114,17 @@ class Compiler {
     const { file, absent } = findView(this.#root, name, [dirname(asker.file), ''], asker)
     for (const place of absent) this.#absent.add(place)
     const first = chain.indexOf(file)
-    if (first >= 0) failAt(asker, `a view cannot contain itself: ${[...chain.slice(first), file].join(' -> ')}`)
-    if (chain.length >= maxChain) failAt(asker, `views are nested more than ${maxChain} deep`)
-    this.#countExpansion(asker)
+    if (first >= 0) {
+      const loop = [...chain.slice(first), file].join(' -> ')
+      throw new ViewError(asker.file, asker.line, `a view cannot contain itself: ${loop}`)
+    }
     return file
-  }
-
-  #countExpansion(asker: Asker): void {
-    if (++this.#expansions <= maxExpansions) return
-    failAt(asker, `the page has more than ${maxExpansions} @view, @layout and @yield in all`)
   }
 
   #template(file: string): Template {
     let template = this.#templates.get(file)
     if (template === undefined) {
       template = parse(this.#read(file), file)
-      this.#fileOf.set(file, this.#templates.size)
       this.#templates.set(file, template)
     }
     return template
@@ -197,12 +185,11 @@ class Compiler {
   }
 
   /** Emits the section from the outermost view that has it, as that view sees it. Without one it emits nothing. */
-  #yield(node: { section: string; indent: string; line: number }, context: Context): void {
+  #yield(node: { section: string; indent: string }, context: Context): void {
     const at = context.levels.findLastIndex((level) => level.sections.has(node.section))
     const level = context.levels[at]
     const section = level?.sections.get(node.section)
     if (level === undefined || section === undefined) return
-    this.#countExpansion({ file: context.file, line: node.line })
     level.used.add(node.section)
     this.#text += node.indent
     this.#body(section.body, { file: level.file, levels: context.levels.slice(0, at), chain: context.chain })
@@ -214,7 +201,7 @@ class Compiler {
     let place = this.#placeOf.get(key)
     if (place === undefined) {
       place = this.#places.length
-      this.#places.push([this.#fileOf.get(context.file) ?? 0, expression.line])
+      this.#places.push([[...this.#templates.keys()].indexOf(context.file), expression.line])
       this.#placeOf.set(key, place)
     }
     for (const name of expression.names) if (!this.#names.has(name)) this.#names.set(name, place)
@@ -239,10 +226,6 @@ class Compiler {
     this.#text = ''
     this.#lines.push(`${'  '.repeat(this.#depth)}svc$out += ${JSON.stringify(text)};`)
   }
-}
-
-function failAt({ file, line }: Asker, reason: string): never {
-  throw new ViewError(file, line, reason)
 }
 
 /** The expression in brackets. A comment at its end must not swallow the closing bracket. */

@@ -1,7 +1,7 @@
 /**
  * Compiled views on disk, so that a new process need not compile what an earlier one did. An entry is a `.hrb` file: a
- * header of one line of JSON, then the generated source. The header has the version that made the entry, and the files
- * with the hashes of the contents that it was made from.
+ * line with the checksum of the rest, a line of JSON, then the generated source. The JSON has the version that made the
+ * entry, and the files with the hashes of the contents that it was made from.
  *
  * The checks find an entry that is stale, truncated or damaged, but not a forged one: whoever can write here can write
  * a matching checksum. So an entry that others can write is not used, and the folder has mode 0700.
@@ -21,14 +21,10 @@ export interface Entry {
   readonly hashes: readonly string[]
 }
 
-/** The first line of an entry. `digest` covers the rest of the line and the source. */
-interface Header {
+/** The second line of an entry. */
+interface Header extends Omit<Program, 'source'> {
   readonly version: string
-  readonly digest: string
-  readonly files: readonly (readonly [file: string, sha256: string])[]
-  readonly absent: Program['absent']
-  readonly names: Program['names']
-  readonly places: Program['places']
+  readonly hashes: readonly string[]
 }
 
 const writableByOthers = 0o022
@@ -103,15 +99,9 @@ export function sha256(text: string): string {
 }
 
 function encode({ program, hashes }: Entry, version: string): string {
-  const header = {
-    version,
-    files: program.files.map((file, index) => [file, hashes[index] ?? ''] as const),
-    absent: program.absent,
-    names: program.names,
-    places: program.places,
-  }
-  const digest = digestOf(header, program.source)
-  return `${JSON.stringify({ ...header, digest } satisfies Header)}\n${program.source}`
+  const { source, ...rest } = program
+  const text = `${JSON.stringify({ version, hashes, ...rest } satisfies Header)}\n${source}`
+  return `${sha256(text)}\n${text}`
 }
 
 /**
@@ -119,23 +109,12 @@ function encode({ program, hashes }: Entry, version: string): string {
  * @throws Error when it is damaged
  */
 function decode(text: string, file: string, version: string): Entry | undefined {
-  const end = text.indexOf('\n')
-  if (end < 0) throw new Error('it has no header')
-  const source = text.slice(end + 1)
-  // A line that is not a header fails one of the two checks below, before anything else of it is used.
-  const header = JSON.parse(text.slice(0, end)) as Partial<Header> | null
-  if (header?.version !== version) return undefined
-  const { digest, ...rest } = header
-  if (digest !== digestOf(rest, source)) throw new Error('its checksum is wrong')
-  const { files, absent, names, places } = header as Header
-  if (files[0]?.[0] !== file) throw new Error(`it belongs to ${files[0]?.[0] ?? 'no view'}`)
-  const program = { source, names, places, absent, files: files.map(([name]) => name) }
-  return { program, hashes: files.map(([, hash]) => hash) }
-}
-
-function digestOf(header: Omit<Partial<Header>, 'digest'>, source: string): string {
-  const { version, files, absent, names, places } = header
-  return sha256(JSON.stringify([version, files, absent, names, places, source]))
+  const [digest = '', header = '', ...source] = text.split('\n')
+  if (digest !== sha256(text.slice(digest.length + 1))) throw new Error('its checksum is wrong')
+  const { version: madeBy, hashes, ...rest } = JSON.parse(header) as Header // By its checksum a server wrote it.
+  if (madeBy !== version) return undefined
+  if (rest.files[0] !== file) throw new Error(`it belongs to ${rest.files[0]}`)
+  return { program: { ...rest, source: source.join('\n') }, hashes }
 }
 
 /** Reads a file. Throws when another user may write it. */

@@ -6,13 +6,11 @@
  * nothing special, and `@@` is a plain `@` everywhere.
  */
 
-import { checkSyntax, ExpressionError, isDeclarable, namesOf, readEnclosed } from './expression.ts'
+import { reasonOf } from '../base/reason.ts'
+import { checkSyntax, isDeclarable, namesOf, readEnclosed } from './expression.ts'
 import type { Expression } from './expression.ts'
 import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
-
-/** How deep blocks may be nested in one file: far more than a person writes, and safe for the engine's own parser. */
-const maxDepth = 100
 
 const words =
   'if|elseif|else|endif|foreach|endforeach|view|layout|section|endsection|yield|csrf|resource|error|enderror'
@@ -90,15 +88,15 @@ class Parser {
     const line = this.#line
     const start = this.#position
     const escaped = mark === '{{'
-    const enclosed = this.#locate(mark, start, () => readEnclosed(this.#source, start, !escaped))
-    if (!enclosed.isEmpty) {
-      const expression = { source: enclosed.source.trim(), line, names: enclosed.names }
-      this.#nodes.push({ kind: 'print', expression, escaped, line })
-    } else if (enclosed.source.trim() === '') {
-      this.#fail(`${mark} has no expression`, line)
+    const closing = escaped ? '}}' : '!!}'
+    const { source, end, isEmpty } = this.#checked(mark, () => readEnclosed(this.#source, start, closing))
+    const text = source.trim()
+    if (text === '') this.#fail(`${mark} has no expression`)
+    if (!isEmpty) {
+      this.#nodes.push({ kind: 'print', expression: { source: text, line, names: namesOf(text) }, escaped, line })
     }
-    this.#position = enclosed.end
-    this.#line += countLines(this.#source, start, enclosed.end)
+    this.#position = end
+    this.#line += countLines(this.#source, start, end)
   }
 
   /** Reads a line that is a directive. Returns false, and reads nothing, when it is none. */
@@ -210,7 +208,6 @@ class Parser {
 
   /** Puts the node of a block into the tree, if it has one, and reads on into `body`. */
   #begin(kind: Block['kind'], body: Node[], node?: Node, branches: Branch[] = []): void {
-    if (this.#open.length === maxDepth) this.#fail(`blocks are nested more than ${maxDepth} deep`)
     if (node !== undefined) this.#nodes.push(node)
     this.#open.push({ kind, line: this.#line, outside: this.#nodes, branches })
     this.#nodes = body
@@ -248,11 +245,8 @@ class Parser {
 
   #expression(word: string, source: string): Expression {
     if (source === '') this.#fail(`@${word} needs an expression`)
-    const names = this.#locate(`@${word}`, this.#position, () => {
-      checkSyntax(source)
-      return namesOf(source)
-    })
-    return { source, line: this.#line, names }
+    this.#checked(`@${word}`, () => checkSyntax(source))
+    return { source, line: this.#line, names: namesOf(source) }
   }
 
   /**
@@ -274,15 +268,12 @@ class Parser {
     }
   }
 
-  /** Runs a check of the expression that begins at `start`; a mistake becomes a ViewError with its own line. */
-  #locate<T>(where: string, start: number, check: () => T): T {
+  /** Runs a check of an expression; a mistake becomes a ViewError with the line where the expression begins. */
+  #checked<T>(where: string, check: () => T): T {
     try {
       return check()
     } catch (error) {
-      if (!(error instanceof ExpressionError)) throw error
-      const lines = countLines(this.#source, start, start + error.offset)
-      const opener = lines === 0 ? where : `${where} of line ${this.#line}`
-      return this.#fail(`${opener}: ${error.message}`, this.#line + lines)
+      return this.#fail(`${where}: ${reasonOf(error)}`)
     }
   }
 

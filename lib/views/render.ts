@@ -8,9 +8,9 @@
  */
 
 import { inspect } from 'node:util'
+import { compileFunction } from 'node:vm'
 import { escapeHtml } from '../http/escape-html.ts'
 import type { Program } from './compile.ts'
-import { functionFrom } from './engine.ts'
 import { ViewError } from './template.ts'
 
 /** Renders with data and helpers; throws ViewError. */
@@ -108,8 +108,9 @@ function generate(program: Program, names: readonly Name[], missing: string): Ge
   ].join('\n')
   const file = program.files[0] ?? ''
   try {
-    // The parameters are those of `Generated`, and the source returns a string or throws.
-    return functionFrom(source, parameters, file) as Generated
+    // Not `new Function`, which `--disallow-code-generation-from-strings` switches off. The parameters are those of
+    // `Generated`, and the source returns a string or throws.
+    return compileFunction(source, parameters, { filename: file }) as Generated
   } catch (error) {
     throw new ViewError(file, 0, `the engine refuses the compiled view: ${messageOf(error)}`, { cause: error })
   }
@@ -145,7 +146,10 @@ function toHtml(value: unknown): string {
 function toText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return ''
-  if (value instanceof Promise) throw new TypeError('the value is a promise: await it in the action')
+  if (value instanceof Promise) {
+    value.catch(() => {}) // Or a rejection that nobody handles would end the process.
+    throw new TypeError('the value is a promise: await it in the action')
+  }
   return String(value)
 }
 

@@ -68,9 +68,7 @@ export function findView(root: string, name: string, folders: readonly string[],
 export function versionOf(path: string): FileVersion | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
-    if (stats === undefined || !stats.isFile()) return undefined
-    const { dev, ino, size, mtimeMs, ctimeMs } = stats
-    return { dev, ino, size, mtimeMs, ctimeMs }
+    return stats?.isFile() === true ? stats : undefined
   } catch (error) {
     if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error

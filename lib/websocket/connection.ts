@@ -133,8 +133,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   /**
-   * Sends a message: a string as text, bytes as binary. More than 4 KiB of bytes are not copied: do not change them
-   * before `bufferedAmount` is 0.
+   * Sends a message: a string as text, bytes as binary.
    * @returns false when the connection is not open, or is cut because too many bytes are waiting already
    * @throws TypeError for anything else
    */
@@ -225,14 +224,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
   }
 
   #pauseIfFull(): void {
-    if (this.#isPaused || this.#phase !== 'open' || this.#outbox.bytes <= this.#pauseAtBytes) return
+    if (this.#isPaused || this.#phase !== 'open' || this.#outbox.bytes <= this.#services.maxBufferedBytes / 2) return
     this.#isPaused = true
     this.#socket.pause()
-  }
-
-  /** Reading pauses when more bytes than this wait for the peer. */
-  get #pauseAtBytes(): number {
-    return this.#services.maxBufferedBytes / 2
   }
 
   #control({ opcode, payload }: ControlFrame): void {
@@ -245,7 +239,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
 
   #written(): void {
     if (!this.#outbox.blocked) this.#tellDrained()
-    if (this.#isPaused && this.#outbox.bytes <= this.#pauseAtBytes) {
+    if (this.#isPaused && this.#outbox.bytes <= this.#services.maxBufferedBytes / 2) {
       this.#isPaused = false
       this.#socket.resume()
     }

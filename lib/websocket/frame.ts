@@ -22,18 +22,14 @@ export class FrameHeader {
   size = 0
 }
 
-/** The most bytes of a header without a mask. */
-export const maxHeaderBytes = 10
 /** The most bytes of a control frame's payload (RFC 6455, section 5.5). */
 const maxControlBytes = 125
 
 /** Opcodes from here on are control frames. */
 export const firstControlOpcode = 8
 const maskBytes = 4
-/** From this many bytes on, masking 32 bits at a time is faster. */
+/** From this many bytes on, masking four at a time is faster. */
 const minBytesForWords = 96
-/** On big-endian machines a key would have to be reversed; these mask byte by byte. */
-const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
 
 /**
  * Reads the header of a client's frame.
@@ -87,44 +83,18 @@ export function writeHeader(target: Buffer, at: number, opcode: number, length: 
 
 /**
  * Masks or unmasks `bytes` from `from` up to `to`, in place (RFC 6455, section 5.3): each byte is combined with one of
- * the four bytes of the mask by exclusive or. An array of 32-bit numbers over the same memory is seven times as fast as
- * single bytes (64 KiB: 10 us against 75), but takes 60 ns to create: short payloads are masked byte by byte.
+ * the four bytes of the mask by exclusive or. Four at a time takes a quarter of the time (64 KiB: 19 us), but a view
+ * takes 75 ns to create: short payloads are masked byte by byte.
  * @param key the mask as a little-endian number; its lowest byte is applied to the byte at `from`
  */
 export function applyMask(bytes: Buffer, from: number, to: number, key: number): void {
-  if (to - from < minBytesForWords || !littleEndian) return applyToBytes(bytes, from, to, key)
-  const start = from + (-(bytes.byteOffset + from) & 3)
-  const count = (to - start) >> 2
-  applyToBytes(bytes, from, start, key)
-  applyToWords(new Int32Array(bytes.buffer, bytes.byteOffset + start, count), rotateMask(key, start - from))
-  const end = start + count * 4
-  applyToBytes(bytes, end, to, rotateMask(key, start - from))
-}
-
-/** Returns the key for the bytes that follow after `count` bytes. */
-export function rotateMask(key: number, count: number): number {
-  const bits = (count & 3) * 8
-  return bits === 0 ? key : (key >>> bits) | (key << (32 - bits))
-}
-
-function applyToBytes(bytes: Buffer, from: number, to: number, key: number): void {
-  let rest = key
-  for (let at = from; at < to; at += 1) {
-    bytes[at] = (bytes[at] as number) ^ rest // A byte array keeps the lowest eight bits.
-    rest = (rest >>> 8) | (rest << 24)
+  let at = from
+  if (to - from >= minBytesForWords) {
+    const words = new DataView(bytes.buffer, bytes.byteOffset)
+    for (; at + 4 <= to; at += 4) words.setInt32(at, words.getInt32(at, true) ^ key, true)
   }
-}
-
-function applyToWords(words: Int32Array, key: number): void {
-  const count = words.length
-  const unrolled = count & ~3
-  for (let at = 0; at < unrolled; at += 4) {
-    words[at] = (words[at] as number) ^ key
-    words[at + 1] = (words[at + 1] as number) ^ key
-    words[at + 2] = (words[at + 2] as number) ^ key
-    words[at + 3] = (words[at + 3] as number) ^ key
-  }
-  for (let at = unrolled; at < count; at += 1) words[at] = (words[at] as number) ^ key
+  // A byte array keeps the lowest eight bits.
+  for (; at < to; at += 1) bytes[at] = (bytes[at] as number) ^ (key >> (((at - from) & 3) * 8))
 }
 
 function readLength16(bytes: Buffer, at: number): number {

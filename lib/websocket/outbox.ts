@@ -1,6 +1,6 @@
 /**
- * The frames that a connection still has to send. The short frames of one turn of the event loop are sent with one
- * write; a long payload is sent at once and without a copy.
+ * The frames that a connection still has to send. Those of one turn of the event loop are sent with one write, or
+ * several when they are long.
  *
  * While the operating system accepts nothing, frames are gathered in buffers of 16 KiB instead of being written to the
  * socket one by one. A socket needs some 250 bytes of memory for each pending write: a peer that sends pings and never
@@ -8,10 +8,8 @@
  */
 import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
-import { headerSize, maxHeaderBytes, writeHeader } from './frame.ts'
+import { headerSize, writeHeader } from './frame.ts'
 
-/** A payload up to this size is copied behind its header; the copy costs less than a second write. */
-const maxShortBytes = 4096
 const firstGatheredBytes = 256
 const maxGatheredBytes = 16_384
 
@@ -46,15 +44,15 @@ export class Outbox {
     return this.#socket.writableLength > 0
   }
 
-  /** Sends a frame. A Buffer of more than 4 KiB must not be changed before it is sent. */
+  /** Sends a frame, of which it takes a copy. */
   add(opcode: number, payload: string | Buffer): void {
     const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length
-    if (length > maxShortBytes) return this.#addLong(opcode, payload, length)
     const target = this.#reserve(headerSize(length) + length)
     const start = writeHeader(target, this.#length, opcode, length)
     if (typeof payload === 'string') target.write(payload, start)
     else target.set(payload, start)
     this.#length = start + length
+    if (this.#length >= maxGatheredBytes) return this.#write()
     if (this.#scheduled) return
     this.#scheduled = true
     process.nextTick(endTurn, this)
@@ -84,23 +82,6 @@ export class Outbox {
     this.#length = 0
     this.#pending += 1
     this.#socket.write(gathered, this.#written)
-  }
-
-  #addLong(opcode: number, payload: string | Buffer, length: number): void {
-    this.#write()
-    this.#pending += 1
-    if (typeof payload === 'string') {
-      const frame = Buffer.allocUnsafe(maxHeaderBytes + length)
-      const start = writeHeader(frame, 0, opcode, length)
-      frame.write(payload, start)
-      return void this.#socket.write(frame.subarray(0, start + length), this.#written)
-    }
-    const header = Buffer.allocUnsafe(headerSize(length))
-    writeHeader(header, 0, opcode, length)
-    this.#socket.cork()
-    this.#socket.write(header)
-    this.#socket.write(payload, this.#written)
-    this.#socket.uncork()
   }
 
   /** Returns the buffer of gathered frames with room for `count` more bytes. */

@@ -187,7 +187,7 @@ describe('a publish and a push that fail', () => {
 })
 
 describe('events of a queue that many wait for', () => {
-  it('are taken many at once, and one at a time where there is one', async (t) => {
+  it('are taken one at a time, as many as there are', async (t) => {
     const { broker, get, held, queue } = await begin(t)
     const waiting = Array.from({ length: 50 }, () => get('/queue'))
     await held(50)
@@ -215,7 +215,7 @@ describe('events of a queue that many wait for', () => {
     assert.equal((await staying).text, '{"ok":true,"event":1}')
     await until(() => broker.gate !== undefined)
     await broker.gate?.reached
-    assert.equal(broker.takes, 4, 'one for each who waits')
+    assert.equal(broker.takes, 2)
     for (const sent of leaving) sent.destroy()
     await until(() => requests.active === 0)
     broker.gate?.open()

@@ -70,7 +70,8 @@ describe('a WebSocket that follows a channel', () => {
   it('gets each event once where it read slowly while the broker was away', async (t) => {
     const { broker, channel, sent, client, drains, sink, tick } = await begin(t)
     const ids: number[] = []
-    for (let count = 0; count < 5; count++) ids.push(await channel.publish(count))
+    const filling = 'x'.repeat(70_000) // A piece each.
+    for (let count = 0; count < 5; count++) ids.push(await channel.publish(filling))
     client.bufferedAmount = 100_000
     const end = follow(channel, (ids[0] as number) - 1, sink)
     await tick(0)
@@ -81,7 +82,7 @@ describe('a WebSocket that follows a channel', () => {
     await tick(1000)
     for (const drained of drains) drained()
     await tick(0)
-    assert.deepEqual(sent, ids.map((id, at) => `{"id":${id},"data":${at}}`))
+    assert.deepEqual(sent, ids.map((id) => `{"id":${id},"data":"${filling}"}`))
     end()
   })
 

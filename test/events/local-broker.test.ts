@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { EventList } from '../../lib/events/event-list.ts'
 import { LocalBroker } from '../../lib/events/local-broker.ts'
-import { Seeded } from '../support/seeded.ts'
 import { describeBroker } from './broker-conformance.ts'
 import { DelayedBroker } from './delayed-broker.ts'
 
@@ -63,31 +61,5 @@ describe('the local broker', () => {
     broker.push('q', '1', limits)
     broker.close()
     assert.equal(broker.take('q'), undefined)
-  })
-})
-
-describe('a list of events', () => {
-  it('does what an array does, whatever is done to it', () => {
-    const random = new Seeded(5)
-    const list = new EventList<{ at: number }>()
-    let model: { at: number }[] = []
-    for (let step = 0; step < 20_000; step++) {
-      const event = { at: step }
-      const choice = random.integer(100)
-      // In waves, so that it grows long and gets empty again.
-      if (choice < (step % 4000 < 2000 ? 60 : 30)) model.push(event), list.push(event)
-      else if (choice < 70) model.unshift(event), list.unshift(event)
-      else if (choice < 99) assert.equal(list.shift(), model.shift())
-      else {
-        const maxEvents = random.integer(400) + 1
-        const dropped = list.trim({ maxEvents, maxAgeMs: Infinity }, step)
-        assert.equal(dropped, Math.max(0, model.length - maxEvents))
-        model = model.slice(dropped)
-      }
-      assert.equal(list.length, model.length)
-      const place = random.integer(model.length + 1)
-      if (place < model.length) assert.equal(list.at(place), model[place])
-      if (step % 100 === 0) assert.deepEqual(list.from(place), model.slice(place))
-    }
   })
 })

@@ -207,9 +207,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'events/queue.ts',
-    find: 'taken.filter(isUnwanted).reverse() as QueueEvent[]',
-    replace: 'taken.filter(isUnwanted) as QueueEvent[]',
-    breaks: 'events that nobody took go back in their order',
+    find: '    await this.#putBack(event) // Nobody is left.\n',
+    replace: '',
+    breaks: 'an event that nobody took goes back',
   },
   {
     file: 'events/channel.ts',
@@ -333,9 +333,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'websocket/outbox.ts',
-    find: 'length: number): void {\n    this.#write()\n    this.#pending += 1',
-    replace: 'length: number): void {\n    this.#pending += 1',
-    breaks: 'messages arrive in the order in which they were sent',
+    find: 'this.#gathered?.copy(grown, 0, 0, this.#length)',
+    replace: '',
+    breaks: 'messages that are sent in one turn arrive whole',
   },
   // Files
   {

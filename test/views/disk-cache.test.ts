@@ -25,14 +25,15 @@ test('takes from disk each time when nothing is kept in memory', () => {
   assert.deepEqual([views.hits, views.misses], [3, 0])
 })
 
-test('writes a readable header, the source below it, and for this user alone', () => {
+test('writes a checksum, a readable header, the source below them, and for this user alone', () => {
   const { root, entry } = fill()
   const text = readFileSync(entry, 'utf8')
-  const header = JSON.parse(text.slice(0, text.indexOf('\n'))) as Record<string, unknown>
+  const [, line = '', ...source] = text.split('\n')
+  const header = JSON.parse(line) as Record<string, unknown>
   assert.equal(header['version'], `1.0.0 (Node ${process.version})`)
-  assert.deepEqual((header['files'] as string[][]).map(([name]) => name), ['sub/v.html', 'i.html'])
+  assert.deepEqual(header['files'], ['sub/v.html', 'i.html'])
   assert.deepEqual(header['absent'], ['sub/i.html'])
-  assert.match(text.slice(text.indexOf('\n') + 1), /^svc\$at = 0;\nsvc\$out \+= svc\$escape\(\(title\)\);/)
+  assert.match(source.join('\n'), /^svc\$at = 0;\nsvc\$out \+= svc\$escape\(\(title\)\);/)
   assert.equal(statSync(entry).mode & 0o777, 0o600)
   for (const folder of ['.cached', '.cached/views', '.cached/views/sub']) {
     assert.equal(statSync(join(root, folder)).mode & 0o777, 0o700)

@@ -111,16 +111,6 @@ test('tells that a view contains itself, with the way', () => {
   for (const [file, message] of rows) assert.throws(() => views.check(file), { name: 'ViewError', message })
 })
 
-test('ends views that grow without end: too deep, too many', () => {
-  const files: Record<string, string> = {}
-  for (let at = 0; at < 60; at++) files[`deep${at}.html`] = `@view 'deep${at + 1}.html'\n`
-  for (let at = 0; at < 30; at++) files[`wide${at}.html`] = `@view 'wide${at + 1}.html'\n`.repeat(2)
-  files['wide30.html'] = 'x'
-  const { views } = makeViews(files)
-  assert.throws(() => views.check('deep0.html'), { message: 'deep49.html:1: views are nested more than 50 deep' })
-  assert.throws(() => views.check('wide0.html'), { message: /the page has more than 1000 @view, @layout and @yield/ })
-})
-
 test('tells that a folder or a view cannot be read', () => {
   const { views, root } = makeViews({ 'sub/v.html': 'v', 'w.html': 'w' })
   chmodSync(root, 0o755)
