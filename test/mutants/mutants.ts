@@ -81,8 +81,8 @@ export const mutants: readonly Mutant[] = [
   // Sessions and flash
   {
     file: 'stores/memory-store.ts',
-    find: '    unlink(entry)\n    this.#append(entry)\n    return entry',
-    replace: '    return entry',
+    find: '      this.#entries.delete(id)\n      this.#entries.set(id, entry)',
+    replace: '      this.#entries.set(id, entry)',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
   },
   {
