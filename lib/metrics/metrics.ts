@@ -1,9 +1,6 @@
 /**
  * Counts requests since the start, for the server as a whole and for each route. No counter decreases.
  *
- * A bench window is the difference to the counters at its start. A route saves these at its first request in the
- * window, so a window costs nothing for routes that are not requested.
- *
  * Route names stay when their routes are deleted, since Prometheus counters must not decrease. So that adding and
  * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
@@ -12,7 +9,6 @@ import type { EndedRequest } from '../base/ports.ts'
 import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
 import { keptRequests, maxPathLength, type RecentRequest } from './recent-requests.ts'
-import { combineAll, subtract } from './values.ts'
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
 const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
@@ -31,7 +27,7 @@ export type RequestValues = {
   readonly bytesOut: number
 }
 
-/** The requests of one route, since the start or in a window. */
+/** The requests of one route. */
 export interface RouteReading {
   readonly name: string
   readonly values: RequestValues
@@ -48,12 +44,9 @@ interface MetricsOptions {
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
 /** The name for the routes past the bound. */
-export const otherRoutesName = '(other)'
+const otherRoutesName = '(other)'
 /** The most names that have an entry of their own. */
-export const maxNames = 20_000
-
-/** The window of a route that was never requested. */
-const never = -1
+const maxNames = 20_000
 
 const left = outcomes.indexOf('left')
 const bytesIn = outcomes.length
@@ -82,8 +75,6 @@ export class Metrics {
   readonly #recent = new Recent<RecentRequest>(keptRequests)
   readonly #now: () => number
   readonly #startedAt: number
-  /** The number of the bench window. */
-  #window = 0
 
   constructor(options: MetricsOptions = {}) {
     this.#now = options.now ?? (() => performance.now())
@@ -102,7 +93,6 @@ export class Metrics {
     const slot = leftWait ? left : slotOf(sentStatus)
     const bodyBytes = leftWait ? 0 : sentBytes
     const route = this.#byName.get(routeName) ?? this.#create(routeName)
-    if (route.window !== this.#window) route.beginWindow(this.#window)
     route.count(slot, receivedBytes, bodyBytes)
     this.#all.count(slot, receivedBytes, bodyBytes)
     if (timed) {
@@ -120,10 +110,9 @@ export class Metrics {
     this.#recent.add(leftWait ? { ...recent, left: true } : recent)
   }
 
-  /** Begins a bench window. */
+  /** Begins a bench window: forgets the longest durations, and nothing else. */
   beginWindow(): void {
-    this.#window += 1
-    this.#all.durations.beginWindow() // Routes do so at their next request.
+    for (const { durations } of [this.#all, ...this.#routes]) durations.beginWindow()
   }
 
   /** All requests since the start. */
@@ -133,7 +122,8 @@ export class Metrics {
 
   /** Each route that was requested, since the start. */
   readRoutes(): RouteReading[] {
-    return this.#routes.filter(({ window }) => window !== never).map((route) => route.reading())
+    const readings = this.#routes.map((route) => route.reading())
+    return readings.filter(({ values }) => countRequests(values.requests).total > 0)
   }
 
   /** The same, but only the routes that were requested since the last call. Must have one caller. */
@@ -142,11 +132,6 @@ export class Metrics {
       route.isChanged = false
       return route.reading()
     })
-  }
-
-  /** Each route that was requested in the bench window, since the window began. */
-  readWindowRoutes(): RouteReading[] {
-    return this.#routes.filter(({ window }) => window === this.#window).map((route) => route.windowReading())
   }
 
   /** Seconds since the start. */
@@ -173,13 +158,9 @@ class RequestCounter {
   readonly durations = new Histogram()
   /** Whether it has counted a request since the changes were last taken. */
   isChanged = false
-  /** The number of the last window with a request. */
-  window = never
   readonly #name: string
   /** A slot for each outcome, then the two for bytes. */
   readonly #slots = new Float64Array(bytesOut + 1)
-  /** The counters when that window began; undefined if the first request came in it. */
-  #before: RequestValues | undefined
 
   constructor(name: string) {
     this.#name = name
@@ -191,12 +172,6 @@ class RequestCounter {
     this.#slots[slot]! += 1 // All three are slots of the array.
     if (receivedBytes > 0) this.#slots[bytesIn]! += receivedBytes
     if (sentBytes > 0) this.#slots[bytesOut]! += sentBytes
-  }
-
-  beginWindow(window: number): void {
-    if (this.window !== never) this.#before = this.read()
-    this.window = window
-    this.durations.beginWindow()
   }
 
   read(): RequestValues {
@@ -211,12 +186,6 @@ class RequestCounter {
 
   reading(): RouteReading {
     return { name: this.#name, values: this.read() }
-  }
-
-  windowReading(): RouteReading {
-    const now = this.read()
-    const values = this.#before === undefined ? now : combineAll(now, this.#before, subtract)
-    return { name: this.#name, values }
   }
 }
 
