@@ -27,11 +27,11 @@ interface ConfigRow {
   readonly warnings: readonly string[]
 }
 
-/** Makes the handlers. */
+/** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createReports(port: ReportsPort) {
   return {
     /** The errors by cause, the one that was seen last first. */
-    async errors(ctx: CoreContext): Promise<Reply> {
+    async 'svc.errors'(ctx: CoreContext): Promise<Reply> {
       const groups = await port.errors()
       if (asksForJson(ctx)) return ctx.json(groups)
       const clock = createTextClock()
@@ -40,7 +40,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** Forgets all errors. */
-    async clearErrors(ctx: CoreContext): Promise<Reply> {
+    async 'svc.errors.clear'(ctx: CoreContext): Promise<Reply> {
       const { length } = await port.errors()
       await port.clearErrors()
       port.log.info(`errors cleared by ${ctx.ip}: ${length} groups`)
@@ -48,7 +48,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** Every key of the configuration. */
-    async config(ctx: CoreContext): Promise<Reply> {
+    async 'svc.config'(ctx: CoreContext): Promise<Reply> {
       const { warnings } = await port.status()
       const keys = configRows(port, warnings)
       const others = warnings.filter((text) => keys.every((row) => !row.warnings.includes(text)))
@@ -57,7 +57,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** The last changes, the newest first. */
-    async changes(ctx: CoreContext): Promise<Reply> {
+    async 'svc.changes'(ctx: CoreContext): Promise<Reply> {
       const lines = await port.changes()
       if (asksForJson(ctx)) return ctx.json(lines)
       return panelPage(ctx, port, 'changes.html', { title: 'Changes', lines })
