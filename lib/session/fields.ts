@@ -48,15 +48,6 @@ export function textOfValue(what: string, value: unknown): string {
 }
 
 /**
- * The value of a text that is valid JSON; a new one at each call. Most are strings without escapes, which V8 cuts out
- * of the text three times as fast as it parses them.
- */
-export function valueOfText(text: string): unknown {
-  const isPlainString = text.startsWith('"') && text.endsWith('"') && !text.includes('\\')
-  return isPlainString ? text.slice(1, -1) : JSON.parse(text)
-}
-
-/**
  * The text of a bag of flash messages.
  * @throws TypeError when it is no object, and as above
  */

@@ -20,7 +20,6 @@ import {
   flashKey,
   textOfBag,
   textOfValue,
-  valueOfText,
 } from './fields.ts'
 import { bagsOf, SessionData, setBags } from './session-data.ts'
 import type { OpenReplies } from './open-replies.ts'
@@ -85,7 +84,7 @@ export class Session {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
     const text = data.get(fieldOf(checkedKey(key)))
-    return text === undefined ? fallback : valueOfText(text)
+    return text === undefined ? fallback : JSON.parse(text)
   }
 
   /**
@@ -139,8 +138,8 @@ export class Session {
   /**
    * Gives the session a new id when it is saved; its content stays. Call it when somebody signs in, so that an id known
    * before is worthless. The CSRF token is removed, since it may be known as well. When two requests do this at the
-   * same time, the later one begins a new session with the keys that it set itself. Streams, polls and WebSockets that
-   * were opened under the old id end.
+   * same time, the later one begins a new session with the keys that it set and had not saved. Streams, polls and
+   * WebSockets that were opened under the old id end.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
@@ -309,8 +308,8 @@ export class Session {
   #beginAnew(): MaybePromise<void> {
     this.#id = undefined
     this.#services.lost(this.#ctx)
-    this.#data().forgetStored()
-    return this.#begin(this.#data().ownChanges())
+    this.#data().forgetSaved()
+    return this.#begin(this.#data().changes())
   }
 
   /**

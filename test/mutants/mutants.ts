@@ -87,7 +87,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'session/session-data.ts',
-    find: 'if (this.#changed?.get(field) === text) this.#unsaved',
+    find: 'if (text === undefined ? removed.has(field) : set.get(field) === text) this.#unsaved',
     replace: 'this.#unsaved',
     breaks: 'what is set while a save is under way is saved too',
   },
