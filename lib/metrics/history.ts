@@ -58,13 +58,7 @@ export interface HistoryOptions {
 }
 
 /** The samples of the last minutes. */
-export interface History {
-  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
-  take(): void
-  /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have three decimals at most. */
-  snapshot(): HistorySnapshot
-  close(): void
-}
+export type History = ReturnType<typeof createHistory>
 
 /** The shortest time of a sample, so that a rate is finite if the clock stands still. */
 const leastSeconds = 0.001
@@ -84,11 +78,12 @@ export function createSampler(read: () => MaybePromise<Reading>): HistoryOptions
 }
 
 /** Begins to take samples, the first after `everyMs`. It does not keep the process alive. */
-export function createHistory(options: HistoryOptions): History {
+export function createHistory(options: HistoryOptions) {
   const { sample, everyMs = 5000, keep = 180, now = Date.now } = options
   let kept: { readonly time: number; readonly numbers: Sample }[] = []
   let isAwaited = false
 
+  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
   function take(): void {
     if (isAwaited) return
     isAwaited = true
@@ -100,6 +95,7 @@ export function createHistory(options: HistoryOptions): History {
     })
   }
 
+  /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have three decimals at most. */
   function snapshot(): HistorySnapshot {
     const lists = sampleFields.map((field) => [field, kept.map(({ numbers }) => shownNumber(numbers[field]))])
     const time = kept.map((each) => each.time)
@@ -107,7 +103,7 @@ export function createHistory(options: HistoryOptions): History {
   }
 
   const timer = setInterval(take, everyMs).unref()
-  return { take, snapshot, close: () => clearInterval(timer) }
+  return { take, snapshot, close: (): void => clearInterval(timer) }
 }
 
 function sampleOf(window: Reading): Sample {
