@@ -32,9 +32,10 @@ export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log
       const message = `SVC_MwJwt on route "${ctx.routeName}" has no key: set key or key_file in setup.jwt`
       throw new HttpError(500, 'jwt_requires_key', `${message} of the middleware configuration`)
     }
-    const fields = authorizationFields(ctx.request.rawHeaders)
-    const token = fields.length === 1 ? bearerToken(fields[0] as string) : undefined
-    if (fields.length < 2 && token === undefined) {
+    // Of several fields a proxy may have checked the last, while `headers` has the first.
+    const [field = '', ...others] = ctx.request.headersDistinct['authorization'] ?? []
+    const token = others.length === 0 ? bearerToken(field) : undefined
+    if (others.length === 0 && token === undefined) {
       return refuse(ctx, 'unauthorized', 'Send a token: Authorization: Bearer <token>', 'Bearer')
     }
     const reading = token === undefined ? { problem: 'there is more than one Authorization field' } : verify(token)
@@ -45,16 +46,6 @@ export function createJwtMiddleware(verifier: () => JwtVerifier | undefined, log
     ctx.state['jwt'] = reading.claims
     return next()
   }
-}
-
-/** All Authorization fields: Node keeps only the first of several, and a proxy may have checked the last. */
-function authorizationFields(raw: readonly string[]): string[] {
-  const values: string[] = []
-  for (let at = 0; at < raw.length; at += 2) {
-    const name = raw[at] as string
-    if (name.length === 13 && name.toLowerCase() === 'authorization') values.push(raw[at + 1] as string)
-  }
-  return values
 }
 
 /** The text after the scheme, which may be ''; undefined for another scheme. */
