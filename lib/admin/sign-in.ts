@@ -18,9 +18,6 @@ import type { AccessPort } from './port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
-/** The part of the server that signing in uses. */
-type SignInPort = Omit<AccessPort, 'routes'>
-
 /** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {
   /** Whether a GET on a system route's URL changes something; no login leads there. */
@@ -47,7 +44,7 @@ const monitorPage = '/svc-monitor'
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
-export function createSignIn(port: SignInPort, options: SignInOptions) {
+export function createSignIn(port: AccessPort, options: SignInOptions) {
   const { config } = port
   const now = options.now ?? Date.now
   const throttle = options.throttle ?? createLoginThrottle(options)

@@ -263,8 +263,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'jwt/token.ts',
-    find: 'if (nowS >= exp + rules.leewayS)',
-    replace: 'if (nowS > exp + rules.leewayS)',
+    find: 'if (nowS >= exp + rules.leeway_s)',
+    replace: 'if (nowS > exp + rules.leeway_s)',
     breaks: 'a token has expired in the very second that exp names',
   },
   // Logs
