@@ -12,7 +12,6 @@ import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts
 import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settings.ts'
 import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
-import { label } from '../http/label.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
@@ -86,7 +85,6 @@ interface InUse {
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   const { folder, isPublic, openStoreHere } = options
   const log = options.log('error')
-  const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
   const refusals = new RateLimited(warn, 1000)
   const defaults = readSettings(name, table, undefined).settings
@@ -107,9 +105,6 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     saved: () => {
       saves += 1
       if (saves % inUse.settings.sweep_every === 0) attempt('sweep the sessions', () => inUse.store.sweep())
-    },
-    lost: (ctx) => {
-      if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
     openReplies: options.openReplies,
   }

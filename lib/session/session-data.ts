@@ -12,7 +12,9 @@ import type { FieldChanges, Fields } from './store.ts'
 /** The fields of one session in one request. */
 export class SessionData {
   readonly #fields: Map<string, string>
-  /** The changes that are not saved; undefined: removed. */
+  /** The changes of this request; undefined: removed. */
+  readonly #changed = new Map<string, string | undefined>()
+  /** Those that are not saved. */
   readonly #unsaved = new Map<string, string | undefined>()
 
   /** @param stored the store's fields; this class does not change the map */
@@ -32,6 +34,7 @@ export class SessionData {
   change(field: string, text: string | undefined): void {
     if (text === undefined) this.#fields.delete(field)
     else this.#fields.set(field, text)
+    this.#changed.set(field, text)
     this.#unsaved.set(field, text)
   }
 
@@ -63,14 +66,16 @@ export class SessionData {
     }
   }
 
-  /** Forgets everything but the unsaved changes. */
-  forgetSaved(): void {
-    for (const field of this.names()) if (!this.#unsaved.has(field)) this.#fields.delete(field)
+  /** Forgets the store's fields. All changes of the request are unsaved then, as a new session needs them. */
+  forgetStored(): void {
+    this.#fields.clear()
+    for (const [field, text] of this.#changed) this.change(field, text)
   }
 
   /** Forgets everything. */
   clear(): void {
     this.#fields.clear()
+    this.#changed.clear()
     this.#unsaved.clear()
   }
 }

@@ -34,8 +34,6 @@ export interface SessionServices {
   readonly store: SessionStore
   /** Called when a session has been written. */
   saved(): void
-  /** Called when a session was gone when it should be saved. */
-  lost(ctx: CoreContext): void
   /** The streams, polls and WebSockets that sessions have open. */
   readonly openReplies: OpenReplies
 }
@@ -138,8 +136,8 @@ export class Session {
   /**
    * Gives the session a new id when it is saved; its content stays. Call it when somebody signs in, so that an id known
    * before is worthless. The CSRF token is removed, since it may be known as well. When two requests do this at the
-   * same time, the later one begins a new session with the keys that it set and had not saved. Streams, polls and
-   * WebSockets that were opened under the old id end.
+   * same time, the later one begins a new session with the keys that it set itself. Streams, polls and WebSockets that
+   * were opened under the old id end.
    */
   regenerate(): void {
     this.#data().change(fieldOf(csrfTokenKey), undefined)
@@ -307,8 +305,7 @@ export class Session {
   /** The session was gone when it should get a new id. */
   #beginAnew(): MaybePromise<void> {
     this.#id = undefined
-    this.#services.lost(this.#ctx)
-    this.#data().forgetSaved()
+    this.#data().forgetStored()
     return this.#begin(this.#data().changes())
   }
 
@@ -319,7 +316,6 @@ export class Session {
   #lose(): void {
     this.#id = undefined
     this.#isLost = true
-    this.#services.lost(this.#ctx)
     if (!this.#destroys) this.#data().clear()
   }
 
