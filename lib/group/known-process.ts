@@ -5,10 +5,9 @@
  */
 import { sumOfGroups } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
-import type { RouteReading } from '../metrics/metrics.ts'
+import { keptRequests, type RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
 import { difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
-import { keptRequests } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
 import type { LastReading } from './readings.ts'
 

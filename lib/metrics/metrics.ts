@@ -8,7 +8,6 @@ import { performance } from 'node:perf_hooks'
 import type { EndedRequest } from '../base/ports.ts'
 import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
-import { keptRequests, maxPathLength, type RecentRequest } from './recent-requests.ts'
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
 const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
@@ -33,6 +32,21 @@ export interface RouteReading {
   readonly values: RequestValues
 }
 
+/** A request that was served, as the monitor page shows it. */
+export interface RecentRequest {
+  /** When its answer ended, in milliseconds since 1970. */
+  readonly time: number
+  readonly method: string
+  /** Without the query, and not more than its first 200 characters. */
+  readonly path: string
+  readonly status: number
+  readonly duration_ms: number
+  /** The client left while the request waited for an event: no error, whatever the status. */
+  readonly left?: true
+  /** The name of the route; '' where none answered. */
+  readonly route: string
+}
+
 /** Clocks in milliseconds. */
 interface MetricsOptions {
   /** A clock that does not jump; `performance.now` unless given. */
@@ -41,6 +55,9 @@ interface MetricsOptions {
   readonly wallNow?: () => number
 }
 
+/** How many of the last requests are kept. */
+export const keptRequests = 100
+const maxPathLength = 200
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
 /** The name for the routes past the bound. */
