@@ -47,14 +47,6 @@ export interface RecentRequest {
   readonly route: string
 }
 
-/** Clocks in milliseconds. */
-interface MetricsOptions {
-  /** A clock that does not jump; `performance.now` unless given. */
-  readonly now?: () => number
-  /** The calendar's clock; `Date.now` unless given. */
-  readonly wallNow?: () => number
-}
-
 /** How many of the last requests are kept. */
 export const keptRequests = 100
 const maxPathLength = 200
@@ -93,10 +85,11 @@ export class Metrics {
   readonly #now: () => number
   readonly #startedAt: number
 
-  constructor(options: MetricsOptions = {}) {
-    this.#now = options.now ?? (() => performance.now())
-    this.startedAtMs = (options.wallNow ?? Date.now)()
-    this.#startedAt = this.#now()
+  /** @param options clocks in milliseconds: `now` does not jump, `wallNow` is the calendar's */
+  constructor({ now = () => performance.now(), wallNow = Date.now } = {}) {
+    this.#now = now
+    this.startedAtMs = wallNow()
+    this.#startedAt = now()
   }
 
   /**

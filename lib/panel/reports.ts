@@ -15,18 +15,6 @@ type ReportsPort = Pick<
   'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'log' | 'pages' | 'status'
 >
 
-/** A key of the configuration as the page shows it. */
-interface ConfigRow {
-  readonly key: ConfigKey
-  /** Of a secret `set` or `empty`. */
-  readonly value: unknown
-  /** Where the value comes from: `default`, `svc.json, line 12`, an option, a variable, a credential. */
-  readonly source: string
-  readonly meaning: string
-  /** The present warnings that name the key. */
-  readonly warnings: readonly string[]
-}
-
 /** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createReports(port: ReportsPort) {
   return {
@@ -65,7 +53,8 @@ export function createReports(port: ReportsPort) {
   }
 }
 
-function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[] {
+/** The keys of the configuration as the page shows them. */
+function configRows(port: ReportsPort, warnings: readonly string[]) {
   const { user, password, secret } = port.credentials()
   const now = { ...port.config, 'admin.user': user, 'admin.password': password, 'admin.secret': secret }
   return configKeys.map((key) => {
@@ -74,6 +63,7 @@ function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[]
     return {
       key,
       value: isSecret ? (value === '' || (value as readonly string[]).length === 0 ? 'empty' : 'set') : value,
+      /** `default`, `svc.json, line 12`, an option, a variable, a credential. */
       source: value === port.config[key] ? (port.configSources[key] ?? 'default') : 'saved while the server ran',
       meaning: configTable[key].meaning.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1'), // Links lead into the documentation.
       warnings: warnings.filter((text) => names(text, key)),
