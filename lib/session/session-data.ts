@@ -5,8 +5,7 @@
  * A change stays unsaved until `saved` is called with it. So a save that fails loses nothing, and a field that changes
  * again while it is being saved stays unsaved.
  */
-import { isObject } from '../base/object.ts'
-import { flashFieldOf, flashKey, formIdOf, textOfBag } from './fields.ts'
+import { formIdOf } from './fields.ts'
 import type { FieldChanges, Fields } from './store.ts'
 
 /** The fields of one session in one request. */
@@ -88,19 +87,4 @@ export function bagsOf(data: SessionData): Record<string, unknown> | undefined {
     if (formId !== undefined) entries.push([formId, JSON.parse(data.get(field) as string)]) // `names` has it.
   }
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
-}
-
-/**
- * Replaces all bags.
- * @throws TypeError, and changes nothing, unless the value is an object of objects that JSON can hold
- */
-export function setBags(data: SessionData, bags: unknown): void {
-  if (!isObject(bags)) {
-    throw new TypeError(`Cannot set key "${flashKey}" in the session: it is an object of form ids and bags`)
-  }
-  const texts = new Map(Object.entries(bags).map(([formId, bag]) => [flashFieldOf(formId), textOfBag(formId, bag)]))
-  for (const field of data.names()) {
-    if (formIdOf(field) !== undefined && !texts.has(field)) data.change(field, undefined)
-  }
-  for (const [field, text] of texts) data.change(field, text)
 }
