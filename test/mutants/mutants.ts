@@ -73,8 +73,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'tokens/signature.ts',
-    find: 'sign: (text) => hmac(first, text)',
-    replace: 'sign: (text) => hmac(verifying[verifying.length - 1] as KeyObject, text)',
+    find: 'sign: (text: string): string => hmac(first, text)',
+    replace: 'sign: (text: string): string => hmac(verifying[verifying.length - 1] as KeyObject, text)',
     breaks: 'earlier keys verify and never sign',
     tests: ['test/csrf/', 'test/tokens/'],
   },
