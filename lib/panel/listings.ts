@@ -13,6 +13,7 @@ import { buildPath, parsePattern, type Pattern } from '../routing/pattern.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { asksForJson, panelPage } from './page.ts'
 import type { AdminPort, ListedRoute } from './port.ts'
+import { explainMatch, type MatchAnswer } from './route-endpoints.ts'
 
 /** The part of the panel's port that the listings use. */
 type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'match' | 'pages' | 'routes'>
@@ -21,6 +22,8 @@ type ListingsPort = Pick<AdminPort, 'config' | 'errors' | 'match' | 'pages' | 'r
 const pageSize = 200
 /** A filter is cut to this many characters. */
 const maxFilterLength = 200
+/** The methods that the forms offer. */
+const formMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 /** Stands before the name of a route's parameter in the query of the index: `in.id`. */
 const parameterPrefix = 'in.'
 
@@ -38,7 +41,9 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     const rows = shown.routes.map(({ record, system }) => {
       return { ...record, system, query: new URLSearchParams({ record: record.name }).toString() }
     })
-    return panelPage(ctx, port, fileFor(ctx, 'list'), { title, all, ...shown, rows, ...askedRecord(routes, ctx) })
+    const match = dryMatch(port, ctx)
+    const forms = { ...match, ...askedRecord(routes, ctx), methods: [...new Set([...formMethods, match.method])] }
+    return panelPage(ctx, port, fileFor(ctx, 'list'), { title, all, ...shown, rows, ...forms })
   }
 
   return {
@@ -66,6 +71,17 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     /** All routes, those of the system too. */
     'svc.routes.listall': table('All routes', true),
   }
+}
+
+/** The dry match that the query asks for, with what was typed; no answer when it asks for none. */
+function dryMatch(
+  port: ListingsPort,
+  ctx: CoreContext,
+): { method: string; asked: string; answer: MatchAnswer | undefined } {
+  const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
+  const asked = ctx.query.get('path') ?? ''
+  if (asked === '') return { method, asked, answer: undefined }
+  return { method, asked, answer: explainMatch(port.match, method, asked.startsWith('/') ? asked : `/${asked}`) }
 }
 
 /** The file of the page, or of its results alone, which the script of the page requests with `?part=`. */

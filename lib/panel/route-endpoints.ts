@@ -117,12 +117,17 @@ export function createRouteEndpoints(port: AdminPort) {
   }
 }
 
+/** The answer to a dry match. */
+export type MatchAnswer =
+  | { readonly matched: true; readonly route: RouteRecord; readonly params: Readonly<Record<string, string>> }
+  | { readonly matched: false; readonly status: number; readonly reason: string; readonly allow?: readonly string[] }
+
 /**
  * Says which route would answer, or why none.
  * @param method in upper case
  * @param path begins with `/`; a query is left out
  */
-function explainMatch(match: AdminPort['match'], method: string, path: string) {
+export function explainMatch(match: AdminPort['match'], method: string, path: string): MatchAnswer {
   let found: ReturnType<AdminPort['match']>
   try {
     found = match(method, path.replace(/\?.*$/s, ''))

@@ -104,7 +104,7 @@ test('diff says what a reload would change, and changes nothing', async (t) => {
   assert.match((await server.askSignedIn('/svc-routes/diff')).text, /A reload would be refused/)
 })
 
-test('a form of the panel adds, shows and deletes a route, and keeps what was typed when it is refused', async (t) => {
+test('a form of the panel adds, shows, matches and deletes a route, and keeps what was typed when it is refused', async (t) => {
   const server = await startPanel(t, {}, failing)
   const typed = { name: 'new', url: '/new/:id', method: 'GET', action: 'pay.mjs@fine', middleware: '' }
   const added = await pressed(server, '/svc-routes/add', { ...typed, persist: 'true' })
@@ -114,7 +114,9 @@ test('a form of the panel adds, shows and deletes a route, and keeps what was ty
   const again = await pressed(server, '/svc-routes/add', { ...typed, url: '/"other"' })
   assert.equal(again.kind, 'error')
   assert.match(again.page.text, /value="\/&quot;other&quot;"/)
-  assert.match(added.page.text, /<form method="get" action="\/svc-routes\/match"/)
+  const dry = await server.askSignedIn('/svc-routes/list?method=GET&path=/new/7')
+  assert.match(dry.text, /Route new answers: GET \/new\/:id/)
+  assert.match((await server.askSignedIn('/svc-routes/list?path=/nowhere')).text, /None answers \(404\)/)
   const record = await server.askSignedIn('/svc-routes/list?record=new')
   assert.match(record.text, /<pre[^>]*>\{\n {2}&quot;name&quot;: &quot;new&quot;/)
   const absent = await pressed(server, '/svc-routes/add', { ...typed, name: 'absent', url: '/absent', action: 'absent.mjs' })

@@ -14,6 +14,7 @@ import { isAtOrIn } from '../../lib/storage/paths.ts'
 import { openLocalStore } from '../../lib/stores/local-store.ts'
 import { createMemoryStore } from '../../lib/stores/memory-store.ts'
 import type { SessionStore } from '../../lib/session/store.ts'
+import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 import { visit } from './session-server.ts'
@@ -21,6 +22,11 @@ import { visit } from './session-server.ts'
 const actions: Readonly<Record<string, TestAction>> = {
   write: ({ session }) => session.set('a', 1),
   read: ({ session }) => String(session.get('a', 'none')),
+  late: async (ctx) => {
+    ctx.session.set('a', 2)
+    const { host, cookie = '' } = ctx.headers
+    await request(`http://${host}/destroy`, { headers: { cookie } })
+  },
   destroy: ({ session }) => session.destroy(),
 }
 
