@@ -2,7 +2,7 @@
  * Errors by cause: the ERROR and FATAL lines of the general log, grouped by their place in the source and their message
  * without its values. So a cause that fails a thousand requests is one entry with a count, and not a thousand lines.
  *
- * There are at most 200 groups, of 12 KiB each at most. The one that was seen longest ago goes first.
+ * There are at most 200 groups, of 1 MiB together. The one that was seen longest ago goes first.
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,7 +23,7 @@ export interface ErrorGroup {
   readonly routes: readonly string[]
   /** The ids of the last requests that failed with it; at most 5, the newest last. */
   readonly requests: readonly string[]
-  /** Of the last one: the message and the frames. Empty without any. */
+  /** Of the last one: the message, and in each list of frames those of the application first. Empty without any. */
   readonly stack: string
   /** How many there were in each of the last 60 minutes, the present one last. */
   readonly minutes: readonly number[]
@@ -35,10 +35,13 @@ interface Counted extends Omit<ErrorGroup, 'minutes'> {
 }
 
 const maxGroups = 200
+/** The memory of all groups, counted as two bytes for each character and some for the object. */
+const maxBytes = 2 ** 20
+const objectBytes = 2048
 const maxNames = 5
 const maxMessageLength = 2000
 const maxTextLength = 300
-const maxStackLength = 2000
+const maxStackLength = 4000
 /** What visitors send can be in a message: of a longer stack, or a longer line, nothing is looked at. */
 const readStackLength = 65_536
 const readLineLength = 1000
@@ -55,6 +58,7 @@ const numbers = /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b|\b[
 export class ErrorGroups {
   /** By place and message, the one that was seen longest ago first. */
   readonly #groups = new Map<string, Counted>()
+  #bytes = 0
 
   /**
    * Counts a line of the log. It never throws.
@@ -74,8 +78,8 @@ export class ErrorGroups {
     const minute = Math.floor(timeMs / minuteMs)
     const byMinute = new Map([...(before?.byMinute ?? [])].filter(([at]) => at > minute - shownMinutes))
     byMinute.set(minute, (byMinute.get(minute) ?? 0) + 1)
-    this.#groups.delete(key)
-    this.#groups.set(key, {
+    this.#delete(key)
+    this.#set(key, {
       place,
       message: shown,
       count: (before?.count ?? 0) + 1,
@@ -83,11 +87,9 @@ export class ErrorGroups {
       last_at: timeMs,
       routes: lastOf(before?.routes, ...copy(route)),
       requests: lastOf(before?.requests, ...copy(id)),
-      stack: copyOf(stack, maxStackLength),
+      stack: copyOf(ownFramesFirst(lines).join('\n'), maxStackLength),
       byMinute,
     })
-    const [oldest] = this.#groups.keys()
-    if (this.#groups.size > maxGroups && oldest !== undefined) this.#groups.delete(oldest)
   }
 
   /** The groups, the one that was seen last first. */
@@ -102,7 +104,22 @@ export class ErrorGroups {
 
   /** Forgets the groups that were not seen after a time, in milliseconds since 1970; all unless given. */
   clear(beforeMs = Infinity): void {
-    for (const [key, { last_at: lastMs }] of this.#groups) if (lastMs <= beforeMs) this.#groups.delete(key)
+    for (const [key, { last_at: lastMs }] of this.#groups) if (lastMs <= beforeMs) this.#delete(key)
+  }
+
+  #set(key: string, group: Counted): void {
+    this.#groups.set(key, group)
+    this.#bytes += bytesOf(group)
+    while (this.#groups.size > maxGroups || this.#bytes > maxBytes) {
+      this.#delete(this.#groups.keys().next().value as string) // There is one: this one at least.
+    }
+  }
+
+  #delete(key: string): void {
+    const group = this.#groups.get(key)
+    if (group === undefined) return
+    this.#groups.delete(key)
+    this.#bytes -= bytesOf(group)
   }
 }
 
@@ -161,4 +178,23 @@ function frameIn(text: string): { readonly file: string; readonly line: string }
   const position = /:(\d{1,9}):\d{1,9}$/.exec(place)
   const [file = ''] = place.slice(0, position?.index ?? 0).replace(/^file:\/\//, '').split('?', 1)
   return file.startsWith('/') ? { file, line: position?.[1] ?? '' } : undefined
+}
+
+/** The lines with the application's frames first in each list of frames. */
+function ownFramesFirst(lines: readonly string[]): string[] {
+  const isFrame = (line: string): boolean => line.startsWith('    at ')
+  const sorted: string[] = []
+  const others: string[] = []
+  for (const line of lines) {
+    if (isFrame(line) && !isOwnFrame(line)) others.push(line)
+    else {
+      if (!isFrame(line)) sorted.push(...others.splice(0))
+      sorted.push(line)
+    }
+  }
+  return [...sorted, ...others]
+}
+
+function bytesOf({ place, message, stack, routes, requests }: Counted): number {
+  return objectBytes + 2 * [place, message, stack, ...routes, ...requests].join('').length
 }
