@@ -7,7 +7,7 @@ import { sumOfGroups } from '../log/error-groups.ts'
 import { keptLines } from '../log/recent-lines.ts'
 import { keptRequests, type RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
-import { difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
+import { boundRoutes, difference, sumOf, withoutGauges, type Reading } from '../metrics/reading.ts'
 import type { Peer } from './peer.ts'
 import type { LastReading } from './readings.ts'
 
@@ -78,7 +78,7 @@ export class EndedProcesses {
       if (reading === undefined) continue
       const earlier = this.#readings[since]
       const ended = withoutGauges(reading)
-      this.#readings[since] = earlier === undefined ? ended : sumOf([earlier, ended])
+      this.#readings[since] = boundRoutes(earlier === undefined ? ended : sumOf([earlier, ended]))
     }
     const { lines, requests, errors } = worker.last
     this.last = {

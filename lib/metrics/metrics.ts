@@ -1,6 +1,9 @@
 /**
  * Counts requests since the start, for the server as a whole and for each route. No counter decreases.
  *
+ * A bench window is the difference to the counters at its start. A route saves these at its first request in the
+ * window, so a window costs nothing for routes that are not requested.
+ *
  * Route names stay when their routes are deleted, since Prometheus counters must not decrease. So that adding and
  * deleting routes cannot fill the memory, names past the 20,000th share one entry, `(other)`.
  */
@@ -8,6 +11,7 @@ import { performance } from 'node:perf_hooks'
 import type { EndedRequest } from '../base/ports.ts'
 import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
+import { combineAll, subtract } from './values.ts'
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
 const outcomes = ['1xx', '2xx', '3xx', '4xx', '5xx', 'left'] as const
@@ -26,7 +30,7 @@ export type RequestValues = {
   readonly bytesOut: number
 }
 
-/** The requests of one route. */
+/** The requests of one route, since the start or in a window. */
 export interface RouteReading {
   readonly name: string
   readonly values: RequestValues
@@ -53,9 +57,12 @@ const maxPathLength = 200
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
 /** The name for the routes past the bound. */
-const otherRoutesName = '(other)'
+export const otherRoutesName = '(other)'
 /** The most names that have an entry of their own. */
-const maxNames = 20_000
+export const maxNames = 20_000
+
+/** The window of a route that was never requested. */
+const never = -1
 
 const left = outcomes.indexOf('left')
 const bytesIn = outcomes.length
@@ -84,6 +91,8 @@ export class Metrics {
   readonly #recent = new Recent<RecentRequest>(keptRequests)
   readonly #now: () => number
   readonly #startedAt: number
+  /** The number of the bench window. */
+  #window = 0
 
   /** @param options clocks in milliseconds: `now` does not jump, `wallNow` is the calendar's */
   constructor({ now = () => performance.now(), wallNow = Date.now } = {}) {
@@ -103,6 +112,7 @@ export class Metrics {
     const slot = leftWait ? left : slotOf(sentStatus)
     const bodyBytes = leftWait ? 0 : sentBytes
     const route = this.#byName.get(routeName) ?? this.#create(routeName)
+    if (route.window !== this.#window) route.beginWindow(this.#window)
     route.count(slot, receivedBytes, bodyBytes)
     this.#all.count(slot, receivedBytes, bodyBytes)
     if (timed) {
@@ -120,9 +130,10 @@ export class Metrics {
     this.#recent.add(leftWait ? { ...recent, left: true } : recent)
   }
 
-  /** Begins a bench window: forgets the longest durations, and nothing else. */
+  /** Begins a bench window. */
   beginWindow(): void {
-    for (const { durations } of [this.#all, ...this.#routes]) durations.beginWindow()
+    this.#window += 1
+    this.#all.durations.beginWindow() // Routes do so at their next request.
   }
 
   /** All requests since the start. */
@@ -132,8 +143,7 @@ export class Metrics {
 
   /** Each route that was requested, since the start. */
   readRoutes(): RouteReading[] {
-    const readings = this.#routes.map((route) => route.reading())
-    return readings.filter(({ values }) => countRequests(values.requests).total > 0)
+    return this.#routes.filter(({ window }) => window !== never).map((route) => route.reading())
   }
 
   /** The same, but only the routes that were requested since the last call. Must have one caller. */
@@ -142,6 +152,11 @@ export class Metrics {
       route.isChanged = false
       return route.reading()
     })
+  }
+
+  /** Each route that was requested in the bench window, since the window began. */
+  readWindowRoutes(): RouteReading[] {
+    return this.#routes.filter(({ window }) => window === this.#window).map((route) => route.windowReading())
   }
 
   /** Seconds since the start. */
@@ -168,9 +183,13 @@ class RequestCounter {
   readonly durations = new Histogram()
   /** Whether it has counted a request since the changes were last taken. */
   isChanged = false
+  /** The number of the last window with a request. */
+  window = never
   readonly #name: string
   /** A slot for each outcome, then the two for bytes. */
   readonly #slots = new Float64Array(bytesOut + 1)
+  /** The counters when that window began; undefined if the first request came in it. */
+  #before: RequestValues | undefined
 
   constructor(name: string) {
     this.#name = name
@@ -182,6 +201,12 @@ class RequestCounter {
     this.#slots[slot]! += 1 // All three are slots of the array.
     if (receivedBytes > 0) this.#slots[bytesIn]! += receivedBytes
     if (sentBytes > 0) this.#slots[bytesOut]! += sentBytes
+  }
+
+  beginWindow(window: number): void {
+    if (this.window !== never) this.#before = this.read()
+    this.window = window
+    this.durations.beginWindow()
   }
 
   read(): RequestValues {
@@ -196,6 +221,12 @@ class RequestCounter {
 
   reading(): RouteReading {
     return { name: this.#name, values: this.read() }
+  }
+
+  windowReading(): RouteReading {
+    const now = this.read()
+    const values = this.#before === undefined ? now : combineAll(now, this.#before, subtract)
+    return { name: this.#name, values }
   }
 }
 

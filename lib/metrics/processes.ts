@@ -5,7 +5,7 @@
 import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { Logs } from '../log/logs.ts'
-import { noDurations, percentileMs, subtractDurations } from './histogram.ts'
+import { percentileMs } from './histogram.ts'
 import { createHistory, createSampler, type HistorySnapshot } from './history.ts'
 import { countRequests, type RecentRequest } from './metrics.ts'
 import { difference, readProcess, type Reading, type ServerReading } from './reading.ts'
@@ -36,7 +36,19 @@ export interface Processes {
 }
 
 /** This process. */
-export type OwnProcess = ReturnType<typeof createOwnProcess>
+export interface OwnProcess {
+  read(since: Since): Reading
+  /** Reads since the start, but only the routes that were requested since the last call. Must have one caller. */
+  takeChanges(): Reading
+  /** Reads since the start, without routes: the cost does not depend on their number. */
+  readWithoutRoutes(): Reading
+  summary(): Summary
+  lines(): readonly LogLine[]
+  requests(): readonly RecentRequest[]
+  errors(): readonly ErrorGroup[]
+  clearErrors(beforeMs?: number): void
+  beginWindow(): void
+}
 
 /** What the panel shows of the logs of this process. */
 export interface OwnLogs {
@@ -63,21 +75,20 @@ export interface Summary {
 }
 
 /** Makes this process, with the lines and errors of its logs. */
-export function createOwnProcess(sources: MetricSources, { recent, errors }: OwnLogs) {
+export function createOwnProcess(sources: MetricSources, { recent, errors }: OwnLogs): OwnProcess {
   const { metrics, eventLoop, queueWaits, restQueueWaits } = sources
   let windowStart: Reading | undefined
-  const readAll = (): Reading => readProcess(sources, metrics.readRoutes())
   const readWithoutRoutes = (): Reading => readProcess(sources, [])
   return {
-    read: (since: Since): Reading => (since === 'start' ? readAll() : difference(readAll(), windowStart)),
-    /** Reads since the start, but only the routes that were requested since the last call. Must have one caller. */
-    takeChanges: (): Reading => readProcess(sources, metrics.takeChangedRoutes()),
-    /** Reads since the start, without routes: the cost does not depend on their number. */
+    read: (since) =>
+      since === 'start'
+        ? readProcess(sources, metrics.readRoutes())
+        : { ...difference(readWithoutRoutes(), windowStart), routes: metrics.readWindowRoutes() },
+    takeChanges: () => readProcess(sources, metrics.takeChangedRoutes()),
     readWithoutRoutes,
-    summary: (): Summary => {
+    summary: () => {
       const now = readWithoutRoutes()
       const { total, errors } = countRequests(now.values.requests)
-      const delays = subtractDurations(now.values.loopDelay, windowStart?.values.loopDelay ?? noDurations)
       return {
         processes: 1,
         uptime_s: Math.floor(now.uptimeSeconds),
@@ -85,16 +96,16 @@ export function createOwnProcess(sources: MetricSources, { recent, errors }: Own
         errors,
         active: now.values.requestsActive,
         rss_mb: megabytes(now.values.memoryResident),
-        loop_p99_ms: round3(percentileMs(delays, 99)),
+        loop_p99_ms: round3(percentileMs(difference(now, windowStart).values.loopDelay, 99)),
       }
     },
-    lines: (): readonly LogLine[] => recent.list(),
-    requests: (): readonly RecentRequest[] => metrics.recent(),
-    errors: (): readonly ErrorGroup[] => errors.list(Date.now()),
-    clearErrors: (beforeMs?: number): void => errors.clear(beforeMs),
-    beginWindow: (): void => {
+    lines: () => recent.list(),
+    requests: () => metrics.recent(),
+    errors: () => errors.list(Date.now()),
+    clearErrors: (beforeMs) => errors.clear(beforeMs),
+    beginWindow: () => {
       for (const each of [metrics, eventLoop.delay, queueWaits, restQueueWaits]) each.beginWindow()
-      windowStart = readAll()
+      windowStart = readWithoutRoutes()
     },
   }
 }

@@ -3,7 +3,7 @@
  * difference of two readings, a total over processes is the sum of theirs.
  */
 import { noDurations } from './histogram.ts'
-import { countRequests, type RouteReading } from './metrics.ts'
+import { maxNames, otherRoutesName, type RouteReading } from './metrics.ts'
 import { metricTable, readMetrics, type MetricName, type MetricSources, type MetricValues } from './table.ts'
 import { add, combineAll, round3, subtract, type Operation } from './values.ts'
 
@@ -59,7 +59,7 @@ export function readProcess(sources: MetricSources, routes: readonly RouteReadin
 }
 
 /**
- * The window between two readings of the same processes, with the routes that were requested in it.
+ * The window between two readings of the same processes.
  * @param before undefined: the window began with the process
  */
 export function difference(now: Reading, before: Reading | undefined): Reading {
@@ -72,8 +72,8 @@ export function difference(now: Reading, before: Reading | undefined): Reading {
     routes: now.routes.flatMap((route) => {
       const earlier = known.get(route.name)
       if (earlier === undefined) return route
-      const values = combineAll(route.values, earlier.values, subtract)
-      return countRequests(values.requests).total === 0 ? [] : { ...route, values }
+      // The same object: the route was not requested in between.
+      return earlier === route ? [] : { ...route, values: combineAll(route.values, earlier.values, subtract) }
     }),
   }
 }
@@ -108,6 +108,18 @@ export function withoutGauges(reading: Reading): Reading {
   const { values } = reading
   const zero: Operation = (value, same, name) => (isGauge(name) ? subtract(value, same, name) : value)
   return { ...reading, values: combineAll(values, values, zero), warnings: [] }
+}
+
+/**
+ * The reading with at most as many routes as one process has: the routes past the bound become one, `(other)`. So the
+ * total of any number of processes, one after the other, stays bounded.
+ */
+export function boundRoutes(reading: Reading): Reading {
+  const named = reading.routes.filter(({ name }) => name !== otherRoutesName)
+  if (named.length < maxNames) return reading
+  const others = reading.routes.filter(({ name }) => name === otherRoutesName)
+  const past = named.slice(maxNames - 1).map((route) => ({ ...route, name: otherRoutesName }))
+  return { ...reading, routes: sumOfRoutes([...named.slice(0, maxNames - 1), ...others, ...past]) }
 }
 
 /** Adds up the routes of the same name. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { createSampler, type Sample } from '../../lib/metrics/history.ts'
-import { countOf } from '../../lib/metrics/histogram.ts'
+import { countOf, Histogram } from '../../lib/metrics/histogram.ts'
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import type { EndedRequest } from '../../lib/base/ports.ts'
 import type { Reading } from '../../lib/metrics/reading.ts'
@@ -180,6 +180,20 @@ test('requests without a route are of one name, which a route may have as well',
   record({ routeName: '__proto__' })
   const counts = snapshot().routes.map(({ name, count }) => [name, count])
   assert.deepEqual(counts, [['(none)', 2], ['(other)', 1], ['__proto__', 1]])
+})
+
+test('a window looks at no route that is not requested in it', () => {
+  const { record, own, snapshot } = held()
+  for (let turn = 0; turn < 1000; turn += 1) record({ routeName: `r.${turn}` })
+  const read = mock.method(Histogram.prototype, 'read')
+  own.beginWindow()
+  const perWindow = read.mock.callCount()
+  record({ routeName: 'r.7', durationMs: 3 })
+  record({ routeName: 'r.7', durationMs: 1 })
+  assert.deepEqual(snapshot().routes.map(({ name, count, max_ms }) => [name, count, max_ms]), [['r.7', 2, 3]])
+  const calls = read.mock.callCount()
+  read.mock.restore()
+  assert.ok(perWindow < 10 && calls < 20, `${perWindow} and ${calls} histograms were read`)
 })
 
 test('the changes are the routes that were requested since they were last taken', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Metrics } from '../../lib/metrics/metrics.ts'
 import type { OwnProcess } from '../../lib/metrics/processes.ts'
-import { difference, sumOf, withoutEventLoop, withoutGauges, type Reading } from '../../lib/metrics/reading.ts'
+import { boundRoutes, difference, sumOf, withoutEventLoop, withoutGauges, type Reading } from '../../lib/metrics/reading.ts'
 import type { MetricSources } from '../../lib/metrics/table.ts'
 import { statusOf } from '../../lib/panel/status.ts'
 import { endedRequest } from '../support/ended-request.ts'
@@ -100,13 +100,11 @@ test('a difference has what was added to each counter, and gauges as they are no
   assert.deepEqual(routes.map(({ values: { requests } }) => Object.values(requests)), routes.map(() => [0, 0, 0, 0, 0, 0]))
 })
 
-test('routes without a request in between are not in the difference', () => {
-  const { metrics, own } = still()
-  const record = (routeName: string): void => metrics.record(endedRequest({ routeName }), true, 1_700_000_000_000)
-  for (const name of ['a', 'b']) record(name)
-  const before = own.read('start')
-  for (const name of ['c', 'b']) record(name)
-  assert.deepEqual(difference(own.read('start'), before).routes.map(({ name }) => name), ['b', 'c'])
+test('routes that are the same object in both readings are not in the difference', () => {
+  const before = ownProcess(busySources()).read('start')
+  const [first = assert.fail(), ...others] = before.routes
+  const now = { ...before, routes: [...others, { ...first }] }
+  assert.deepEqual(difference(now, before).routes.map(({ name }) => name), [first.name])
 })
 
 test('the start is the first one, uptime and window are the longest', () => {
@@ -136,4 +134,19 @@ test('without its gauges a process adds what it counted', () => {
   assert.deepEqual([values.requests, values.durations, values.linesLost], [busy.values.requests, busy.values.durations, busy.values.linesLost])
   assert.deepEqual([values.connectionsOpen, values.memoryResident, warnings], [0, 0, []])
   assert.deepEqual([values.poolWorkers, values.poolRefused], [{ http: 0, ws: 0, sse: 0, longpoll: 0 }, busy.values.poolRefused])
+})
+
+test('routes past the bound are one, and no request of theirs is lost', () => {
+  const parts = [still(), still()]
+  for (let turn = 0; turn < 15_000; turn += 1) {
+    for (const [at, { metrics }] of parts.entries()) {
+      metrics.record(endedRequest({ routeName: `r.${at}.${turn}` }), true, 1_700_000_000_000)
+    }
+  }
+  const { routes } = boundRoutes(sumOf(parts.map(({ own }) => own.read('start'))))
+  assert.equal(routes.length, 20_000)
+  assert.equal(routes.reduce((sum, { values }) => sum + values.requests['2xx'], 0), 30_000)
+  assert.deepEqual([routes[0]?.name, routes.at(-1)?.name, routes.at(-1)?.values.requests['2xx']], ['r.0.0', '(other)', 10_001])
+  const few = still().own.read('start')
+  assert.equal(boundRoutes(few), few)
 })
