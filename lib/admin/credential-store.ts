@@ -80,7 +80,7 @@ export class CredentialStore {
       if (!setupRequired(this.#current)) return false
       const { config, appKey } = this.#options
       const made = await makeCredentials({ user, password, hardened: config['admin.hardened'], nowMs: this.#now() })
-      this.#save({
+      this.#options.writer?.write({
         'admin.user': made.user,
         'admin.password': made.password,
         'admin.secret': made.secret,
@@ -104,7 +104,7 @@ export class CredentialStore {
       const { user, password } = this.#current
       const hardened = this.#options.config['admin.hardened']
       const secret = makeSecret({ user, password, hardened, nowMs: this.#now() })
-      this.#save({ 'admin.secret': secret })
+      this.#options.writer?.write({ 'admin.secret': secret })
       this.#current = { ...this.#current, secret }
       if (this.#own.user === user && this.#own.password === password) this.#own = this.#current
       return { secret, made: true }
@@ -127,7 +127,7 @@ export class CredentialStore {
    */
   adopt(credentials: AdminCredentials): void {
     const { user, password, secret } = credentials
-    this.#save({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
+    this.#options.writer?.write({ 'admin.user': user, 'admin.password': password, 'admin.secret': secret })
     this.#own = credentials
     this.#current = credentials
   }
@@ -147,10 +147,6 @@ export class CredentialStore {
     if (setupRequired(found)) return
     this.#own = found
     this.#current = found
-  }
-
-  #save(changes: Partial<CredentialSettings>): void {
-    this.#options.writer?.write(changes)
   }
 }
 

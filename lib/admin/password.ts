@@ -13,13 +13,7 @@ import { promisify } from 'node:util'
 import { HttpError } from '../http/errors.ts'
 
 /** Checks passwords, a few at the same time. */
-export interface PasswordCheck {
-  /**
-   * Whether a password is that of a stored hash.
-   * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash of this server
-   */
-  matches(password: string, stored: string): Promise<boolean>
-}
+export type PasswordCheck = ReturnType<typeof createPasswordCheck>
 
 interface ScryptHash {
   readonly cost: ScryptCost
@@ -65,9 +59,13 @@ export async function hashPassword(password: string, hardened: boolean): Promise
 }
 
 /** Makes a check. Hashes of the hardened form are checked with `scrypt`. */
-export function createPasswordCheck(scrypt = createScrypt()): PasswordCheck {
+export function createPasswordCheck(scrypt = createScrypt()) {
   return {
-    async matches(password, stored) {
+    /**
+     * Whether a password is that of a stored hash.
+     * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash of this server
+     */
+    async matches(password: string, stored: string): Promise<boolean> {
       if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
       const { salt, key, cost } = readScrypt(stored)
       return timingSafeEqual(await scrypt.derive(password, salt, key.length, cost), key)

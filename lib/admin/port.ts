@@ -45,8 +45,6 @@ export interface AccessPort {
   /** The one-time token that a setup from elsewhere needs. */
   readonly setupToken: string
   readonly pages: PageRenderer
-  /** All routes in the order of registration. */
-  routes(): readonly { readonly record: RouteRecord }[]
   /** The route that would answer, or the methods that the path takes. Throws HttpError 400 as a request would. */
   match(method: string, path: string): { readonly record: RouteRecord } | readonly string[]
   /** The log of module `server`. */

@@ -14,16 +14,6 @@ import { setupRequired } from './credentials.ts'
 import { equalTexts } from './password.ts'
 import type { AccessPort } from './port.ts'
 
-/** Asks for the token. */
-interface SetupToken {
-  /** Whether a setup by this request needs the token. If so, the token is written to the log, once. */
-  requiredFor(ctx: CoreContext): boolean
-  /** Whether a text is the token. In constant time. */
-  matches(text: string): boolean
-  /** Call at the start: writes the token to the log, once, when the panel is enabled, protected and not set up. */
-  announce(): void
-}
-
 const forwardingFields = [
   'forwarded',
   'via',
@@ -40,7 +30,7 @@ export function makeSetupToken(): string {
 }
 
 /** Makes the check of the token. */
-export function createSetupToken(port: Pick<AccessPort, 'config' | 'credentials' | 'setupToken' | 'log'>): SetupToken {
+export function createSetupToken(port: Pick<AccessPort, 'config' | 'credentials' | 'setupToken' | 'log'>) {
   const { config, setupToken: token } = port
   const mode = config['admin.setup_token']
   let announced = false
@@ -59,13 +49,16 @@ export function createSetupToken(port: Pick<AccessPort, 'config' | 'credentials'
   }
 
   return {
-    requiredFor(ctx) {
+    /** Whether a setup by this request needs the token. If so, the token is written to the log, once. */
+    requiredFor(ctx: CoreContext): boolean {
       const required = mode === 'on' || (mode === 'auto' && !isNear(ctx))
       if (required) write()
       return required
     },
-    matches: (text) => equalTexts(text, token),
-    announce() {
+    /** Whether a text is the token. In constant time. */
+    matches: (text: string): boolean => equalTexts(text, token),
+    /** Call at the start: writes the token to the log, once, when the panel is enabled, protected and not set up. */
+    announce(): void {
       if (mode === 'off' || !config['admin.enabled'] || config['app.env'] === 'dev') return
       if (setupRequired(port.credentials())) write()
     },

@@ -5,7 +5,6 @@
  * is not logged: it may be a password that was typed into the wrong field.
  */
 import { reasonOf } from '../base/reason.ts'
-import type { Action } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
 import { withRequestId } from '../http/label.ts'
@@ -19,9 +18,6 @@ import type { AccessPort } from './port.ts'
 import { createSetupToken } from './setup-token.ts'
 import { createLoginThrottle, type LoginThrottle, type ThrottleOptions } from './throttle.ts'
 
-/** The part of the server that signing in uses. */
-type SignInPort = Omit<AccessPort, 'routes'>
-
 /** The options; tests set `now` and `wait`. */
 export interface SignInOptions extends ThrottleOptions {
   /** Whether a GET on a system route's URL changes something; no login leads there. */
@@ -33,15 +29,7 @@ export interface SignInOptions extends ThrottleOptions {
 }
 
 /** The actions, and a function that the start calls. */
-export interface SignIn {
-  readonly loginPage: Action
-  readonly login: Action
-  readonly logout: Action
-  readonly setupPage: Action
-  readonly setup: Action
-  /** Writes the setup token to the log when a setup is required. */
-  announceSetup(): void
-}
+export type SignIn = ReturnType<typeof createSignIn>
 
 /** The input that a form shows again. */
 interface Typed {
@@ -56,7 +44,7 @@ const monitorPage = '/svc-monitor'
 const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
-export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
+export function createSignIn(port: AccessPort, options: SignInOptions) {
   const { config } = port
   const now = options.now ?? Date.now
   const throttle = options.throttle ?? createLoginThrottle(options)
@@ -164,12 +152,13 @@ export function createSignIn(port: SignInPort, options: SignInOptions): SignIn {
   }
 
   return {
-    loginPage: (ctx) => loginForm(ctx, { user: '', next: ctx.query.get('next') ?? undefined }, ''),
+    loginPage: (ctx: CoreContext): Reply => loginForm(ctx, { user: '', next: ctx.query.get('next') ?? undefined }, ''),
     login,
     logout,
-    setupPage: (ctx) =>
+    setupPage: (ctx: CoreContext): Reply =>
       setupRequired(port.credentials()) ? setupForm(ctx, { user: '' }, '') : ctx.redirect('/svc-login'),
     setup,
+    /** Writes the setup token to the log when a setup is required. */
     announceSetup: setupToken.announce,
   }
 }

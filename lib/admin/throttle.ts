@@ -36,11 +36,6 @@ export interface LoginThrottle {
   failed(address: string): Promise<number>
 }
 
-/** A throttle of this process. */
-interface LocalThrottle extends LoginThrottle {
-  begin(address: string, isKnown?: boolean): number
-}
-
 const windowMs = 60_000
 const freeFailures = 10
 const maxFailures = 100
@@ -52,7 +47,7 @@ const maxWaiting = 50
 const maxAddresses = 10_000
 
 /** Makes a throttle. It remembers at most 10,000 addresses with 100 times each. */
-export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}): LocalThrottle {
+export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleOptions = {}) {
   /** The times of each network's attempts, oldest first; the network with the newest attempt is the last entry. */
   const attempts = new Map<string, number[]>()
   /** The last attempts of all networks, oldest first; as many as `isUnderAttack` needs. */
@@ -69,7 +64,7 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
   }
 
   return {
-    begin(address, isKnown = false) {
+    begin(address: string, isKnown = false): number {
       const network = networkOf(address)
       const nowMs = now()
       const times = recent(network, nowMs)
@@ -86,12 +81,12 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
       if (ofAll.length > freeFailuresOfAll) ofAll.shift()
       return 0
     },
-    succeeded(address) {
+    succeeded(address: string): void {
       const network = networkOf(address)
       attempts.delete(network)
       ofAll = ofAll.filter((attempt) => attempt.network !== network)
     },
-    async failed(address) {
+    async failed(address: string): Promise<number> {
       const nowMs = now()
       if (recent(networkOf(address), nowMs).length <= freeFailures && !isUnderAttack(nowMs)) return 0
       if (waiting >= maxWaiting) return delayMs / 1000
@@ -103,7 +98,7 @@ export function createLoginThrottle({ now = monotonic, wait = delay }: ThrottleO
       }
       return 0
     },
-  }
+  } satisfies LoginThrottle
 }
 
 function monotonic(): number {

@@ -11,6 +11,7 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { SessionMembers } from '../session/feature.ts'
+import type { TokenOptions } from '../tokens/signature.ts'
 import { createCsrfCheck, createOriginRule, csrfReasons, csrfTable } from './check.ts'
 import type { CheckToken, CsrfCheck, CsrfOutcome, CsrfReason } from './check.ts'
 import { csrfFeature, type CsrfFeatureParts } from './feature.ts'
@@ -18,14 +19,10 @@ import { createSessionTokens } from './session-token.ts'
 import { createCsrfTokens } from './token.ts'
 
 /** The options of the group. */
-interface CsrfGroupOptions {
-  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
-  readonly keys: readonly string[]
+interface CsrfGroupOptions extends TokenOptions {
   /** `server.trusted_origins`. */
   readonly trustedOrigins: readonly string[]
   readonly log: OpenLog
-  /** Milliseconds since 1970. */
-  readonly now: () => number
 }
 
 /** The group, and the feature that goes with it. */

@@ -12,12 +12,7 @@ import { Session } from '../session/session.ts'
 import { deriveKey, isEqual } from '../tokens/signature.ts'
 
 /** Makes and checks the tokens of sessions. */
-export interface SessionTokens {
-  /** The token of a session, made when there is none yet. */
-  of(session: Session): string
-  /** Compares a token that was sent. A session without a token accepts none. */
-  check(session: Session, token: string): 'ok' | 'mismatch'
-}
+export type SessionTokens = ReturnType<typeof createSessionTokens>
 
 const tokenShape = /^[A-Za-z0-9_-]{43}$/
 
@@ -25,7 +20,7 @@ const tokenShape = /^[A-Za-z0-9_-]{43}$/
  * Makes the tokens of a server.
  * @param appKey `app_key`; a token is stored in its session, so it stays valid when the key changes
  */
-export function createSessionTokens(appKey: string): SessionTokens {
+export function createSessionTokens(appKey: string) {
   const key = deriveKey(appKey, 'svc csrf token of a session')
 
   function makeFor(session: Session): string {
@@ -35,14 +30,16 @@ export function createSessionTokens(appKey: string): SessionTokens {
   }
 
   return {
-    of(session) {
+    /** The token of a session, made when there is none yet. */
+    of(session: Session): string {
       const known = knownToken(session)
       if (known !== undefined) return known
       const made = makeFor(session)
       session.set(csrfTokenKey, made)
       return made
     },
-    check(session, token) {
+    /** Compares a token that was sent. A session without a token accepts none. */
+    check(session: Session, token: string): 'ok' | 'mismatch' {
       const known = knownToken(session)
       return known !== undefined && isEqual(known, token) ? 'ok' : 'mismatch'
     },

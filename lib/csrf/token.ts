@@ -8,29 +8,13 @@
  */
 import { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
-import { createSigner, deriveKey, splitSigned } from '../tokens/signature.ts'
-
-/** How tokens are made. */
-interface CsrfTokenOptions {
-  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
-  readonly keys: readonly string[]
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-}
+import { createSigner, deriveKey, splitSigned, type TokenOptions } from '../tokens/signature.ts'
 
 /** The result of checking a token. */
 export type TokenVerdict = 'ok' | 'malformed' | 'expired' | 'signature'
 
 /** Makes and checks tokens. */
-export interface CsrfTokens {
-  /** A new token: 128 characters, none of which HTML escapes. */
-  make(): string
-  /**
-   * Checks a token, its signature first: no other part of it is trusted before. Never throws.
-   * @param lapseS its greatest age in seconds; 0: it has no end
-   */
-  check(token: string, lapseS: number): TokenVerdict
-}
+export type CsrfTokens = ReturnType<typeof createCsrfTokens>
 
 /** How many seconds a clock that made a token may be ahead of this one. */
 const maxAheadSeconds = 300
@@ -40,14 +24,19 @@ const textShape = /^[0-9a-f-]{36}\|([0-9]{1,12})$/
  * Makes the tokens of a server.
  * @throws RangeError when there is no key, or one is empty
  */
-export function createCsrfTokens({ keys, now }: CsrfTokenOptions): CsrfTokens {
+export function createCsrfTokens({ keys, now }: TokenOptions) {
   const signer = createSigner(keys, (key) => deriveKey(key, 'svc csrf token'))
   return {
-    make() {
+    /** A new token: 128 characters, none of which HTML escapes. */
+    make(): string {
       const payload = Buffer.from(`${randomUUID()}|${Math.floor(now() / 1000)}`).toString('base64url')
       return `${payload}.${signer.sign(payload)}`
     },
-    check(token, lapseS) {
+    /**
+     * Checks a token, its signature first: no other part of it is trusted before. Never throws.
+     * @param lapseS its greatest age in seconds; 0: it has no end
+     */
+    check(token: string, lapseS: number): TokenVerdict {
       const signed = splitSigned(token)
       if (signed === undefined) return 'malformed'
       if (!signer.verify(signed.text, signed.signature)) return 'signature'

@@ -18,7 +18,7 @@ export function createRequestLines(
   console: ConsolePort,
   colours: boolean,
 ): AccessLogPort {
-  const lines = new ConsoleLines(console, () => {}) // The general log says that nobody reads the console.
+  const lines = new ConsoleLines(console)
   const coloured = (code: number, text: string): string => (colours ? `\x1b[${code}m${text}\x1b[0m` : text)
 
   function lineOf({ method, path, sentStatus, durationMs, routeName }: EndedRequest): string {

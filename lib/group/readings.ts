@@ -5,9 +5,9 @@
 import type { ErrorGroup } from '../log/error-groups.ts'
 import type { LogLine } from '../log/recent-lines.ts'
 import type { HistorySnapshot } from '../metrics/history.ts'
+import type { RecentRequest } from '../metrics/metrics.ts'
 import type { OwnProcess, Processes, Since } from '../metrics/processes.ts'
 import type { Reading, ServerReading } from '../metrics/reading.ts'
-import type { RecentRequest } from '../metrics/recent-requests.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
 

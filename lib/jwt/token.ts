@@ -11,7 +11,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHmac, timingSafeEqual, verify, type KeyObject } from 'node:crypto'
 import { isObject } from '../base/object.ts'
-import { isAlgorithm, type Algorithm } from './group.ts'
+import { isAlgorithm, type Algorithm, type JwtSettings } from './group.ts'
 
 interface AlgorithmEntry {
   readonly kind: 'secret' | 'RSA' | 'P-256' | 'Ed25519'
@@ -21,14 +21,7 @@ interface AlgorithmEntry {
 }
 
 /** The claims that a token must have, and the tolerance in time. */
-export interface ClaimRules {
-  /** The required `iss`; '' when any is allowed. */
-  readonly issuer: string
-  /** The required `aud`, or one of its members; '' when any is allowed. */
-  readonly audience: string
-  /** How many seconds the issuer's clock may differ from this one; 0 or more. */
-  readonly leewayS: number
-}
+export type ClaimRules = Pick<JwtSettings, 'issuer' | 'audience' | 'leeway_s'>
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -40,22 +33,9 @@ export const algorithms: Readonly<Record<Algorithm, AlgorithmEntry>> = {
   HS256: hmac('sha256', 32),
   HS384: hmac('sha384', 48),
   HS512: hmac('sha512', 64),
-  RS256: {
-    kind: 'RSA',
-    secretBytes: 0,
-    verify: (signed, signature, key) => verify('sha256', Buffer.from(signed), key, signature),
-  },
-  ES256: {
-    kind: 'P-256',
-    secretBytes: 0,
-    verify: (signed, signature, key) =>
-      verify('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature),
-  },
-  EdDSA: {
-    kind: 'Ed25519',
-    secretBytes: 0,
-    verify: (signed, signature, key) => verify(null, Buffer.from(signed), key, signature),
-  },
+  RS256: publicKey('RSA', 'sha256'),
+  ES256: publicKey('P-256', 'sha256'),
+  EdDSA: publicKey('Ed25519', null),
 }
 
 /**
@@ -104,11 +84,11 @@ export function checkClaims(claims: JsonObject, rules: ClaimRules, nowMs: number
   const { exp, nbf, iss, aud } = claims
   if (exp !== undefined) {
     if (!isNumericDate(exp)) return 'exp is not a number'
-    if (nowS >= exp + rules.leewayS) return 'the token has expired'
+    if (nowS >= exp + rules.leeway_s) return 'the token has expired'
   }
   if (nbf !== undefined) {
     if (!isNumericDate(nbf)) return 'nbf is not a number'
-    if (nowS < nbf - rules.leewayS) return 'the token is not valid yet'
+    if (nowS < nbf - rules.leeway_s) return 'the token is not valid yet'
   }
   if (rules.issuer !== '' && iss !== rules.issuer) return 'the token is from another issuer'
   if (rules.audience !== '' && !isMeantFor(aud, rules.audience)) return 'the token is for another audience'
@@ -133,6 +113,16 @@ function hmac(hash: string, secretBytes: number): AlgorithmEntry {
       const expected = createHmac(hash, key).update(signed).digest()
       return signature.length === expected.length && timingSafeEqual(signature, expected)
     },
+  }
+}
+
+function publicKey(kind: AlgorithmEntry['kind'], hash: string | null): AlgorithmEntry {
+  return {
+    kind,
+    secretBytes: 0,
+    // Keys other than those of a curve ignore the encoding.
+    verify: (signed, signature, key) =>
+      verify(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' }, signature),
   }
 }
 

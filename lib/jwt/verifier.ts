@@ -7,9 +7,9 @@ import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { SettingsError } from '../chain/settings.ts'
 import { isAtOrIn } from '../storage/paths.ts'
-import { algorithmNames, isAlgorithm, type Algorithm, type JwtGroupOptions, type JwtSettings } from './group.ts'
+import { algorithmNames, isAlgorithm } from './group.ts'
+import type { Algorithm, JwtGroupOptions, JwtSettings, JwtVerifier } from './group.ts'
 import { readKey } from './keys.ts'
-import type { JwtVerifier } from './middleware.ts'
 import { algorithms, checkClaims, verifyJws } from './token.ts'
 
 interface KeySource {
@@ -82,11 +82,10 @@ function verifierOf(
   const reading = readKey(text, names)
   if ('problem' in reading) throw new SettingsError([`${setting} ${reading.problem}`])
   const { key } = reading
-  const rules = { issuer: settings.issuer, audience: settings.audience, leewayS: settings.leeway_s }
   const verifier: JwtVerifier = (token) => {
     const jws = verifyJws(token, names, key)
     if ('problem' in jws) return jws
-    const problem = checkClaims(jws.payload, rules, now())
+    const problem = checkClaims(jws.payload, settings, now())
     return problem === undefined ? { claims: jws.payload } : { problem }
   }
   return { verifier, warnings: reading.warnings.map((warning) => `${setting} ${warning}`) }

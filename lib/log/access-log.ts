@@ -36,8 +36,7 @@ export class AccessLog extends Appender {
     const format = config['access_log.format']
     const target = parts.target ?? new LogFile(resolve(folder, config['access_log.file']), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
-    super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
+    super(target, { report, alert, now })
     this.#renderLine = createRenderLine(format)
   }
 
@@ -63,15 +62,10 @@ function createRenderLine(format: Config['access_log.format']): RenderLine {
   }
 }
 
-/** Renders the path for each line; the texts before and after it are reused while they are those of the last line. */
 function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
-  const before = rememberingLast(
-    (ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `,
-  )
-  const behind = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
-  return (entry, nowMs) =>
-    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + behind(entry.httpVersion, entry.sentStatus, '')
+  return ({ ip, method, path, httpVersion, sentStatus }, nowMs) =>
+    `${field(ip)} - - [${clock(nowMs)}] "${field(method)} ${field(path)} HTTP/${httpVersion}" ${sentStatus}${end}`
 }
 
 function createJsonLine(): RenderLine {
@@ -88,19 +82,6 @@ function createJsonLine(): RenderLine {
 function field(text: string): string {
   if (text === '') return '-'
   return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
-}
-
-/** Remembers the last result: with the same three arguments a call costs three comparisons. */
-function rememberingLast<A, B, C>(render: (a: A, b: B, c: C) => string): (a: A, b: B, c: C) => string {
-  let last: readonly [A, B, C] | undefined
-  let rendered = ''
-  return (a, b, c) => {
-    if (last === undefined || a !== last[0] || b !== last[1] || c !== last[2]) {
-      last = [a, b, c]
-      rendered = render(a, b, c)
-    }
-    return rendered
-  }
 }
 
 function quoted(text: string | undefined): string {

@@ -2,8 +2,7 @@
  * Reads from the general log what was changed, and who changed it: the lines about a request of the admin panel, which
  * name its address, and those about a signal. They are read from the files, so that they outlive the process.
  */
-import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rotatedName } from './log-file.ts'
 
@@ -14,12 +13,8 @@ export interface ChangeLine {
   readonly message: string
 }
 
-/** Each read takes so much of a file, from its end. */
-const chunkBytes = 2 ** 18
 /** No more than this is read of all files together. */
 const maxBytes = 2 ** 26
-/** Of a file without line ends, as none of this server is, no more is kept. */
-const maxLineBytes = 2 ** 20
 
 const textLine = /^\[([^\]]+)\] \[(?:INFO|WARN) *\] \[server\] (.*)$/
 const byAddress = / by [\da-fA-F.:]*(?: |$)/
@@ -37,39 +32,31 @@ export async function readChanges(folder: string, file: string, most: number): P
   const numberOf = (name: string): number => Number(rotatedName.exec(name)?.[1])
   const newestFirst = [file, ...rotated.sort((a, b) => numberOf(b) - numberOf(a))]
   const found: ChangeLine[] = []
-  const budget = { bytes: maxBytes }
+  let leftBytes = maxBytes
   for (const name of newestFirst) {
-    for await (const line of linesFromEnd(join(folder, name), budget)) {
+    if (found.length >= most || leftBytes <= 0) break
+    const size = await sizeOf(join(folder, name))
+    if (size === 0) continue
+    const handle = await open(join(folder, name))
+    const ofFile: ChangeLine[] = []
+    for await (const line of handle.readLines({ start: Math.max(0, size - leftBytes), end: size - 1 })) {
       const change = changeOf(line)
-      if (change !== undefined) found.push(change)
-      if (found.length === most) return found
+      if (change !== undefined) ofFile.push(change)
     }
+    found.push(...ofFile.slice(-most).reverse())
+    leftBytes -= size
   }
-  return found
+  return found.slice(0, most)
 }
 
-/** The lines of a file, the last one first, until the budget is spent; none when it is not there, or is a pipe. */
-async function* linesFromEnd(path: string, budget: { bytes: number }): AsyncGenerator<string> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
-  if (handle === undefined) return
+/** The size of a file; 0 when it is not there, or is a pipe. */
+async function sizeOf(path: string): Promise<number> {
   try {
-    const stat = await handle.stat()
-    let end = stat.isFile() ? stat.size : 0
-    let rest = Buffer.alloc(0)
-    while (end > 0 && budget.bytes > 0) {
-      const start = Math.max(0, end - chunkBytes)
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - start), 0, end - start, start)
-      const bytes = Buffer.concat([buffer.subarray(0, bytesRead), rest])
-      const cut = start === 0 ? 0 : bytes.indexOf('\n') + 1 || bytes.length // The first line may begin before it.
-      rest = cut > maxLineBytes ? Buffer.alloc(0) : bytes.subarray(0, cut)
-      budget.bytes -= bytesRead
-      yield* bytes.subarray(cut).toString().split('\n').reverse()
-      end = start
-    }
-  } finally {
-    await handle.close()
+    const facts = await stat(path)
+    return facts.isFile() ? facts.size : 0
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0 // `node:fs` throws Errors.
+    throw error
   }
 }
 

@@ -43,7 +43,6 @@ export function ignoreConsoleErrors(): void {
 /** Gathers lines and prints them once per turn. */
 export class ConsoleLines {
   readonly #port: ConsolePort
-  readonly #onStill: () => void
   readonly #turn = (): void => {
     this.#scheduled = false
     this.flush()
@@ -53,10 +52,9 @@ export class ConsoleLines {
   /** Lines left out since the console was last read. */
   #leftOut = 0
 
-  /** @param onStill called when lines begin to be left out */
-  constructor(port: ConsolePort, onStill: () => void) {
+  /** @param port where the lines are printed */
+  constructor(port: ConsolePort) {
     this.#port = port
-    this.#onStill = onStill
   }
 
   /** A message for the operator while lines are left out; undefined while all are printed. */
@@ -79,16 +77,13 @@ export class ConsoleLines {
     if (this.#text === '') return
     const text = this.#text
     this.#text = ''
-    if (this.#port.waitingBytes + Buffer.byteLength(text) > maxWaitingBytes) return this.#leaveOut(text)
+    if (this.#port.waitingBytes + Buffer.byteLength(text) > maxWaitingBytes) {
+      this.#leftOut += text.split('\n').length - 1
+      return
+    }
     const note = this.#leftOut === 0 ? '' : `... ${countedLines(this.#leftOut)} left out here: nobody read them\n`
     this.#leftOut = 0
     this.#port.out(note + text)
-  }
-
-  #leaveOut(text: string): void {
-    const isFirst = this.#leftOut === 0
-    this.#leftOut += text.split('\n').length - 1
-    if (isFirst) this.#onStill()
   }
 }
 

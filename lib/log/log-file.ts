@@ -260,9 +260,7 @@ export class RotatingFile extends LogFile {
 
   #nextName(): string {
     const time = compactTime(this.#reports.now())
-    if (this.#lastNumber === 0 || this.#maxFiles > 0) {
-      this.#lastNumber = Math.max(this.#lastNumber, this.#rotatedFiles().at(-1)?.number ?? 0)
-    }
+    this.#lastNumber = Math.max(this.#lastNumber, this.#rotatedFiles().at(-1)?.number ?? 0)
     let name: string
     do {
       this.#lastNumber += 1

@@ -81,9 +81,8 @@ export class Logger extends Appender {
     this.#now = now
     this.#onLine = onLine
     this.#renderLine = config['log.format'] === 'json' ? createJsonLine() : createTextLine()
-    const onStill = (): void => this.module('logger').warn('nobody reads the console: lines are in the log file alone')
     const prints = config['log.console'] && target === undefined
-    this.#console = prints ? new ConsoleLines(consolePort, onStill) : undefined
+    this.#console = prints ? new ConsoleLines(consolePort) : undefined
   }
 
   /** Why the console lacks lines now; undefined when it has all of them, or none are printed. */

@@ -14,22 +14,7 @@ import { Logger, type LoggerParts, type ModuleLogger } from './logger.ts'
 import { keptLines, logLine, type LogLine } from './recent-lines.ts'
 
 /** The open logs. */
-export interface Logs {
-  readonly general: Logger
-  /** Undefined when `access_log.enabled` is false. */
-  readonly access: AccessLog | undefined
-  /** The last lines of the general log. */
-  readonly recent: Recent<LogLine>
-  /** The errors of the general log by cause. */
-  readonly errors: ErrorGroups
-  /** The general log of a module. */
-  module(name: string): ModuleLogger
-  /** Why the logs cannot be written now; empty when they can. */
-  problems(): readonly string[]
-  flush(): void
-  reopen(): void
-  close(): void
-}
+export type Logs = ReturnType<typeof openLogs>
 
 /**
  * Opens the logs.
@@ -40,7 +25,7 @@ export function openLogs(
   config: Config,
   folder: string,
   targets?: { readonly general: LogTarget; readonly access: LogTarget },
-): Logs {
+) {
   const recent = new Recent<LogLine>(keptLines)
   const errors = new ErrorGroups()
   const onLine: LoggerParts['onLine'] = (timeMs, level, module, message, stack) => {
@@ -54,11 +39,16 @@ export function openLogs(
   const both = [access, general]
   return {
     general,
+    /** Undefined when `access_log.enabled` is false. */
     access,
+    /** The last lines of the general log. */
     recent,
+    /** The errors of the general log by cause. */
     errors,
-    module: (name) => general.module(name),
-    problems: () =>
+    /** The general log of a module. */
+    module: (name: string): ModuleLogger => general.module(name),
+    /** Why the logs cannot be written now; empty when they can. */
+    problems: (): readonly string[] =>
       [access?.problem, general.problem, general.consoleProblem].filter((problem) => problem !== undefined),
     flush: () => both.forEach((log) => log?.flush()),
     reopen: () => both.forEach((log) => log?.reopen()),

@@ -20,21 +20,13 @@ export interface EventLoopOptions {
 }
 
 /** The measurements of the event loop. */
-export interface EventLoopWatch {
-  /** How late the timer came. */
-  readonly delay: Histogram
-  /** Seconds since the process started in which the loop did not wait. */
-  readonly activeSeconds: number
-  /** Seconds since the process started in which it waited. */
-  readonly idleSeconds: number
-  close(): void
-}
+export type EventLoopWatch = ReturnType<typeof createEventLoopWatch>
 
 const everyMs = 50
 const warnEveryMs = 10_000
 
 /** Begins to watch the event loop of this process. It does not keep the process alive. */
-export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopWatch {
+export function createEventLoopWatch(options: EventLoopOptions = {}) {
   const { boundMs = 250, warn = () => {}, now = () => performance.now() } = options
   const delay = new Histogram()
   const warnings = new RateLimited(warn, warnEveryMs, now)
@@ -50,13 +42,16 @@ export function createEventLoopWatch(options: EventLoopOptions = {}): EventLoopW
 
   const timer = setInterval(tick, everyMs).unref()
   return {
+    /** How late the timer came. */
     delay,
-    get activeSeconds() {
+    /** Seconds since the process started in which the loop did not wait. */
+    get activeSeconds(): number {
       return performance.eventLoopUtilization().active / 1000
     },
-    get idleSeconds() {
+    /** Seconds since the process started in which it waited. */
+    get idleSeconds(): number {
       return performance.eventLoopUtilization().idle / 1000
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }

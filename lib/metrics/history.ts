@@ -1,10 +1,9 @@
 /**
  * The last minutes of the server, for the charts of the monitor page: a sample every few seconds.
  *
- * When the clock is set back, the earlier samples are set back with it, so that the times only ever grow. When it leaps
- * ahead, or the machine slept, there is a gap.
+ * When the clock is set back, the samples that are now ahead of it go. When it leaps ahead, or the machine slept, there
+ * is a gap.
  */
-import { performance } from 'node:perf_hooks'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { percentileMs } from './histogram.ts'
 import { countRequests } from './metrics.ts'
@@ -54,20 +53,12 @@ export interface HistoryOptions {
   readonly everyMs?: number
   /** How many samples are kept; 180 unless given, which makes 15 minutes. */
   readonly keep?: number
-  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
+  /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
-  /** The calendar's clock in milliseconds; `Date.now` unless given. */
-  readonly wallNow?: () => number
 }
 
 /** The samples of the last minutes. */
-export interface History {
-  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
-  take(): void
-  /** The samples of the last `keep * everyMs` milliseconds. Numbers have three decimals at most. */
-  snapshot(): HistorySnapshot
-  close(): void
-}
+export type History = ReturnType<typeof createHistory>
 
 /** The shortest time of a sample, so that a rate is finite if the clock stands still. */
 const leastSeconds = 0.001
@@ -87,43 +78,32 @@ export function createSampler(read: () => MaybePromise<Reading>): HistoryOptions
 }
 
 /** Begins to take samples, the first after `everyMs`. It does not keep the process alive. */
-export function createHistory(options: HistoryOptions): History {
-  const { sample, everyMs = 5000, keep = 180, now = () => performance.now(), wallNow = Date.now } = options
-  const kept: { time: number; readonly numbers: Sample }[] = []
+export function createHistory(options: HistoryOptions) {
+  const { sample, everyMs = 5000, keep = 180, now = Date.now } = options
+  let kept: { readonly time: number; readonly numbers: Sample }[] = []
   let isAwaited = false
-  let lastAt = now()
-  let lastWall = wallNow()
 
+  /** Takes a sample now, unless one is awaited; a timer does so every `everyMs`. */
   function take(): void {
     if (isAwaited) return
     isAwaited = true
     void after(sample(), (numbers) => {
       isAwaited = false
-      put(numbers)
+      const time = now()
+      const before = kept.filter((each) => each.time <= time && each.time >= time - keep * everyMs)
+      kept = [...before, { time, numbers }].slice(-keep)
     })
   }
 
-  function put(numbers: Sample): void {
-    const at = now()
-    const wall = wallNow()
-    const byMs = wall > lastWall ? 0 : wall - lastWall - Math.max(at - lastAt, 1)
-    for (const each of kept) each.time += byMs
-    lastAt = at
-    lastWall = wall
-    kept.push({ time: wall, numbers })
-    if (kept.length > keep) kept.shift()
-  }
-
+  /** The samples of the `keep * everyMs` milliseconds before the last one. Numbers have three decimals at most. */
   function snapshot(): HistorySnapshot {
-    const oldest = lastWall - keep * everyMs
-    const shown = kept.filter(({ time }) => time >= oldest)
-    const lists = sampleFields.map((field) => [field, shown.map(({ numbers }) => shownNumber(numbers[field]))])
-    const time = shown.map((each) => Math.round(each.time))
+    const lists = sampleFields.map((field) => [field, kept.map(({ numbers }) => shownNumber(numbers[field]))])
+    const time = kept.map((each) => each.time)
     return { time, ...Object.fromEntries(lists) } as HistorySnapshot // It has a list for each field.
   }
 
   const timer = setInterval(take, everyMs).unref()
-  return { take, snapshot, close: () => clearInterval(timer) }
+  return { take, snapshot, close: (): void => clearInterval(timer) }
 }
 
 function sampleOf(window: Reading): Sample {

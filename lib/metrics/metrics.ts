@@ -11,7 +11,6 @@ import { performance } from 'node:perf_hooks'
 import type { EndedRequest } from '../base/ports.ts'
 import { Recent } from '../base/recent.ts'
 import { Histogram, toMicroseconds, type Durations } from './histogram.ts'
-import { keptRequests, maxPathLength, type RecentRequest } from './recent-requests.ts'
 import { combineAll, subtract } from './values.ts'
 
 /** The outcomes of requests: a status class, or `left`: the client disconnected while it waited for an event. */
@@ -37,14 +36,24 @@ export interface RouteReading {
   readonly values: RequestValues
 }
 
-/** Clocks in milliseconds. */
-interface MetricsOptions {
-  /** A clock that does not jump; `performance.now` unless given. */
-  readonly now?: () => number
-  /** The calendar's clock; `Date.now` unless given. */
-  readonly wallNow?: () => number
+/** A request that was served, as the monitor page shows it. */
+export interface RecentRequest {
+  /** When its answer ended, in milliseconds since 1970. */
+  readonly time: number
+  readonly method: string
+  /** Without the query, and not more than its first 200 characters. */
+  readonly path: string
+  readonly status: number
+  readonly duration_ms: number
+  /** The client left while the request waited for an event: no error, whatever the status. */
+  readonly left?: true
+  /** The name of the route; '' where none answered. */
+  readonly route: string
 }
 
+/** How many of the last requests are kept. */
+export const keptRequests = 100
+const maxPathLength = 200
 /** The name for requests that no route answered. */
 const noRouteName = '(none)'
 /** The name for the routes past the bound. */
@@ -85,10 +94,11 @@ export class Metrics {
   /** The number of the bench window. */
   #window = 0
 
-  constructor(options: MetricsOptions = {}) {
-    this.#now = options.now ?? (() => performance.now())
-    this.startedAtMs = (options.wallNow ?? Date.now)()
-    this.#startedAt = this.#now()
+  /** @param options clocks in milliseconds: `now` does not jump, `wallNow` is the calendar's */
+  constructor({ now = () => performance.now(), wallNow = Date.now } = {}) {
+    this.#now = now
+    this.startedAtMs = wallNow()
+    this.#startedAt = now()
   }
 
   /**

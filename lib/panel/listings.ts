@@ -28,7 +28,7 @@ const formMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 const parameterPrefix = 'in.'
 
 /**
- * Makes the handlers.
+ * Makes the handlers, by the names of their rows in `table.ts`.
  * @param consequences the effect of opening a route, by its name, for routes that change something: the index asks
  *   first
  */
@@ -51,7 +51,7 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
      * All routes, the application's first, with a button for those that take GET. With
      * `?open=<name>&in.<parameter>=<value>` it redirects to the route.
      */
-    async index(ctx: CoreContext): Promise<Reply> {
+    async 'svc.index'(ctx: CoreContext): Promise<Reply> {
       const routes = applicationFirst(port.routes())
       const name = ctx.query.get('open')
       if (name !== null) return ctx.redirect(pathTo(port, routes, name, ctx.query))
@@ -66,10 +66,10 @@ export function createListings(port: ListingsPort, consequences: ReadonlyMap<str
     },
 
     /** The application's routes, as a table or with `?format=json`. */
-    list: table('Application routes', false),
+    'svc.routes.list': table('Application routes', false),
 
     /** All routes, those of the system too. */
-    listAll: table('All routes', true),
+    'svc.routes.listall': table('All routes', true),
   }
 }
 

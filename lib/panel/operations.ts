@@ -14,40 +14,40 @@ const slowMs = 3000
 /** A stop by a button begins so much later: the browser can load the page that says so. */
 const buttonStopMs = 2000
 
-/** Makes the handlers. */
+/** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createOperations(port: AdminPort) {
   const { control, log, metricsLog, monitorLog } = port
   return {
-    ping: (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
+    'svc.ping': (ctx: CoreContext): Reply => ctx.json({ status: 'ok', server: serverName }),
 
-    async slow(ctx: CoreContext): Promise<Reply> {
+    async 'svc.slow'(ctx: CoreContext): Promise<Reply> {
       // The delay ends when the client disconnects.
       await delay(slowMs, undefined, { signal: ctx.signal }).catch(() => {})
       return ctx.json({ status: 'ok', time: new Date().toTimeString().slice(0, 8) })
     },
 
-    ready(ctx: CoreContext): Reply {
+    'svc.ready'(ctx: CoreContext): Reply {
       const status = port.readiness()
       return ctx.json({ status }, status === 'ready' ? 200 : 503)
     },
 
     /** The status; with `?monitor=1` the data of the monitor page. */
-    async status(ctx: CoreContext): Promise<Reply> {
+    async 'svc.status'(ctx: CoreContext): Promise<Reply> {
       if (!ctx.query.has('monitor')) return ctx.json(await port.status())
       if (monitorLog.debugEnabled) monitorLog.debug(`read by ${ctx.ip}`)
       return ctx.json(await monitorDocument(port))
     },
 
-    metrics: async (): Promise<Reply> => new BodyReply(prometheusType, await port.prometheus()),
+    'svc.metrics': async (): Promise<Reply> => new BodyReply(prometheusType, await port.prometheus()),
 
-    async cacheClear(ctx: CoreContext): Promise<Reply> {
+    async 'svc.cache.clear'(ctx: CoreContext): Promise<Reply> {
       const { deleted, path } = await control.apply({ type: 'cache.clear' })
       log.info(`view cache cleared by ${ctx.ip}: ${deleted} files`)
       return ctx.json({ status: 'ok', deleted, path })
     },
 
     /** For a form of the panel it begins a little later. */
-    async stop(ctx: CoreContext): Promise<Reply> {
+    async 'svc.stop'(ctx: CoreContext): Promise<Reply> {
       const isForm = (await formOf(ctx)) !== undefined
       log.info(`stop asked for by ${ctx.ip}`)
       if (isForm) {
@@ -62,7 +62,7 @@ export function createOperations(port: AdminPort) {
     },
 
     /** This request is not counted, so the window that it begins is empty. */
-    async benchStart(ctx: CoreContext): Promise<Reply> {
+    async 'svc.bench.start'(ctx: CoreContext): Promise<Reply> {
       ctx.counted = false
       await control.apply({ type: 'bench.start' })
       log.info(`bench window started by ${ctx.ip}`)
@@ -70,7 +70,7 @@ export function createOperations(port: AdminPort) {
       return ctx.json({ bench: 'start' })
     },
 
-    async benchStop(ctx: CoreContext): Promise<Reply> {
+    async 'svc.bench.stop'(ctx: CoreContext): Promise<Reply> {
       log.info(`bench window read by ${ctx.ip}`)
       const metrics = await port.status()
       metricsLog.info(

@@ -1,21 +1,50 @@
 /**
- * Everything that the admin panel uses of its server. `app.ts` provides it.
+ * Everything that the admin panel uses of its server: what its routes show and change.
  */
-import type { Config } from '../config/table.ts'
-import type { Control } from '../application/commands.ts'
-import type { ModuleLogger } from '../log/logger.ts'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { CredentialStore } from '../admin/credential-store.ts'
+import { createPasswordCheck, type Scrypt } from '../admin/password.ts'
+import { makeSetupToken } from '../admin/setup-token.ts'
+import { createLoginThrottle, type LoginThrottle } from '../admin/throttle.ts'
 import type { ReloadPreview } from '../application/application.ts'
-import type { ChangeLine } from '../log/changes.ts'
-import type { ErrorGroup } from '../log/error-groups.ts'
-import type { LogLine } from '../log/recent-lines.ts'
-import type { HistorySnapshot } from '../metrics/history.ts'
-import type { RecentRequest } from '../metrics/recent-requests.ts'
+import type { Control } from '../application/commands.ts'
+import { version } from '../base/version.ts'
+import type { Chain } from '../chain/compose.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { NodesView } from '../group/node.ts'
+import { readChanges } from '../log/changes.ts'
+import { sumOfGroups, type ErrorGroup } from '../log/error-groups.ts'
+import type { Logger } from '../log/logger.ts'
+import type { Processes } from '../metrics/processes.ts'
+import { renderPrometheus } from '../metrics/prometheus.ts'
+import type { Registry } from '../routing/registry.ts'
 import type { RouteRecord } from '../routing/route.ts'
-import type { Views } from '../views/cache.ts'
-import type { AdminCredentials } from '../admin/credentials.ts'
-import type { PasswordCheck } from '../admin/password.ts'
-import type { Status } from './status.ts'
-import type { LoginThrottle } from '../admin/throttle.ts'
+import { Views } from '../views/cache.ts'
+import { statusOf, type Status } from './status.ts'
+
+/** The parts of the server that the port is made of. */
+export interface PanelParts {
+  readonly loaded: LoadedConfig
+  readonly credentials: CredentialStore
+  readonly registry: Registry<Chain>
+  /** The readings of all processes. */
+  readonly processes: Processes
+  readonly logger: Logger
+  readonly control: Control
+  /**
+   * `stopping` from the moment a stop begins; `not ready` while the shared engine or the latest state is out of reach.
+   */
+  readonly readiness: () => 'ready' | 'not ready' | 'stopping'
+  /** What a reload would change now. */
+  readonly preview: () => Promise<ReloadPreview>
+  /** The nodes, where servers share an engine. */
+  readonly nodes: NodesView | undefined
+  /** Of several processes: the token that a remote setup must present, and the count of failed logins. */
+  readonly part: { readonly setupToken: string; readonly loginThrottle: LoginThrottle } | undefined
+  /** Checks passwords together with those of the application's users. */
+  readonly scrypt: Scrypt
+}
 
 /** A route as the listings show it. */
 export interface ListedRoute {
@@ -24,63 +53,101 @@ export interface ListedRoute {
 }
 
 /** A dry match: which route would answer, with which parameters. */
-export interface DryMatch {
+interface DryMatch {
   readonly record: RouteRecord
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The server as the panel sees it: what its routes show and change. */
-export interface AdminPort {
-  /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
-  readonly config: Config
-  /** Where the values of the configuration come from, by key; a missing one has its default. */
-  readonly configSources: Readonly<Record<string, string>>
-  /** Changes the running server. */
-  readonly control: Control
-  /** The present name, password hash and secret. */
-  credentials(): AdminCredentials
-  /** The token that a remote setup must present. */
-  readonly setupToken: string
-  /** Counts the failed logins. */
-  readonly loginThrottle: LoginThrottle
-  /** Checks the admin's password; a check of its own unless given. */
-  readonly passwords?: PasswordCheck
-  /** The document of `/svc-status`. */
-  status(): Promise<Status>
-  /** The text of `/svc-metrics`. */
-  prometheus(): Promise<string>
-  /** The series of the last 15 minutes. */
-  history(): Promise<HistorySnapshot>
-  /** The last requests, oldest first. */
-  recentRequests(): Promise<readonly RecentRequest[]>
-  /** The last lines of the general log, oldest first. */
-  recentLines(): Promise<readonly LogLine[]>
-  /** The errors by cause, the one that was seen last first. */
-  errors(): Promise<readonly ErrorGroup[]>
-  /** Forgets the errors, in every process and node. */
-  clearErrors(): Promise<void>
-  /** The last 200 changes in the log of this machine, the newest first. */
-  changes(): Promise<readonly ChangeLine[]>
-  /** The trace switches. */
-  traceState(): Readonly<Record<string, boolean>>
-  /** All routes in the order of registration. */
-  routes(): readonly ListedRoute[]
-  /** What a reload would change now. */
-  preview(): Promise<ReloadPreview>
-  /**
-   * Returns the route that would answer, or the methods that the path takes; none when no pattern matches. Throws
-   * HttpError 400 as a request would.
-   */
-  match(method: string, path: string): DryMatch | readonly string[]
-  /**
-   * `stopping` from the moment a stop begins; `not ready` while the shared engine or the latest state is out of reach.
-   */
-  readiness(): 'ready' | 'not ready' | 'stopping'
-  /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
-  readonly pages: Views
-  /** The log of module `server` for audit lines, which no trace switch holds back. */
-  readonly log: ModuleLogger
-  /** The logs of modules `monitor` and `metrics`. */
-  readonly monitorLog: ModuleLogger
-  readonly metricsLog: ModuleLogger
+/** The server as the panel sees it. */
+export type AdminPort = ReturnType<typeof createAdminPort>
+
+/** How many changes the page shows. */
+const keptChanges = 200
+
+const pagesFolder = fileURLToPath(new URL('pages', import.meta.url))
+
+/** Makes the port. */
+export function createAdminPort(parts: PanelParts) {
+  const { loaded, credentials, registry, processes, logger, nodes, part } = parts
+  const { config } = loaded
+  return {
+    /** The configuration at the start; for `admin.user`, `admin.password` and `admin.secret`, use `credentials()`. */
+    config,
+    /** Where the values of the configuration come from, by key; a missing one has its default. */
+    configSources: loaded.sources,
+    control: parts.control,
+    readiness: parts.readiness,
+    preview: parts.preview,
+    /** The present name, password hash and secret. */
+    credentials: () => credentials.current,
+    /** The token that a remote setup must present. */
+    setupToken: part?.setupToken ?? makeSetupToken(),
+    /** Counts the failed logins. */
+    loginThrottle: part?.loginThrottle ?? createLoginThrottle(),
+    passwords: createPasswordCheck(parts.scrypt),
+    /** The document of `/svc-status`. */
+    status: async (): Promise<Status> => {
+      const [server, list] = await Promise.all([processes.read('window'), nodes?.list()])
+      return statusOf(config['app.env'], server, list)
+    },
+    /** The text of `/svc-metrics`. */
+    prometheus: async (): Promise<string> => {
+      const [server, list] = await Promise.all([processes.read('start'), nodes?.list()])
+      return renderPrometheus(server, list)
+    },
+    /** The series of the last 15 minutes. */
+    history: () => processes.history(),
+    /** The last requests, oldest first. */
+    recentRequests: () => processes.requests(),
+    /** The last lines of the general log, oldest first. */
+    recentLines: () => processes.lines(),
+    /** The errors by cause, the one that was seen last first. */
+    errors: async (): Promise<readonly ErrorGroup[]> => {
+      // While the engine is away, which the warnings say, those of this server are shown.
+      const others = nodes?.errors().catch(() => [])
+      const [ofServer, ofOthers = []] = await Promise.all([processes.errors(), others])
+      return sumOfGroups([ofServer, ...ofOthers])
+    },
+    /** Forgets the errors, in every process and node. */
+    clearErrors: async (): Promise<void> => {
+      await nodes?.clearErrors()
+      await parts.control.apply({ type: 'errors.clear' })
+    },
+    /** The last changes in the log of this machine, the newest first. */
+    changes: () => readChanges(resolve(loaded.folder, config['paths.log']), config['log.file'], keptChanges),
+    /** The trace switches. */
+    traceState: () => logger.trace.state(),
+    /** All routes in the order of registration. */
+    routes: (): readonly ListedRoute[] => registry.list(),
+    match: (method: string, path: string) => dryMatch(registry, method, path),
+    /** Renders the panel's own pages; files are relative to `lib/panel/pages`. */
+    pages: new Views({
+      root: pagesFolder,
+      cacheFolder: pagesFolder,
+      ram: true,
+      disk: false,
+      readable: false,
+      version,
+      onProblem: (message) => logger.module('response').warn(message),
+    }),
+    /** The log of module `server` for audit lines, which no trace switch holds back. */
+    log: logger.untraced('server'),
+    monitorLog: logger.module('monitor'),
+    metricsLog: logger.module('metrics'),
+  }
+}
+
+/**
+ * Finds a route as a request would: the route that would answer, or the methods that the path takes; none when no
+ * pattern matches. The parameters have no prototype, like those of a request.
+ * @throws HttpError 400 as a request would
+ */
+function dryMatch(registry: Registry<Chain>, method: string, path: string): DryMatch | readonly string[] {
+  const found = registry.find(method, path)
+  if (found === undefined) return registry.allowed(path)
+  const params = Object.create(null) as Record<string, string>
+  found.route.pattern.names.forEach((name, at) => {
+    params[name] = found.values[at] ?? ''
+  })
+  return { record: found.route.record, params }
 }

@@ -15,23 +15,11 @@ type ReportsPort = Pick<
   'changes' | 'clearErrors' | 'config' | 'configSources' | 'credentials' | 'errors' | 'log' | 'pages' | 'status'
 >
 
-/** A key of the configuration as the page shows it. */
-interface ConfigRow {
-  readonly key: ConfigKey
-  /** Of a secret `set` or `empty`. */
-  readonly value: unknown
-  /** Where the value comes from: `default`, `svc.json, line 12`, an option, a variable, a credential. */
-  readonly source: string
-  readonly meaning: string
-  /** The present warnings that name the key. */
-  readonly warnings: readonly string[]
-}
-
-/** Makes the handlers. */
+/** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createReports(port: ReportsPort) {
   return {
     /** The errors by cause, the one that was seen last first. */
-    async errors(ctx: CoreContext): Promise<Reply> {
+    async 'svc.errors'(ctx: CoreContext): Promise<Reply> {
       const groups = await port.errors()
       if (asksForJson(ctx)) return ctx.json(groups)
       const clock = createTextClock()
@@ -40,7 +28,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** Forgets all errors. */
-    async clearErrors(ctx: CoreContext): Promise<Reply> {
+    async 'svc.errors.clear'(ctx: CoreContext): Promise<Reply> {
       const { length } = await port.errors()
       await port.clearErrors()
       port.log.info(`errors cleared by ${ctx.ip}: ${length} groups`)
@@ -48,7 +36,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** Every key of the configuration. */
-    async config(ctx: CoreContext): Promise<Reply> {
+    async 'svc.config'(ctx: CoreContext): Promise<Reply> {
       const { warnings } = await port.status()
       const keys = configRows(port, warnings)
       const others = warnings.filter((text) => keys.every((row) => !row.warnings.includes(text)))
@@ -57,7 +45,7 @@ export function createReports(port: ReportsPort) {
     },
 
     /** The last changes, the newest first. */
-    async changes(ctx: CoreContext): Promise<Reply> {
+    async 'svc.changes'(ctx: CoreContext): Promise<Reply> {
       const lines = await port.changes()
       if (asksForJson(ctx)) return ctx.json(lines)
       return panelPage(ctx, port, 'changes.html', { title: 'Changes', lines })
@@ -65,7 +53,8 @@ export function createReports(port: ReportsPort) {
   }
 }
 
-function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[] {
+/** The keys of the configuration as the page shows them. */
+function configRows(port: ReportsPort, warnings: readonly string[]) {
   const { user, password, secret } = port.credentials()
   const now = { ...port.config, 'admin.user': user, 'admin.password': password, 'admin.secret': secret }
   return configKeys.map((key) => {
@@ -74,6 +63,7 @@ function configRows(port: ReportsPort, warnings: readonly string[]): ConfigRow[]
     return {
       key,
       value: isSecret ? (value === '' || (value as readonly string[]).length === 0 ? 'empty' : 'set') : value,
+      /** `default`, `svc.json, line 12`, an option, a variable, a credential. */
       source: value === port.config[key] ? (port.configSources[key] ?? 'default') : 'saved while the server ran',
       meaning: configTable[key].meaning.replace(/\[([^[\]]*)\]\([^()]*\)/g, '$1'), // Links lead into the documentation.
       warnings: warnings.filter((text) => names(text, key)),

@@ -16,7 +16,7 @@ function withPlace({ line, column, ...problem }: ReloadProblem): ReloadProblem {
   return line === undefined ? problem : { ...problem, error: `${problem.error} (line ${line}, column ${column})` }
 }
 
-/** Makes the handlers. */
+/** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createRouteEndpoints(port: AdminPort) {
   const { control, match, routes, log } = port
   function unsaved(ctx: CoreContext, error: RoutesUnsavedError, name: string): Reply {
@@ -26,7 +26,7 @@ export function createRouteEndpoints(port: AdminPort) {
 
   return {
     /** Registers the route of the body; `persist: true` also writes it to the route files. */
-    async add(ctx: CoreContext): Promise<Reply> {
+    async 'svc.routes.add'(ctx: CoreContext): Promise<Reply> {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { persist = false, ...record } = body.value
@@ -47,7 +47,7 @@ export function createRouteEndpoints(port: AdminPort) {
     },
 
     /** Removes the route that the body names. */
-    async remove(ctx: CoreContext): Promise<Reply> {
+    async 'svc.routes.delete'(ctx: CoreContext): Promise<Reply> {
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal
       const { name } = body.value
@@ -68,7 +68,7 @@ export function createRouteEndpoints(port: AdminPort) {
     },
 
     /** Reads the route files again. */
-    async reload(ctx: CoreContext): Promise<Reply> {
+    async 'svc.routes.reload'(ctx: CoreContext): Promise<Reply> {
       try {
         const result = await control.apply({ type: 'routes.reload' })
         const { totalDeleted, totalLoaded, added, removed, changed, warnings } = result
@@ -90,7 +90,7 @@ export function createRouteEndpoints(port: AdminPort) {
     },
 
     /** Says which route would answer `?method=&path=`, with its parameters, or why none. */
-    match(ctx: CoreContext): Reply {
+    'svc.routes.match'(ctx: CoreContext): Reply {
       const method = (ctx.query.get('method') ?? 'GET').toUpperCase()
       const path = ctx.query.get('path') ?? ''
       if (!path.startsWith('/')) return refuse(ctx, 400, `path must begin with /: it is ${JSON.stringify(path)}`)
@@ -98,7 +98,7 @@ export function createRouteEndpoints(port: AdminPort) {
     },
 
     /** What a reload would change, as a page or as JSON; where it would be refused, why. */
-    async diff(ctx: CoreContext): Promise<Reply> {
+    async 'svc.routes.diff'(ctx: CoreContext): Promise<Reply> {
       const { added, removed, changed, problems } = await port.preview()
       const errors = problems.map(withPlace)
       if (!asksForJson(ctx)) {

@@ -5,20 +5,19 @@
  * never wait for a worker of the HTTP pool.
  */
 import { NotEverywhereError } from '../application/commands.ts'
-import { compose, type Action, type Chain, type ChainReports } from '../chain/compose.ts'
+import { compose, type Action, type ChainReports } from '../chain/compose.ts'
 import { parsePattern } from '../routing/pattern.ts'
-import type { Route } from '../routing/route.ts'
 import { createGuard, type Change } from '../admin/guard.ts'
 import type { AccessPort } from '../admin/port.ts'
 import { refuse } from './json-body.ts'
 import { createListings } from './listings.ts'
 import { createMonitor } from './monitor.ts'
 import { createOperations } from './operations.ts'
-import type { AdminPort } from './port.ts'
+import { createAdminPort, type PanelParts } from './port.ts'
 import { createReports } from './reports.ts'
 import { answersForms } from './result.ts'
 import { createRouteEndpoints } from './route-endpoints.ts'
-import { createSignIn, type SignIn } from '../admin/sign-in.ts'
+import { createSignIn } from '../admin/sign-in.ts'
 import { createTraceEndpoints } from './trace-endpoints.ts'
 
 /** A system route. */
@@ -91,13 +90,6 @@ export const systemRoutes = [
     meaning: 'Saves the first credentials.' },
 ] as const satisfies readonly SystemRoute[]
 
-/** The system routes of a server. */
-interface SystemRoutes {
-  readonly routes: readonly Route<Chain>[]
-  /** Writes the setup token to the log when a setup is required. */
-  announceSetup(): void
-}
-
 /** The effect of opening a route, for routes that change something: the index asks first. */
 const consequences: ReadonlyMap<string, string> = new Map(
   systemRoutes.filter((row) => row.method !== 'POST' && row.change === 'always').map((row) => [row.name, row.meaning]),
@@ -106,8 +98,9 @@ const consequences: ReadonlyMap<string, string> = new Map(
 /** The guard returns the outcome of `next()`, so there is nothing to report. */
 const noReports: ChainReports = { late: () => {}, misuse: () => {} }
 
-/** Makes the system routes, ready to be registered. With `admin.enabled` false only those that are always there. */
-export function createSystemRoutes(port: AdminPort): SystemRoutes {
+/** Builds the panel. With `admin.enabled` false it has only the routes that are always there. */
+export function createPanel(parts: PanelParts) {
+  const port = createAdminPort(parts)
   const access: AccessPort = {
     ...port,
     setUp: async (user, password) => (await port.control.apply({ type: 'admin.setup', user, password })).done,
@@ -119,7 +112,19 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
     throttle: port.loginThrottle,
     passwords: port.passwords,
   })
-  const handlers = createHandlers(port, signIn)
+  const handlers: Handlers = {
+    ...createOperations(port),
+    ...createReports(port),
+    ...createListings(port, consequences),
+    ...createRouteEndpoints(port),
+    ...createTraceEndpoints(port),
+    'svc.monitor': createMonitor(port),
+    'svc.login': signIn.loginPage,
+    'svc.login.post': signIn.login,
+    'svc.logout': signIn.logout,
+    'svc.setup': signIn.setupPage,
+    'svc.setup.post': signIn.setup,
+  }
   const routes = systemRoutes
     .filter((row) => row.always || port.config['admin.enabled'])
     .map((row) => {
@@ -135,7 +140,14 @@ export function createSystemRoutes(port: AdminPort): SystemRoutes {
         target: compose(layers, action, noReports),
       }
     })
-  return { routes, announceSetup: () => signIn.announceSetup() }
+  return {
+    /** Registers the routes. Call it once, at the start. */
+    open: () => {
+      for (const route of routes) parts.registry.add(route)
+    },
+    /** Logs the setup token while there are no credentials. */
+    announceSetup: () => signIn.announceSetup(),
+  }
 }
 
 /** Answers 500 with the processes that have not applied a change; other failures are only logged. */
@@ -153,43 +165,4 @@ function namingProcesses(action: Action): Action {
 /** Whether a GET on a system route's URL changes something. */
 function changesOnGet(url: string): boolean {
   return systemRoutes.some((row) => row.url === url && row.method !== 'POST' && row.change === 'always')
-}
-
-function createHandlers(port: AdminPort, signIn: SignIn): Handlers {
-  const operations = createOperations(port)
-  const listings = createListings(port, consequences)
-  const reports = createReports(port)
-  const routes = createRouteEndpoints(port)
-  const trace = createTraceEndpoints(port)
-  return {
-    'svc.ping': operations.ping,
-    'svc.slow': operations.slow,
-    'svc.ready': operations.ready,
-    'svc.status': operations.status,
-    'svc.metrics': operations.metrics,
-    'svc.monitor': createMonitor(port),
-    'svc.errors': reports.errors,
-    'svc.errors.clear': reports.clearErrors,
-    'svc.config': reports.config,
-    'svc.changes': reports.changes,
-    'svc.index': listings.index,
-    'svc.trace': trace.get,
-    'svc.trace.set': trace.set,
-    'svc.cache.clear': operations.cacheClear,
-    'svc.stop': operations.stop,
-    'svc.bench.start': operations.benchStart,
-    'svc.bench.stop': operations.benchStop,
-    'svc.routes.add': routes.add,
-    'svc.routes.delete': routes.remove,
-    'svc.routes.reload': routes.reload,
-    'svc.routes.list': listings.list,
-    'svc.routes.listall': listings.listAll,
-    'svc.routes.match': routes.match,
-    'svc.routes.diff': routes.diff,
-    'svc.login': signIn.loginPage,
-    'svc.login.post': signIn.login,
-    'svc.logout': signIn.logout,
-    'svc.setup': signIn.setupPage,
-    'svc.setup.post': signIn.setup,
-  }
 }

@@ -10,7 +10,7 @@ import { formOf } from './result.ts'
 /** The longest `ttl`, in seconds: a day. */
 const maxTtlSeconds = 86_400
 
-/** Makes the handlers. */
+/** Makes the handlers, by the names of their rows in `table.ts`. */
 export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
   function stateOf(module: string): string {
     const state = traceState()
@@ -45,12 +45,12 @@ export function createTraceEndpoints({ control, traceState, log }: AdminPort) {
 
   return {
     /** `?mod=&on=&ttl=` switches first; without a query it only answers the state. */
-    get: (ctx: CoreContext): Reply | Promise<Reply> => {
+    'svc.trace': (ctx: CoreContext): Reply | Promise<Reply> => {
       return ctx.rawQuery.length > 1 ? setByQuery(ctx) : ctx.json(traceState())
     },
 
     /** `{module, enabled, ttl?}`; without members, a query as with GET. */
-    async set(ctx: CoreContext): Promise<Reply> {
+    async 'svc.trace.set'(ctx: CoreContext): Promise<Reply> {
       if (ctx.rawQuery.length > 1 && (await hasNoMembers(ctx))) return setByQuery(ctx)
       const body = await readObject(ctx)
       if ('refusal' in body) return body.refusal

@@ -4,7 +4,6 @@
  * A reload that leaves the store's settings as they are keeps the store. One that changes them opens another store, and
  * does not move the sessions of the old one.
  */
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { OpenLog } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
@@ -13,7 +12,6 @@ import { readSettings, SettingsError, settingsTable } from '../chain/settings.ts
 import type { BuiltInGroup, PreparedSettings, SettingsOf } from '../chain/settings.ts'
 import type { Middleware } from '../chain/compose.ts'
 import type { Feature } from '../http/features.ts'
-import { label } from '../http/label.ts'
 import { runWithSession, sessionFeature } from './feature.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { SessionServices } from './session.ts'
@@ -87,7 +85,6 @@ interface InUse {
 export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
   const { folder, isPublic, openStoreHere } = options
   const log = options.log('error')
-  const requestLog = options.log('worker_http')
   const warn = (message: string): void => log.warn(message)
   const refusals = new RateLimited(warn, 1000)
   const defaults = readSettings(name, table, undefined).settings
@@ -108,9 +105,6 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     saved: () => {
       saves += 1
       if (saves % inUse.settings.sweep_every === 0) attempt('sweep the sessions', () => inUse.store.sweep())
-    },
-    lost: (ctx) => {
-      if (requestLog.debugEnabled) requestLog.debug(`${label(ctx)}: the session was gone when it was to be saved`)
     },
     openReplies: options.openReplies,
   }
@@ -193,19 +187,7 @@ function checkCookie(text: string): string | undefined {
 function checkPath({ store, path }: Settings, folder: string, isPublic: (path: string) => boolean): void {
   if (store !== 'file') return
   if (path === '') throw new SettingsError(['setup.session.path must be a folder, since setup.session.store is "file"'])
-  const problem = folderProblem(resolve(folder, path))
-  if (problem !== undefined) throw new SettingsError([`setup.session.path must be a folder: ${problem}`])
   if (isPublic(resolve(folder, path))) {
     throw new SettingsError([`setup.session.path must not be in paths.public, which everybody may read: it is ${path}`])
-  }
-}
-
-/** Why a path cannot be used as a folder; undefined when it can, or when it is to be made. */
-function folderProblem(path: string): string | undefined {
-  try {
-    return statSync(path).isDirectory() ? undefined : `${path} is none`
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException // `node:fs` throws Errors.
-    return code === 'ENOENT' ? undefined : message
   }
 }

@@ -5,28 +5,25 @@
  * A change stays unsaved until `saved` is called with it. So a save that fails loses nothing, and a field that changes
  * again while it is being saved stays unsaved.
  */
-import { isObject } from '../base/object.ts'
-import { flashFieldOf, flashKey, formIdOf, textOfBag } from './fields.ts'
+import { formIdOf } from './fields.ts'
 import type { FieldChanges, Fields } from './store.ts'
-
-const noFields: Fields = new Map()
 
 /** The fields of one session in one request. */
 export class SessionData {
-  #stored: Fields
-  /** The changes of this request, saved or not; undefined: removed. */
-  #changed: Map<string, string | undefined> | undefined = undefined
-  #unsaved: Set<string> | undefined = undefined
+  readonly #fields: Map<string, string>
+  /** The changes of this request; undefined: removed. */
+  readonly #changed = new Map<string, string | undefined>()
+  /** Those that are not saved. */
+  readonly #unsaved = new Map<string, string | undefined>()
 
   /** @param stored the store's fields; this class does not change the map */
-  constructor(stored: Fields = noFields) {
-    this.#stored = stored
+  constructor(stored: Fields = new Map()) {
+    this.#fields = new Map(stored)
   }
 
   /** The text of a field; undefined when there is none. */
   get(field: string): string | undefined {
-    const changed = this.#changed
-    return changed !== undefined && changed.has(field) ? changed.get(field) : this.#stored.get(field)
+    return this.#fields.get(field)
   }
 
   /**
@@ -34,62 +31,51 @@ export class SessionData {
    * request may be setting it.
    */
   change(field: string, text: string | undefined): void {
-    this.#changed ??= new Map()
-    this.#unsaved ??= new Set()
+    if (text === undefined) this.#fields.delete(field)
+    else this.#fields.set(field, text)
     this.#changed.set(field, text)
-    this.#unsaved.add(field)
+    this.#unsaved.set(field, text)
   }
 
   /** The names of all fields. */
   names(): string[] {
-    const changed = this.#changed
-    if (changed === undefined) return [...this.#stored.keys()]
-    const names = new Set([...this.#stored.keys(), ...changed.keys()])
-    return [...names].filter((name) => this.get(name) !== undefined)
+    return [...this.#fields.keys()]
   }
 
   /** Whether there are unsaved changes. */
   get isChanged(): boolean {
-    return this.#unsaved !== undefined && this.#unsaved.size > 0
+    return this.#unsaved.size > 0
   }
 
   /** The unsaved changes. */
   changes(): FieldChanges {
-    return this.#collect(this.#unsaved ?? [])
-  }
-
-  /** All changes of this request, as a new session needs them. */
-  ownChanges(): FieldChanges {
-    return this.#collect(this.#changed?.keys() ?? [])
-  }
-
-  /** Marks changes as saved, unless they changed again since. */
-  saved(changes: FieldChanges): void {
-    for (const [field, text] of changes.set) if (this.#changed?.get(field) === text) this.#unsaved?.delete(field)
-    for (const field of changes.removed) if (this.#changed?.get(field) === undefined) this.#unsaved?.delete(field)
-  }
-
-  /** Forgets the store's fields. The changes of the request stay. */
-  forgetStored(): void {
-    this.#stored = noFields
-  }
-
-  /** Forgets everything. */
-  clear(): void {
-    this.#stored = noFields
-    this.#changed = undefined
-    this.#unsaved = undefined
-  }
-
-  #collect(fields: Iterable<string>): FieldChanges {
     const set = new Map<string, string>()
     const removed = new Set<string>()
-    for (const field of fields) {
-      const text = this.#changed?.get(field)
+    for (const [field, text] of this.#unsaved) {
       if (text === undefined) removed.add(field)
       else set.set(field, text)
     }
     return { set, removed }
+  }
+
+  /** Marks changes as saved, unless they changed again since. */
+  saved({ set, removed }: FieldChanges): void {
+    for (const [field, text] of this.#unsaved) {
+      if (text === undefined ? removed.has(field) : set.get(field) === text) this.#unsaved.delete(field)
+    }
+  }
+
+  /** Forgets the store's fields. All changes of the request are unsaved then, as a new session needs them. */
+  forgetStored(): void {
+    this.#fields.clear()
+    for (const [field, text] of this.#changed) this.change(field, text)
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#fields.clear()
+    this.#changed.clear()
+    this.#unsaved.clear()
   }
 }
 
@@ -101,19 +87,4 @@ export function bagsOf(data: SessionData): Record<string, unknown> | undefined {
     if (formId !== undefined) entries.push([formId, JSON.parse(data.get(field) as string)]) // `names` has it.
   }
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
-}
-
-/**
- * Replaces all bags.
- * @throws TypeError, and changes nothing, unless the value is an object of objects that JSON can hold
- */
-export function setBags(data: SessionData, bags: unknown): void {
-  if (!isObject(bags)) {
-    throw new TypeError(`Cannot set key "${flashKey}" in the session: it is an object of form ids and bags`)
-  }
-  const texts = new Map(Object.entries(bags).map(([formId, bag]) => [flashFieldOf(formId), textOfBag(formId, bag)]))
-  for (const field of data.names()) {
-    if (formIdOf(field) !== undefined && !texts.has(field)) data.change(field, undefined)
-  }
-  for (const [field, text] of texts) data.change(field, text)
 }

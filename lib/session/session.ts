@@ -12,17 +12,8 @@ import type { CoreContext } from '../http/context.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { UpgradeReply } from '../http/reply.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import {
-  checkedKey,
-  csrfTokenKey,
-  fieldOf,
-  flashFieldOf,
-  flashKey,
-  textOfBag,
-  textOfValue,
-  valueOfText,
-} from './fields.ts'
-import { bagsOf, SessionData, setBags } from './session-data.ts'
+import { csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfValue } from './fields.ts'
+import { bagsOf, SessionData } from './session-data.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
 
@@ -35,8 +26,6 @@ export interface SessionServices {
   readonly store: SessionStore
   /** Called when a session has been written. */
   saved(): void
-  /** Called when a session was gone when it should be saved. */
-  lost(ctx: CoreContext): void
   /** The streams, polls and WebSockets that sessions have open. */
   readonly openReplies: OpenReplies
 }
@@ -84,32 +73,29 @@ export class Session {
   get(key: string, fallback?: unknown): unknown {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
-    const text = data.get(fieldOf(checkedKey(key)))
-    return text === undefined ? fallback : valueOfText(text)
+    const text = data.get(fieldOf(key))
+    return text === undefined ? fallback : JSON.parse(text)
   }
 
   /**
    * Sets a key to a copy of the value.
-   * @throws TypeError when the key is not a string, or JSON cannot hold the value
+   * @throws TypeError when the key is not a string, or `_flash`, or JSON cannot hold the value
    */
   set(key: string, value: unknown): void {
     const data = this.#data()
-    if (key === flashKey) return setBags(data, value)
-    const text = textOfValue(`key ${JSON.stringify(checkedKey(key))}`, value)
-    data.change(fieldOf(key), text)
+    const field = fieldOf(key)
+    data.change(field, textOfValue(`key ${JSON.stringify(key)}`, value))
   }
 
   /** Whether a key is there. */
   has(key: string): boolean {
     const data = this.#data()
-    return key === flashKey ? bagsOf(data) !== undefined : data.get(fieldOf(checkedKey(key))) !== undefined
+    return key === flashKey ? bagsOf(data) !== undefined : data.get(fieldOf(key)) !== undefined
   }
 
-  /** Removes a key. */
+  /** Removes a key. Throws TypeError as `set` does. */
   delete(key: string): void {
-    const data = this.#data()
-    if (key === flashKey) setBags(data, {})
-    else data.change(fieldOf(checkedKey(key)), undefined)
+    this.#data().change(fieldOf(key), undefined)
   }
 
   /**
@@ -167,12 +153,12 @@ export class Session {
   /** A form id's messages, a copy; undefined when there are none. */
   flashBag(formId: string): Record<string, unknown> | undefined {
     const text = this.#data().get(flashFieldOf(formId))
-    return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // `textOfBag` wrote it
+    return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>) // `setFlashBag` wrote it
   }
 
   /** Sets a form id's messages; undefined removes them. Throws TypeError when JSON cannot hold them. */
   setFlashBag(formId: string, bag: SessionBag | undefined): void {
-    this.#data().change(flashFieldOf(formId), bag === undefined ? undefined : textOfBag(formId, bag))
+    this.#data().change(flashFieldOf(formId), bag && textOfValue(`${flashKey} ${JSON.stringify(formId)}`, bag))
   }
 
   /** Reads the session that the cookie names, if any. Without `after`, which would take a closure a request. */
@@ -308,9 +294,8 @@ export class Session {
   /** The session was gone when it should get a new id. */
   #beginAnew(): MaybePromise<void> {
     this.#id = undefined
-    this.#services.lost(this.#ctx)
     this.#data().forgetStored()
-    return this.#begin(this.#data().ownChanges())
+    return this.#begin(this.#data().changes())
   }
 
   /**
@@ -320,7 +305,6 @@ export class Session {
   #lose(): void {
     this.#id = undefined
     this.#isLost = true
-    this.#services.lost(this.#ctx)
     if (!this.#destroys) this.#data().clear()
   }
 

@@ -7,26 +7,10 @@
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import { createSecretKey } from 'node:crypto'
-import { createSigner, splitSigned } from './signature.ts'
-
-/** How tokens are made. */
-interface ResourceTokenOptions {
-  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
-  readonly keys: readonly string[]
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-}
+import { createSigner, splitSigned, type TokenOptions } from './signature.ts'
 
 /** Makes and reads tokens. */
-export interface ResourceTokens {
-  /**
-   * The token of an id.
-   * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot encode
-   */
-  make(id: string): string
-  /** The id in a token; '' when none of the keys signed it, or its encoding is not canonical. Never throws. */
-  read(token: string): string
-}
+export type ResourceTokens = ReturnType<typeof createResourceTokens>
 
 const timestampShape = /^[0-9]{1,12}$/
 
@@ -34,17 +18,22 @@ const timestampShape = /^[0-9]{1,12}$/
  * Makes the tokens of a server.
  * @throws RangeError when there is no key, or one is empty
  */
-export function createResourceTokens({ keys, now }: ResourceTokenOptions): ResourceTokens {
+export function createResourceTokens({ keys, now }: TokenOptions) {
   const signer = createSigner(keys, (key) => createSecretKey(key, 'utf8'))
   return {
-    make(id) {
+    /**
+     * The token of an id.
+     * @throws TypeError for a text with half a surrogate pair, which UTF-8 cannot encode
+     */
+    make(id: string): string {
       if (!id.isWellFormed()) {
         throw new TypeError(`Cannot sign a resource id: it must be well-formed Unicode: it is ${JSON.stringify(id)}`)
       }
       const payload = Buffer.from(`${id}|${Math.floor(now() / 1000)}`).toString('base64')
       return `${payload}.${signer.sign(payload)}`
     },
-    read(token) {
+    /** The id in a token; '' when none of the keys signed it, or its encoding is not canonical. Never throws. */
+    read(token: string): string {
       const signed = splitSigned(token)
       return signed === undefined || !signer.verify(signed.text, signed.signature) ? '' : idIn(signed.text)
     },

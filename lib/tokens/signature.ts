@@ -7,12 +7,12 @@
 import { Buffer } from 'node:buffer'
 import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto'
 
-/** Signs texts and verifies signatures. */
-interface Signer {
-  /** The signature of a text: 64 lower-case hex digits. */
-  sign(text: string): string
-  /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
-  verify(text: string, signature: string): boolean
+/** How tokens are made. */
+export interface TokenOptions {
+  /** `app_key`, which signs, then those of `app_key_previous`, which verify only. */
+  readonly keys: readonly string[]
+  /** Milliseconds since 1970. */
+  readonly now: () => number
 }
 
 /** In hexadecimal digits. */
@@ -25,7 +25,7 @@ const noHexDigit = /[^0-9a-f]/
  * @param importKey turns the text of a key into the key to sign with
  * @throws RangeError when there is no key, or one is empty: anybody could sign with it
  */
-export function createSigner(keys: readonly string[], importKey: (key: string) => KeyObject): Signer {
+export function createSigner(keys: readonly string[], importKey: (key: string) => KeyObject) {
   const [first, ...others] = keys.map((key, at) => {
     if (key === '') throw new RangeError(`Cannot sign tokens: no key may be empty: key ${at + 1} is`)
     return importKey(key)
@@ -33,8 +33,11 @@ export function createSigner(keys: readonly string[], importKey: (key: string) =
   if (first === undefined) throw new RangeError('Cannot sign tokens: there must be a key: there is none')
   const verifying = [first, ...others]
   return {
-    sign: (text) => hmac(first, text),
-    verify: (text, signature) => verifying.some((key) => isEqual(hmac(key, text), signature)),
+    /** The signature of a text: 64 lower-case hex digits. */
+    sign: (text: string): string => hmac(first, text),
+    /** Whether a signature is that of a text. Takes the same time for every wrong one, and never throws. */
+    verify: (text: string, signature: string): boolean =>
+      verifying.some((key) => isEqual(hmac(key, text), signature)),
   }
 }
 

@@ -170,7 +170,7 @@ test('another site is refused before it learns whether somebody is logged in, as
 test('HEAD is refused where it would change something, with the methods that are taken', async (t) => {
   const { url } = await start(t)
   const stop = await request(`${url}/svc-stop`, { method: 'HEAD', headers: { cookie } })
-  assert.deepEqual([stop.status, stop.headers.allow], [405, 'GET, OPTIONS'])
+  assert.deepEqual([stop.status, stop.headers.allow], [405, 'GET, OPTIONS, POST'])
   const trace = await request(`${url}/svc-trace?mod=app`, { method: 'HEAD', headers: { cookie } })
   assert.deepEqual([trace.status, trace.headers.allow], [405, 'GET, OPTIONS, POST'])
   for (const path of ['/svc-trace', '/svc-index']) {

@@ -19,7 +19,8 @@ async function start(t: TestContext, records: readonly Partial<RouteRecord>[]): 
     const record = { name: '', url: '/', action: 'a.js', method: '*', middleware: '', scope: '', ...given }
     held.registry.add({ record, pattern: parsePattern(record.url), system: false, target: unused })
   }
-  const { index, list, listAll } = createListings(held.port, new Map([['svc.stop', 'Stops the server.']]))
+  const handlers = createListings(held.port, new Map([['svc.stop', 'Stops the server.']]))
+  const { 'svc.index': index, 'svc.routes.list': list, 'svc.routes.listall': listAll } = handlers
   const url = await serve(t, held, [
     { method: 'GET', url: '/svc-index', action: index, name: 'svc.index' },
     { method: 'GET', url: '/svc-routes/list', action: list, name: 'svc.routes.list' },

@@ -60,7 +60,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
   const group = createCsrfGroup({ keys, trustedOrigins, log, now })
   if (options.settings !== undefined) group.prepare(options.settings).commit()
   const { store = createMemoryStore({ max: 1000, onFull: () => {} }) } = options
-  const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {}, openReplies: new OpenReplies() }
+  const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, openReplies: new OpenReplies() }
   const features = [
     sessionFeature(session),
     flashFeature(log),

@@ -3,8 +3,8 @@ import { it } from 'node:test'
 import { checkClaims, type ClaimRules } from '../../lib/jwt/token.ts'
 
 const nowS = 1_700_000_000
-const noRules: ClaimRules = { issuer: '', audience: '', leewayS: 0 }
-const leeway = { leewayS: 10 }
+const noRules: ClaimRules = { issuer: '', audience: '', leeway_s: 0 }
+const leeway = { leeway_s: 10 }
 const issuer = { issuer: 'me' }
 const audience = { audience: 'you' }
 

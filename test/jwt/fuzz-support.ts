@@ -7,7 +7,7 @@ import { checkClaims, verifyJws } from '../../lib/jwt/token.ts'
 import { Seeded } from '../support/seeded.ts'
 import { ed25519, hmacToken, p256, part, rsa, secret, signedToken } from './tokens.ts'
 
-const rules = { issuer: 'me', audience: 'you', leewayS: 0 }
+const rules = { issuer: 'me', audience: 'you', leeway_s: 0 }
 const claims = { iss: 'me', aud: ['you'], exp: 2_000_000_000, sub: 'somebody' }
 const asciiWithoutQuotes = /^[ !#-[\]-~]+$/
 

@@ -19,10 +19,9 @@ class HeldConsole {
 }
 
 describe('a console that nobody reads', () => {
-  it('takes no more than 1 MiB; what is left out is counted and told once', async () => {
+  it('takes no more than 1 MiB; what is left out is counted', async () => {
     const port = new HeldConsole()
-    let told = 0
-    const lines = new ConsoleLines(port, () => (told += 1))
+    const lines = new ConsoleLines(port)
     for (let count = 0; count < 5000; count += 1) {
       lines.append(line)
       if (count % 10 === 0) await nextTurn()
@@ -30,20 +29,17 @@ describe('a console that nobody reads', () => {
     lines.flush()
     assert.ok(port.waitingBytes <= 2 ** 20, `${port.waitingBytes} bytes wait`)
     assert.ok(port.waitingBytes > 2 ** 19)
-    assert.equal(told, 1)
     const printed = port.printed.length / 1024
     assert.equal(lines.problem, `Nobody reads the console: it lacks ${5000 - printed} lines. The log file has them`)
   })
 
   it('says what it lacks once it is read again', () => {
     const port = new HeldConsole()
-    let told = 0
-    const lines = new ConsoleLines(port, () => (told += 1))
+    const lines = new ConsoleLines(port)
     for (let round = 1; round <= 2; round += 1) {
       port.waitingBytes = 2 ** 20
       lines.append('lost\n    at a stack\n')
       lines.flush()
-      assert.equal(told, round)
       port.waitingBytes = 0
       port.printed = ''
       lines.append('back\n')

@@ -73,21 +73,21 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'tokens/signature.ts',
-    find: 'sign: (text) => hmac(first, text)',
-    replace: 'sign: (text) => hmac(verifying[verifying.length - 1] as KeyObject, text)',
+    find: 'sign: (text: string): string => hmac(first, text)',
+    replace: 'sign: (text: string): string => hmac(verifying[verifying.length - 1] as KeyObject, text)',
     breaks: 'earlier keys verify and never sign',
     tests: ['test/csrf/', 'test/tokens/'],
   },
   // Sessions and flash
   {
     file: 'stores/memory-store.ts',
-    find: '    unlink(entry)\n    this.#append(entry)\n    return entry',
-    replace: '    return entry',
+    find: '      this.#entries.delete(id)\n      this.#entries.set(id, entry)',
+    replace: '      this.#entries.set(id, entry)',
     breaks: 'the session dropped at the bound is the one that nobody has used for longest',
   },
   {
     file: 'session/session-data.ts',
-    find: 'if (this.#changed?.get(field) === text) this.#unsaved',
+    find: 'if (text === undefined ? removed.has(field) : set.get(field) === text) this.#unsaved',
     replace: 'this.#unsaved',
     breaks: 'what is set while a save is under way is saved too',
   },
@@ -263,8 +263,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'jwt/token.ts',
-    find: 'if (nowS >= exp + rules.leewayS)',
-    replace: 'if (nowS > exp + rules.leewayS)',
+    find: 'if (nowS >= exp + rules.leeway_s)',
+    replace: 'if (nowS > exp + rules.leeway_s)',
     breaks: 'a token has expired in the very second that exp names',
   },
   // Logs

@@ -43,16 +43,12 @@ describe('the settings of sessions', () => {
     [{ store: 'redis' }, /^setup\.session\.store must be auto, memory or file/],
     [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
-    [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
-    [{ store: 'file', path: 'file/below' }, /^setup\.session\.path must be a folder: ENOTDIR/],
     [{ store: 'file', path: 'public/sessions' }, /^setup\.session\.path must not be in paths\.public, .* it is public\/sessions$/],
-    [{ store: 'file', path: 'x'.repeat(5000) }, /^setup\.session\.path must be a folder: ENAMETOOLONG/],
     [[], /^setup\.session must be an object with cookie, ttl_s, sweep_every, max, store, path$/],
   ]
   for (const [given, problem] of wrong) {
     it(`are refused: ${JSON.stringify(given).slice(0, 60)}`, () => {
-      const { group, folder } = make()
-      fs.writeFileSync(join(folder, 'file'), '')
+      const { group } = make()
       assert.throws(
         () => group.prepare(given),
         (error) => error instanceof SettingsError && problem.test(error.message),
@@ -162,16 +158,10 @@ describe('the store in use', () => {
     assert.deepEqual({ ...group.counts }, { evicted: 2, damaged: 0 }, 'of all stores since the start')
   })
 
-  it('tells of damaged files, and of sessions that were gone when they were to be saved', async (t) => {
+  it('tells of damaged files', async (t) => {
     const { group, folder, lines } = make()
     const { visitor } = await visit(t, actions, { group })
     group.prepare({ store: 'file', path: 'sessions' }).commit()
-    await visitor.ask('write')
-    await visitor.ask('late')
-    const gone = 'worker_http debug: GET /late (late): the session was gone when it was to be saved'
-    assert.deepEqual(lines.splice(0), [gone])
-
-    visitor.id = undefined
     await visitor.ask('write')
     const [name = ''] = fs.readdirSync(join(folder, 'sessions'))
     const path = join(folder, 'sessions', name)

@@ -11,7 +11,7 @@ import { fields, id } from '../stores/store-values.ts'
 function makeContext(): FullContext {
   const store = createMemoryStore({ max: 10, onFull: () => {} })
   store.create(id(1), fields({ 'key:a': '1' }), 60_000)
-  const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, lost: () => assert.fail('lost'), openReplies: new OpenReplies() }
+  const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, openReplies: new OpenReplies() }
   const ctx = {
     header: (name: string) => (name === 'cookie' ? `SVCSID=${id(1)}` : undefined),
     outgoing: new Map([['Cache-Control', 'no-store']]),

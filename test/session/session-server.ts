@@ -25,8 +25,6 @@ export interface SessionServer {
   readonly failures: unknown[]
   /** How many sessions were written. */
   saves(): number
-  /** How many sessions were gone when they were to be saved. */
-  losses(): number
 }
 
 /** What to serve with; the name of a route without a session ends with `-bare`. */
@@ -50,13 +48,11 @@ export async function serveSessions(
   const { group, store = createMemoryStore({ max: 1000, onFull: () => {} }), ttlS = 3600, cookie = 'SVCSID' } = options
   const failures: unknown[] = []
   let saves = 0
-  let losses = 0
   const services: SessionServices = {
     cookie,
     ttlS,
     store,
     saved: () => (saves += 1),
-    lost: () => (losses += 1),
     openReplies: new OpenReplies(),
   }
   const { ContextClass } = createContextClass([group?.feature ?? sessionFeature(services)], {
@@ -88,7 +84,7 @@ export async function serveSessions(
     }
   })
   const port = await listen(t, server)
-  return { url: `http://127.0.0.1:${port}`, store, failures, saves: () => saves, losses: () => losses }
+  return { url: `http://127.0.0.1:${port}`, store, failures, saves: () => saves }
 }
 
 /** Starts a server and brings a visitor without a cookie. */

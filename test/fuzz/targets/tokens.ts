@@ -59,7 +59,7 @@ export const tokens: readonly Target[] = [
     const reading = verifyJws(token, ['HS256'], jwtKey)
     assert.equal('payload' in reading, goodJwts.has(token))
     if ('problem' in reading) assert.match(reading.problem, /^[ !#-[\]-~]+$/)
-    else checkClaims(reading.payload, { issuer: 'me', audience: 'you', leewayS: 0 }, nowMs)
+    else checkClaims(reading.payload, { issuer: 'me', audience: 'you', leeway_s: 0 }, nowMs)
   }),
   {
     name: 'cursors',
