@@ -15,7 +15,7 @@ import { isAbortError } from '../base/reason.ts'
 import type { Chain } from '../chain/compose.ts'
 import { notFound, type CoreContext } from '../http/context.ts'
 import { errorReply, toHttpError, type PageForError } from '../http/error-reply.ts'
-import { HttpError, type ErrorCode } from '../http/errors.ts'
+import { HttpError, Refusal, type ErrorCode } from '../http/errors.ts'
 import type { ContextClass } from '../http/features.ts'
 import { checkFraming, toOriginForm } from '../http/framing.ts'
 import { label, withRequestId } from '../http/label.ts'
@@ -311,7 +311,7 @@ export function createRequestServer(parts: ServerParts) {
     if (active === 0 && whenIdle.length > 0) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  function report(ctx: CoreContext, error: HttpError): void {
+  function report(ctx: CoreContext, error: HttpError | Refusal): void {
     const { cause = error } = error
     const logged = error.status >= 500 && !loggedElsewhere.has(error.code) && !(ctx.left && isAbortError(cause))
     if (logged) errorLog.error(withRequestId(`${label(ctx)}: ${error.message}`, ctx), cause)
@@ -353,7 +353,6 @@ function mayWait(ctx: CoreContext, reply: Reply): reply is BodyReply {
 /** Errors that are logged at most once a second by others, not for each request. */
 const loggedElsewhere: ReadonlySet<string> = new Set<ErrorCode>(['overloaded', 'shared_away'])
 
-function methodNotAllowed(ctx: CoreContext, allow: string): HttpError {
-  const message = `${ctx.path} takes ${allow}, not ${ctx.method}`
-  return new HttpError(405, 'method_not_allowed', message, { headers: { Allow: allow } })
+function methodNotAllowed(ctx: CoreContext, allow: string): Refusal {
+  return new Refusal(405, 'method_not_allowed', `${ctx.path} takes ${allow}, not ${ctx.method}`, { Allow: allow })
 }

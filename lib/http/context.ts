@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import type { EndedRequest } from '../base/ports.ts'
 import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import type { ParkedReply } from './parked.ts'
 import { ReceivedRequest } from './received-request.ts'
@@ -233,7 +233,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
 
   /** The reply so far. Throws HttpError 404 when there is none. */
   currentReply(): Reply {
-    if (this.reply === undefined) throw notFound(this.path)
+    if (this.reply === undefined) throw new HttpError(404, 'not_found', notFoundMessage(this.path))
     return this.reply
   }
 
@@ -270,9 +270,13 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   }
 }
 
-/** The error of a request that nothing answers. */
-export function notFound(path: string): HttpError {
-  return new HttpError(404, 'not_found', `Nothing is here: ${path}`)
+/** The refusal of a request whose path matches neither a route nor a file. */
+export function notFound(path: string): Refusal {
+  return new Refusal(404, 'not_found', notFoundMessage(path))
+}
+
+function notFoundMessage(path: string): string {
+  return `Nothing is here: ${path}`
 }
 
 function toReply(ctx: CoreContext, value: unknown): Reply {

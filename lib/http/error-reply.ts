@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isError, textOf } from '../base/reason.ts'
 import type { CoreContext } from './context.ts'
-import { HttpError, isHttpError } from './errors.ts'
+import { HttpError, isHttpError, Refusal } from './errors.ts'
 import { escapeHtml } from './escape-html.ts'
 import type { HeaderList } from './header-list.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -28,8 +28,9 @@ function takesJson(range: string): boolean {
   return /[/+]json\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*(?:;|$)/i.test(range)
 }
 
-/** The HttpError for a thrown value: itself, or 500 with the value as its cause. */
-export function toHttpError(thrown: unknown): HttpError {
+/** The HttpError for a thrown value: itself, or 500 with the value as its cause. A Refusal stays one. */
+export function toHttpError(thrown: unknown): HttpError | Refusal {
+  if (Refusal.is(thrown)) return thrown
   if (isError(thrown)) {
     return isHttpError(thrown) ? thrown : new HttpError(500, 'internal_error', messageOf(thrown), { cause: thrown })
   }
@@ -54,7 +55,11 @@ export interface ErrorPage {
 }
 
 /** Makes the page for an error, or undefined when there is none. Does not throw. `detail`: what the client may know. */
-export type PageForError = (ctx: CoreContext, error: HttpError, detail: string | undefined) => ErrorPage | undefined
+export type PageForError = (
+  ctx: CoreContext,
+  error: HttpError | Refusal,
+  detail: string | undefined,
+) => ErrorPage | undefined
 
 /**
  * Makes the reply for an error and sets the context's status and header fields for it. Fields that describe the reply
@@ -66,7 +71,7 @@ export type PageForError = (ctx: CoreContext, error: HttpError, detail: string |
  */
 export function errorReply(
   ctx: CoreContext,
-  error: HttpError,
+  error: HttpError | Refusal,
   reveal: boolean,
   pageFor?: PageForError,
 ): BodyReply {
@@ -89,7 +94,7 @@ export function errorReply(
 }
 
 /** The page for an error when there is no other; the parameters are those of {@link PageForError}. */
-export function builtInPage(ctx: CoreContext, { status, code }: HttpError, detail?: string): ErrorPage {
+export function builtInPage(ctx: CoreContext, { status, code }: HttpError | Refusal, detail?: string): ErrorPage {
   const failure = status < 500 ? undefined : { id: ctx.id, code }
   return { html: errorPage(status, detail, failure), policy: contentSecurityPolicy }
 }

@@ -68,6 +68,8 @@ export interface InvalidInput {
   readonly location?: string | undefined
 }
 
+const noHeaders: Readonly<Record<string, string>> = {}
+
 /** An error that ends a request with this status. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
@@ -103,8 +105,10 @@ export class HttpError extends Error {
     }
     this.status = status
     this.code = code
-    this.headers = options.headers ?? {}
-    for (const [name, value] of Object.entries(this.headers)) checkField(name, value)
+    this.headers = options.headers ?? noHeaders
+    if (this.headers !== noHeaders) {
+      for (const [name, value] of Object.entries(this.headers)) checkField(name, value)
+    }
     this.invalid = options.invalid
   }
 
@@ -134,4 +138,35 @@ export function isHttpError(thrown: unknown): thrown is HttpError {
 /** The error 503 of a request that is not served now and may be tried again in a second. */
 export function unserved(message: string): HttpError {
   return new HttpError(503, 'overloaded', message, { headers: { 'Retry-After': '1' } })
+}
+
+/**
+ * The server's own refusal of a request, below 500. It is answered like an HttpError with the same members, but it is
+ * never thrown and no Error: making and throwing one takes a microsecond, a tenth of a plain request.
+ */
+export class Refusal {
+  /** Marks a refusal; reading it runs no code of an application, as `instanceof` may. */
+  readonly #mark = true
+  /** 400 to 499. */
+  readonly status: number
+  /** One of {@link errorCodes}. */
+  readonly code: ErrorCode
+  /** For the client. */
+  readonly message: string
+  /** Header fields to send with the answer. */
+  readonly headers: Readonly<Record<string, string>>
+  declare readonly cause?: undefined
+  declare readonly invalid?: undefined
+
+  constructor(status: number, code: ErrorCode, message: string, headers = noHeaders) {
+    this.status = status
+    this.code = code
+    this.message = message
+    this.headers = headers
+  }
+
+  /** Whether a value is a refusal. Never throws. */
+  static is(thrown: unknown): thrown is Refusal {
+    return typeof thrown === 'object' && thrown !== null && #mark in thrown
+  }
 }

@@ -2,8 +2,8 @@
  * Token buckets: a key may take `burst` tokens at once, and gets one back each interval. Of a bucket only the time is
  * kept at which it will be full again (the generic cell rate algorithm), so a bucket that is full takes no memory.
  *
- * At most 100,000 buckets are kept: past that, those that are full soonest go, an eighth at a time, since forgetting
- * them gives their keys the fewest tokens. 10 million addresses cost the memory of 100,000.
+ * At most 100,000 buckets are kept, in a heap by that time: past that, the one that is full soonest goes, since
+ * forgetting it gives its key the fewest tokens. 10 million addresses cost the memory of 100,000.
  */
 import { performance } from 'node:perf_hooks'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -33,9 +33,15 @@ export interface BucketStore {
   take(key: string, most: number): MaybePromise<Taken>
 }
 
+/** A bucket that is not full. */
+interface Bucket {
+  readonly key: string
+  fullAtMs: number
+  /** The time by which it lies in the heap; `fullAtMs` may have grown since. */
+  rankMs: number
+}
+
 const mostBuckets = 100_000
-/** Fewer buckets than this are not looked through. */
-const leastSweep = 100
 /** Makes up for the rounding of times, so that a token is there when it is due. */
 const rounding = 1e-6
 
@@ -54,10 +60,9 @@ export class Buckets implements BucketStore {
   readonly #size: BucketSize
   readonly #most: number
   readonly #now: () => number
-  /** When each bucket is full again. */
-  readonly #fullAtMs = new Map<string, number>()
-  /** With so many buckets, those that are full go: twice as many as were left the last time. */
-  #sweepAt = 0
+  readonly #byKey = new Map<string, Bucket>()
+  /** A binary heap: each bucket has a lower rank than those at `2 * at + 1` and `2 * at + 2`. */
+  readonly #heap: Bucket[] = []
   #allFullAtMs = 0
 
   /** @param now a monotonic clock in milliseconds */
@@ -69,7 +74,7 @@ export class Buckets implements BucketStore {
 
   /** The buckets that are kept. */
   get count(): number {
-    return this.#fullAtMs.size
+    return this.#heap.length
   }
 
   /** Whether every bucket is full, so that nothing would be lost with them. */
@@ -79,32 +84,67 @@ export class Buckets implements BucketStore {
 
   take(key: string, most: number): Taken {
     const nowMs = this.#now()
-    const fullInMs = Math.max(0, (this.#fullAtMs.get(key) ?? 0) - nowMs)
+    const bucket = this.#byKey.get(key)
+    const fullInMs = Math.max(0, (bucket?.fullAtMs ?? 0) - nowMs)
     const granted = Math.min(most, tokensIn(this.#size, fullInMs))
     if (granted === 0) return { granted, fullInMs }
     // Not `fullAtMs - nowMs`, whose rounding would make 30 s a little more, and so 31 in a header field.
     const fullAgainInMs = fullInMs + granted * this.#size.intervalMs
     const fullAtMs = nowMs + fullAgainInMs
     this.#allFullAtMs = Math.max(this.#allFullAtMs, fullAtMs)
-    if (this.#fullAtMs.size >= this.#sweepAt && !this.#fullAtMs.has(key)) this.#sweep(nowMs)
-    this.#fullAtMs.set(key, fullAtMs)
+    if (bucket === undefined) this.#add(key, fullAtMs, nowMs)
+    else bucket.fullAtMs = fullAtMs
     return { granted, fullInMs: fullAgainInMs }
   }
 
-  /** Makes room for a bucket: removes those that are full and, when there are too many, those that are full soonest. */
-  #sweep(nowMs: number): void {
-    const buckets = this.#fullAtMs
-    for (const [key, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(key)
-    if (buckets.size >= this.#most) {
-      const count = Math.max(1, Math.floor(this.#most / 8))
-      const lastMs = Float64Array.from(buckets.values()).sort()[count - 1] as number // There are more.
-      let removed = 0
-      for (const [key, fullAtMs] of buckets) {
-        if (fullAtMs > lastMs) continue
-        buckets.delete(key)
-        if (++removed === count) break
-      }
+  /** Adds a bucket. Up to two full ones go, or, when there are too many, the one that is full soonest. */
+  #add(key: string, fullAtMs: number, nowMs: number): void {
+    for (let removed = 0; removed < 2 && this.#soonest(nowMs); removed += 1) this.#removeFirst()
+    const bucket = { key, fullAtMs, rankMs: fullAtMs }
+    this.#byKey.set(key, bucket)
+    let at = this.#heap.push(bucket) - 1
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      const parent = this.#heap[above] as Bucket // As the next ones: within the heap.
+      if (parent.rankMs <= bucket.rankMs) break
+      this.#heap[at] = parent
+      at = above
     }
-    this.#sweepAt = Math.min(this.#most, Math.max(buckets.size * 2, leastSweep))
+    this.#heap[at] = bucket
+  }
+
+  /** Brings the bucket that is full soonest to the top. Returns whether it is to go. */
+  #soonest(nowMs: number): boolean {
+    for (;;) {
+      const first = this.#heap[0]
+      if (first === undefined) return false
+      if (first.rankMs === first.fullAtMs) return first.fullAtMs <= nowMs || this.#heap.length >= this.#most
+      first.rankMs = first.fullAtMs
+      this.#sink(first)
+    }
+  }
+
+  #removeFirst(): void {
+    const last = this.#heap.pop()
+    const first = this.#heap[0] ?? last
+    if (first !== undefined) this.#byKey.delete(first.key)
+    if (last !== undefined && this.#heap.length > 0) this.#sink(last)
+  }
+
+  /** Puts a bucket where it belongs, from the top. */
+  #sink(bucket: Bucket): void {
+    let at = 0
+    for (;;) {
+      let below = 2 * at + 1
+      const left = this.#heap[below]
+      const right = this.#heap[below + 1]
+      if (left === undefined) break
+      const child = right !== undefined && right.rankMs < left.rankMs ? right : left
+      if (child === right) below += 1
+      if (bucket.rankMs <= child.rankMs) break
+      this.#heap[at] = child
+      at = below
+    }
+    this.#heap[at] = bucket
   }
 }

@@ -21,7 +21,6 @@ interface Lease {
 
 /** The part of a bucket that one call takes. */
 const shareOfBurst = 1 / 16
-/** With so many, all are forgotten. */
 const mostLeases = 100_000
 
 /** The buckets of one rule in another place. */
@@ -69,14 +68,26 @@ export class Leases implements BucketStore {
       const { granted, fullInMs } = await this.#store.take(key, share)
       this.#reached(undefined)
       const nowMs = performance.now()
-      if (this.#leases.size >= mostLeases) this.#leases.clear()
+      if (this.#leases.size >= mostLeases) this.#forget(nowMs)
       const emptyUntilMs = granted === 0 ? nowMs + nextTokenMs(this.#size, fullInMs) : 0
       const left = Math.max(0, granted - 1)
+      this.#leases.delete(key) // So that the oldest leases are the first of the map.
       this.#leases.set(key, { left, fullAtMs: nowMs + fullInMs, emptyUntilMs })
       return { granted: Math.min(granted, 1), fullInMs: fullInMs - left * this.#size.intervalMs }
     } catch (error) {
       this.#reached(error)
       return undefined
     }
+  }
+
+  /** Forgets the leases of full buckets, or the oldest one. */
+  #forget(nowMs: number): void {
+    for (const [key, { fullAtMs }] of this.#leases) {
+      if (fullAtMs > nowMs) break
+      this.#leases.delete(key)
+    }
+    if (this.#leases.size < mostLeases) return
+    const [oldest] = this.#leases.keys()
+    if (oldest !== undefined) this.#leases.delete(oldest)
   }
 }

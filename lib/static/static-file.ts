@@ -15,7 +15,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
-import { compressAboveBytes, isCompressible } from '../http/compress.ts'
+import { compressAboveBytes, isCompressible, type Coding } from '../http/compress.ts'
 import type { ByteRange, Validators } from './conditional.ts'
 
 /** A form in which a file is sent: plain or compressed. */
@@ -37,6 +37,7 @@ export interface StaticFile {
   readonly stats: Stats
   /** Whether it was read so soon after its last change that another change might not show in its times. */
   readonly fresh: boolean
+  /** As the file has it: for a compressed copy, its bytes, with the type of the file that it stands beside. */
   readonly plain: Representation
   /** Undefined: never compressed here. Its result is undefined when the compressed file is not smaller. */
   readonly compress: ((coding: FileCoding) => MaybePromise<Representation | undefined>) | undefined
@@ -193,13 +194,18 @@ interface DescribeOptions {
   readonly nowMs: number
   /** Whether to read it into memory; otherwise it is sent from the handle and never compressed. */
   readonly readWhole: boolean
+  /** The coding of a compressed copy; undefined for the file itself. */
+  readonly coding: Coding | undefined
 }
 
-/** Describes an open file. The extension of its name says the type. */
+/**
+ * Describes an open file.
+ * @param name of the file, or of the one that a compressed copy stands beside: its extension says the type
+ */
 export async function describeFile(
   name: string,
   handle: FileHandle,
-  { stats, nowMs, readWhole }: DescribeOptions,
+  { stats, nowMs, readWhole, coding }: DescribeOptions,
 ): Promise<StaticFile> {
   const type = contentTypeOf(name)
   const varies = isCompressible(type)
@@ -210,15 +216,17 @@ export async function describeFile(
     const { dev, ino, size, mtimeMs, ctimeMs } = stats
     const tag = hashOf([dev, ino, size, mtimeMs, ctimeMs].join(':'))
     const etag = fresh ? `W/"${tag}"` : `"${tag}"`
-    const plain = representation({ etag, type, modifiedMs, size, varies })
+    const plain = representation({ etag, type, modifiedMs, size, varies, coding })
     return { stats, fresh, plain, compress: undefined }
   }
 
   const bytes = await handle.readFile()
   const tag = hashOf(bytes)
-  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies }
+  const content = { etag: `"${tag}"`, type, modifiedMs, size: bytes.length, bytes, varies, coding }
   const plain = representation(content)
-  if (!varies || bytes.length <= compressAboveBytes) return { stats, fresh, plain, compress: undefined }
+  if (!varies || coding !== undefined || bytes.length <= compressAboveBytes) {
+    return { stats, fresh, plain, compress: undefined }
+  }
 
   const pack = async (into: FileCoding): Promise<Representation | undefined> => {
     const packed = await compressors[into](bytes)
@@ -242,7 +250,7 @@ interface Content extends Validators {
   readonly size: number
   readonly bytes?: Uint8Array
   readonly varies: boolean
-  readonly coding?: FileCoding
+  readonly coding: Coding | undefined
 }
 
 function representation({ etag, type, modifiedMs, size, bytes, varies, coding }: Content): Representation {

@@ -6,22 +6,23 @@
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
  * a link may lead to another place in the folder, and nowhere else.
  *
- * Small text is compressed for clients that take it so, once for each version of the file.
+ * A compressed copy beside a file (`app.js.br`, `app.js.zst`, `app.js.gz`) is sent to clients that accept its coding,
+ * unless it is older than the file. Small text without one is compressed here, once for each version of the file.
  *
  * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
  */
-import { statSync } from 'node:fs'
+import { statSync, type Stats } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { parse, resolve } from 'node:path'
 import { isUnchanged } from '../storage/file-version.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import { currentTurn } from '../storage/turn.ts'
-import { codingFor } from '../http/compress.ts'
+import { codingFor, isCompressible, type Coding } from '../http/compress.ts'
 import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
 import { answerWith } from './conditional.ts'
-import { describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
+import { contentTypeOf, describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
 import type { FileCoding, Representation, StaticFile } from './static-file.ts'
 import { realPathInside, staticPath } from './static-path.ts'
 
@@ -50,17 +51,25 @@ export interface StaticOptions {
  */
 export type StaticFiles = (request: StaticRequest) => MaybePromise<StreamReply | undefined>
 
-/** A file in memory, and the turn in which it was last seen unchanged. */
+/** A file in memory, the turn in which it was last seen unchanged, and the one in which its copies were looked for. */
 interface Kept {
   readonly file: StaticFile
   seenIn: number
+  copies: readonly Coding[]
+  copiesSeenIn: number
 }
 
 const mebibyte = 1_048_576
 /** The memory of an entry beside its bytes: header fields, path, file state. */
 const entryBytes = 2048
 const indexName = 'index.html'
-/** The codings that files are compressed with. No zstd: a client that takes it takes Brotli, which is smaller. */
+/** The endings of the names of compressed copies; the smallest copy comes first. */
+const suffixes: ReadonlyMap<Coding, string> = new Map([
+  ['br', '.br'],
+  ['zstd', '.zst'],
+  ['gzip', '.gz'],
+])
+/** The codings that files are compressed with here. No zstd: a client that takes it takes Brotli, which is smaller. */
 const ownCodings: readonly FileCoding[] = ['br', 'gzip']
 
 /**
@@ -74,17 +83,17 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
   const memory = new Map<string, Kept>()
   let memoryBytes = 0
 
-  function forget(name: string): void {
-    const kept = memory.get(name)
+  function forget(key: string): void {
+    const kept = memory.get(key)
     if (kept !== undefined) memoryBytes -= bytesTaken(kept.file)
-    memory.delete(name)
+    memory.delete(key)
   }
 
-  /** Keeps a file in place of the one that had its name; the oldest go where they are too many. */
-  function keep(name: string, file: StaticFile): void {
-    forget(name)
+  /** Keeps a file in place of the one that the key had; the oldest go where they are too many. */
+  function keep(key: string, file: StaticFile): void {
+    forget(key)
     if (bytesTaken(file) > memoryMaxBytes) return
-    memory.set(name, { file, seenIn: -1 })
+    memory.set(key, { file, seenIn: -1, copies: [], copiesSeenIn: -1 })
     memoryBytes += bytesTaken(file)
     for (const oldest of memory.keys()) {
       if (memoryBytes <= memoryMaxBytes) return
@@ -92,32 +101,93 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     }
   }
 
-  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
-    const kept = memory.get(name)
+  /** The file in memory, if it is unchanged on disk; else what is on disk under that name. */
+  function look(name: string, coding?: Coding): Kept | Stats | undefined {
+    const key = keyOf(name, coding)
+    const kept = memory.get(key)
     const turn = currentTurn()
-    if (kept?.seenIn === turn) return replyFromMemory(request, kept.file)
-    const stats = statSync(folder + name, { throwIfNoEntry: false })
-    if (kept !== undefined && stats !== undefined && isUnchanged(kept.file.stats, stats)) {
+    if (kept?.seenIn === turn) return kept
+    const stats = statSync(fileOf(name, coding), { throwIfNoEntry: false })
+    if (kept === undefined) return stats
+    if (stats !== undefined && isUnchanged(kept.file.stats, stats)) {
       kept.seenIn = turn
-      return replyFromMemory(request, kept.file)
+      return kept
     }
-    forget(name)
-    if (stats?.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
-    return stats?.isFile() ? load(request, name) : undefined
+    forget(key)
+    return stats
   }
 
-  async function load(request: StaticRequest, name: string): Promise<StreamReply | undefined> {
-    const real = await realPathInside(folder, name)
-    if (real === undefined) return undefined
+  function find(request: StaticRequest, path: string, name: string): MaybePromise<StreamReply | undefined> {
+    const found = look(name)
+    if (found === undefined) return undefined
+    const stats = 'file' in found ? found.file.stats : found
+    if (stats.isDirectory()) return path.endsWith('/') ? undefined : redirectToFolder(request, path)
+    if (!stats.isFile()) return undefined
+    const accepted = acceptedBy(request)
+    if (accepted === undefined || !isCompressible(contentTypeOf(name))) return send(request, name, found)
+    const coding = codingFor(accepted, copiesOf(name, found, stats))
+    if (coding === undefined) return send(request, name, found)
+    return after(send(request, name, look(name, coding), coding), (reply) => reply ?? send(request, name, found))
+  }
+
+  /** The codings of the compressed copies beside a file. */
+  function copiesOf(name: string, found: Kept | Stats, { mtimeMs }: Stats): readonly Coding[] {
+    const turn = currentTurn()
+    if ('file' in found && found.copiesSeenIn === turn) return found.copies
+    const copies = [...suffixes.keys()].filter((coding) => {
+      const stats = statSync(fileOf(name, coding), { throwIfNoEntry: false })
+      return stats?.isFile() === true && stats.mtimeMs >= mtimeMs
+    })
+    if ('file' in found) {
+      found.copies = copies
+      found.copiesSeenIn = turn
+    }
+    return copies
+  }
+
+  function send(
+    request: StaticRequest,
+    name: string,
+    found: Kept | Stats | undefined,
+    coding?: Coding,
+  ): MaybePromise<StreamReply | undefined> {
+    if (found === undefined) return undefined
+    return 'file' in found ? replyFromMemory(request, found.file) : readFile(request, name, coding)
+  }
+
+  function fileOf(name: string, coding: Coding | undefined): string {
+    return folder + nameOnDisk(name, coding)
+  }
+
+  async function readFile(
+    request: StaticRequest,
+    name: string,
+    coding: Coding | undefined,
+  ): Promise<StreamReply | undefined> {
+    try {
+      const real = await realPathInside(folder, nameOnDisk(name, coding))
+      return real === undefined ? undefined : await load(request, name, real, coding)
+    } catch (error) {
+      if (coding !== undefined && isAbsent(error)) return undefined // The file itself is sent.
+      throw error
+    }
+  }
+
+  async function load(
+    request: StaticRequest,
+    name: string,
+    real: string,
+    coding: Coding | undefined,
+  ): Promise<StreamReply | undefined> {
     const handle = await openForReading(real)
     let handedOver = false
     try {
       const stats = await handle.stat()
       if (!stats.isFile()) return undefined
       const readWhole = stats.size <= smallMaxBytes
-      const file = await describeFile(name, handle, { stats, nowMs: now(), readWhole })
+      const file = await describeFile(name, handle, { stats, nowMs: now(), readWhole, coding })
       if (file.plain.bytes !== undefined) {
-        if (!file.fresh) keep(name, file)
+        if (!file.fresh) keep(keyOf(name, coding), file)
         return await replyFromMemory(request, file)
       }
       const { status, headers, part } = answerWith(file.plain, request)
@@ -181,6 +251,15 @@ function chooseRepresentation(request: StaticRequest, file: StaticFile): MaybePr
 /** A range is always a part of the plain bytes: only they are the same for every client. */
 function acceptedBy(request: StaticRequest): string | undefined {
   return request.header('range') === undefined ? request.header('accept-encoding') : undefined
+}
+
+function nameOnDisk(name: string, coding: Coding | undefined): string {
+  return coding === undefined ? name : name + (suffixes.get(coding) ?? '')
+}
+
+/** The key of a file in memory: a copy is not what a request for its own name gets, which has another type. */
+function keyOf(name: string, coding: Coding | undefined): string {
+  return coding === undefined ? name : `${coding} ${name}`
 }
 
 /** The most memory of a file: its compressed bytes, which are made later, are never more than the plain ones. */

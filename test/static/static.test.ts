@@ -127,6 +127,85 @@ test('compresses text when asked for, with an ETag of its own', async (t) => {
   assert.equal(new Set([plain, packed, smaller].map(({ headers }) => headers.etag)).size, 3)
 })
 
+test('sends the compressed copy beside a file that the client accepts, the smallest first', async (t) => {
+  const files = { 'app.js': script, 'app.js.br': 'brotli', 'app.js.zst': 'zstandard', 'app.js.gz': 'gzip', 'a.png': 'png', 'a.png.gz': 'gz' }
+  const server = await serveStatic(t, files)
+  const rows: [string | undefined, string | undefined, string][] = [
+    ['gzip, deflate, br, zstd', 'br', 'brotli'],
+    ['gzip, zstd', 'zstd', 'zstandard'],
+    ['gzip', 'gzip', 'gzip'],
+    ['br;q=0.5, gzip', 'gzip', 'gzip'],
+    ['deflate', undefined, script],
+    [undefined, undefined, script],
+  ]
+  for (const [accepted, coding, text] of rows) {
+    const fields = accepted === undefined ? {} : { 'Accept-Encoding': accepted }
+    const { headers, body } = await server.ask('/app.js', fields)
+    assert.deepEqual(
+      [headers['content-encoding'], headers['content-type'], headers.vary, headers['accept-ranges'], body.toString()],
+      [coding, 'text/javascript; charset=utf-8', 'Accept-Encoding', coding === undefined ? 'bytes' : undefined, text],
+      accepted,
+    )
+    const again = await server.ask('/app.js', { ...fields, 'If-None-Match': headers.etag })
+    assert.deepEqual([again.status, again.headers.etag, again.body.length], [304, headers.etag, 0])
+  }
+  const part = await server.ask('/app.js', { 'Accept-Encoding': 'br', Range: 'bytes=0-3' })
+  assert.deepEqual([part.status, part.body.toString(), part.headers['content-encoding']], [206, 'let ', undefined])
+  const itself = await server.ask('/app.js.gz', { 'Accept-Encoding': 'gzip' })
+  assert.deepEqual([itself.headers['content-type'], itself.headers['content-encoding']], ['application/gzip', undefined])
+  const picture = await server.ask('/a.png', { 'Accept-Encoding': 'gzip' })
+  assert.deepEqual([picture.body.toString(), picture.headers['content-encoding']], ['png', undefined])
+  const head = await server.ask('/app.js', { 'Accept-Encoding': 'br' }, 'HEAD')
+  assert.deepEqual([head.headers['content-encoding'], head.headers['content-length']], ['br', '6'])
+})
+
+test('sends a large compressed copy in pieces', async (t) => {
+  const server = await serveStatic(t, { 'large.js': large, 'large.js.br': large.subarray(1) }, { smallMaxBytes: 1000 })
+  const { headers, body } = await server.ask('/large.js', { 'Accept-Encoding': 'br' })
+  assert.deepEqual([headers['content-encoding'], headers['content-length']], ['br', '299999'])
+  assert.ok(body.equals(large.subarray(1)))
+  assert.ok((await server.ask('/large.js', { 'Accept-Encoding': 'gzip' })).body.equals(large))
+  await server.allClosed()
+})
+
+test('passes over a compressed copy that is older, gone, a folder or outside', async (t) => {
+  const outside = join(temporaryFolder(), 'secret')
+  writeFileSync(outside, 'secret')
+  const server = await serveStatic(t, { 'app.js': script, 'app.js.br': 'new', 'app.js.gz/a': '' })
+  symlinkSync(outside, join(server.folder, 'app.js.zst'))
+  const sent = async (accepted: string): Promise<string> => {
+    const { headers, body } = await server.ask('/app.js', { 'Accept-Encoding': accepted })
+    return `${headers['content-encoding'] ?? 'plain'} ${body.length < 10 ? body.toString() : ''}`
+  }
+  const copy = join(server.folder, 'app.js.br')
+  assert.equal(await sent('br'), 'br new')
+  assert.equal(await sent('gzip'), 'gzip ') // Compressed by the server.
+  assert.equal(await sent('zstd'), 'plain ')
+  utimesSync(copy, 1_500_000_000, 1_500_000_000)
+  assert.equal(await sent('br'), 'br ') // Compressed by the server, from the newer file.
+  writeFileSync(copy, 'newer')
+  assert.equal(await sent('br'), 'br newer')
+  writeFileSync(copy, 'newest')
+  assert.equal(await sent('br'), 'br newest')
+  rmSync(copy)
+  assert.equal(await sent('br'), 'br ')
+  rmSync(join(server.folder, 'app.js'))
+  writeFileSync(copy, 'alone')
+  assert.equal((await server.ask('/app.js', { 'Accept-Encoding': 'br' })).status, 404)
+})
+
+test('sends the file itself when its compressed copy is removed while it is looked up', async () => {
+  const folder = temporaryFolder()
+  const copy = join(folder, 'app.js.br')
+  writeFileSync(join(folder, 'app.js'), script)
+  writeFileSync(copy, 'brotli')
+  const statics = createStaticFiles({ folder, onFailure: () => {} })
+  const header = (name: string): string | undefined => (name === 'accept-encoding' ? 'br' : undefined)
+  const opening = statics({ method: 'GET', path: '/app.js', rawQuery: '', header })
+  rmSync(copy)
+  assert.equal((await opening)?.status, 200)
+})
+
 test('sends as it is what compression makes no smaller', async (t) => {
   const server = await serveStatic(t, { 'noise.txt': large })
   const { headers, body } = await server.ask('/noise.txt', { 'Accept-Encoding': 'gzip' })
