@@ -14,6 +14,7 @@ import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
 import { readChunks, type Reading } from './read-chunks.ts'
+import { fieldOf } from './request-fields.ts'
 import { parseUrlencoded } from './urlencoded.ts'
 
 /** How a body is read. */
@@ -137,7 +138,7 @@ export class Body {
   async #readForm(): Promise<Form> {
     if (!hasBody(this.#request)) return new Form(new Map(), [])
     const type = this.#contentType()
-    const sent = this.#request.headers['content-type']
+    const sent = fieldOf(this.#request, 'content-type')
     if (type === undefined && sent !== undefined) {
       throw unsupportedType(`its Content-Type is malformed: it is ${JSON.stringify(sent.slice(0, 100))}`)
     }
@@ -166,7 +167,7 @@ export class Body {
   }
 
   #contentType(): ValueWithParameters | undefined {
-    const header = this.#request.headers['content-type']
+    const header = fieldOf(this.#request, 'content-type')
     return header === undefined ? undefined : parseParameters(header)
   }
 
@@ -190,13 +191,13 @@ export class Body {
     if (this.#disposed) throw requestEnded()
     if (request.readableDidRead) throw new Error('Cannot read the body: other code has read from the request before')
     if (request.destroyed) throw clientClosed()
-    const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? ''
+    const encoding = fieldOf(request, 'content-encoding')?.trim().toLowerCase() ?? ''
     if (encoding !== '' && encoding !== 'identity') {
       throw new HttpError(415, 'unsupported_encoding', 'Cannot read the body: it must have no Content-Encoding', {
         headers: { 'Accept-Encoding': 'identity' },
       })
     }
-    if (Number(request.headers['content-length'] ?? 0) > this.#options.maxBytes) throw this.#refuseSize()
+    if (Number(fieldOf(request, 'content-length') ?? 0) > this.#options.maxBytes) throw this.#refuseSize()
   }
 
   #refuseSize(): HttpError {
@@ -226,6 +227,6 @@ function unsupportedType(reason: string): HttpError {
   return new HttpError(415, 'unsupported_media_type', `Cannot read the body: ${reason}`)
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  return announcesBody(headers['content-length'], headers['transfer-encoding'])
+function hasBody(request: IncomingMessage): boolean {
+  return announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
 }

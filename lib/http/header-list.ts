@@ -72,16 +72,15 @@ export class HeaderList {
    * @param fields name and value in turn, none of them known to Node; they are not checked
    */
   fill(fields: readonly string[]): void {
-    const flat = this.#own()
+    if (this.flat.length === 0) this.flat = fields
+    else {
+      const flat = this.#own()
+      for (let at = 0; at < fields.length; at += 2) {
+        const name = fields[at] as string
+        if (this.#find(lowerOf(name), 0) < 0) flat.push(name, fields[at + 1] as string)
+      }
+    }
     this.filled = fields
-    if (flat.length === 0) {
-      this.flat = fields
-      return
-    }
-    for (let at = 0; at < fields.length; at += 2) {
-      const name = fields[at] as string
-      if (this.#find(lowerOf(name), 0) < 0) flat.push(name, fields[at + 1] as string)
-    }
   }
 
   /**

@@ -4,13 +4,14 @@
  * Nothing is parsed before it is used. The constructor reads the raw header fields once, for the few that every request
  * needs.
  */
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { TLSSocket } from 'node:tls'
 import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
+import { fieldOf, fieldsOf } from './request-fields.ts'
 import type { HeaderSections } from '../core/header-section.ts'
 import type { ExplainJson } from './json.ts'
 import { isRequestId } from './request-id.ts'
@@ -90,7 +91,7 @@ export class ReceivedRequest {
 
   /** One header field of the request, by its lower-case name. */
   header(name: string): string | undefined {
-    return fieldOf(this.request.headers, name)
+    return fieldOf(this.request, name)
   }
 
   /** The cookies by name; an object without prototype. */
@@ -221,24 +222,4 @@ function scan(received: ReceivedRequest, raw: readonly string[]): void {
         if (name.toLowerCase() === 'transfer-encoding') received.hasBody = true
     }
   }
-}
-
-/**
- * A request header field by its lower-case name, several of one name joined as Node does; undefined when it was not
- * sent. Node's object also has the members of every object, such as `constructor`, and a list for `Set-Cookie`.
- */
-export function fieldOf(headers: IncomingHttpHeaders, name: string): string | undefined {
-  return Object.hasOwn(headers, name) ? asText(headers[name]) : undefined
-}
-
-/** All request header fields by lower-case name, each one text: an object without prototype. */
-export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
-  const fields = Object.assign(Object.create(null), headers) as Record<string, string>
-  const cookies = asText(headers['set-cookie'])
-  if (cookies !== undefined) fields['set-cookie'] = cookies
-  return fields
-}
-
-function asText(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'object' ? value.join(', ') : value
 }
