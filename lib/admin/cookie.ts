@@ -7,6 +7,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
+import type { AccessPort } from './port.ts'
 
 /** How cookies are signed and how long they are valid. */
 export interface CookieRules {
@@ -42,6 +43,20 @@ export function isAdminCookie(value: string | undefined, rules: CookieRules): bo
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
   const ageSeconds = Math.floor(rules.nowMs / 1000) - Number(timestamp)
   return ageSeconds >= -maxAheadSeconds && (rules.lifetimeMinutes === 0 || ageSeconds <= rules.lifetimeMinutes * 60)
+}
+
+/** The rules of a server with this secret. */
+export function cookieRulesOf(config: AccessPort['config'], secret: string, nowMs: number): CookieRules {
+  return { secret, hardened: config['admin.hardened'], lifetimeMinutes: config['session.lifetime'], nowMs }
+}
+
+/** Whether a request has a valid cookie. */
+export function hasAdminCookie(
+  ctx: CoreContext,
+  port: Pick<AccessPort, 'config' | 'credentials'>,
+  nowMs: number,
+): boolean {
+  return isAdminCookie(ctx.cookies[adminCookieName], cookieRulesOf(port.config, port.credentials().secret, nowMs))
 }
 
 /** Gives the client a cookie issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */

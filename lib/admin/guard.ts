@@ -17,7 +17,7 @@ import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 import { isBoundToLoopback, isLoopbackHost } from '../http/host.ts'
 import { createOriginCheck, isPrefetch, type OriginCheck } from '../http/origin.ts'
-import { adminCookieName, isAdminCookie } from './cookie.ts'
+import { adminCookieName, hasAdminCookie } from './cookie.ts'
 import { setupRequired } from './credentials.ts'
 import { createMetricsToken } from './metrics-token.ts'
 import { nextOf } from './next-path.ts'
@@ -60,16 +60,6 @@ export function createGuard(
   const { 'server.allowed_hosts': allowedHosts, 'server.host': boundTo } = config
   const loopbackHostsOnly = isOpen && allowedHosts.length === 0 && isBoundToLoopback(boundTo)
 
-  function mayPass(ctx: CoreContext): boolean {
-    const rules = {
-      secret: port.credentials().secret,
-      hardened: config['admin.hardened'],
-      lifetimeMinutes: config['session.lifetime'],
-      nowMs: now(),
-    }
-    return isAdminCookie(ctx.cookies[adminCookieName], rules)
-  }
-
   return (row) => (ctx, next) => {
     ctx.setHeader('Cache-Control', 'no-store')
     if (loopbackHostsOnly && !isLoopbackHost(ctx.host)) throw foreignHost()
@@ -83,7 +73,7 @@ export function createGuard(
     if (byToken instanceof Promise) return byToken
     if (row.auth && !isOpen && byToken === 'absent') {
       if (setupRequired(port.credentials())) return void ctx.redirect('/svc-setup')
-      if (!mayPass(ctx)) return refuseStranger(row, ctx)
+      if (!hasAdminCookie(ctx, port, now())) return refuseStranger(row, ctx)
     }
     const isSomebody = isOpen || ctx.cookies[adminCookieName] !== undefined
     return isChange && isSomebody && isUnexplained(ctx) ? askFirst(port, row, ctx) : next()

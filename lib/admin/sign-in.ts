@@ -9,7 +9,7 @@ import type { CoreContext } from '../http/context.ts'
 import { isHttpError } from '../http/errors.ts'
 import { withRequestId } from '../http/label.ts'
 import type { Reply } from '../http/reply.ts'
-import { adminCookieName, dropAdminCookie, isAdminCookie, setAdminCookie, type CookieRules } from './cookie.ts'
+import { cookieRulesOf, dropAdminCookie, hasAdminCookie, setAdminCookie } from './cookie.ts'
 import { checkSetup, setupRequired } from './credentials.ts'
 import { safeNext, type Changes } from './next-path.ts'
 import { page } from './page.ts'
@@ -45,7 +45,6 @@ const setupFields = ['user', 'password', 'password2', 'setup_token'] as const
 
 /** Makes the actions of one server. */
 export function createSignIn(port: AccessPort, options: SignInOptions) {
-  const { config } = port
   const now = options.now ?? Date.now
   const throttle = options.throttle ?? createLoginThrottle(options)
   const passwords = options.passwords ?? createPasswordCheck()
@@ -76,11 +75,6 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     return isUser && isPassword
   }
 
-  function cookieRules(secret: string): CookieRules {
-    const { 'admin.hardened': hardened, 'session.lifetime': lifetimeMinutes } = config
-    return { secret, hardened, lifetimeMinutes, nowMs: now() }
-  }
-
   /** The present secret, made and saved when there is none. */
   async function secretNow(ctx: CoreContext): Promise<string> {
     const { secret } = port.credentials()
@@ -101,7 +95,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     if (setupRequired(port.credentials())) return ctx.redirect('/svc-setup')
     const form = await ctx.readForm()
     const typed = { user: form.get('user') ?? '', next: form.get('next') }
-    const refusedFor = await throttle.begin(ctx.ip, hasCookie(ctx))
+    const refusedFor = await throttle.begin(ctx.ip, hasAdminCookie(ctx, port, now()))
     if (refusedFor > 0) return tooMany(ctx, typed, refusedFor)
     if (!(await areRight(typed.user, form.get('password') ?? ''))) {
       port.log.info(`failed login by ${ctx.ip}`)
@@ -115,18 +109,14 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
     } catch (error) {
       return unsaved(ctx, error, (message) => loginForm(ctx, typed, message, 500))
     }
-    setAdminCookie(ctx, cookieRules(secret))
+    setAdminCookie(ctx, cookieRulesOf(port.config, secret, now()))
     port.log.info(`login by ${ctx.ip}: ${shown(typed.user)}`)
     return ctx.redirect(safeNext(typed.next, port, options.changes) ?? afterLogin)
   }
 
-  function hasCookie(ctx: CoreContext): boolean {
-    return isAdminCookie(ctx.cookies[adminCookieName], cookieRules(port.credentials().secret))
-  }
-
   function logout(ctx: CoreContext): Reply {
     const { user } = port.credentials()
-    if (hasCookie(ctx)) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
+    if (hasAdminCookie(ctx, port, now())) port.log.info(`logout by ${ctx.ip}: ${shown(user)}`)
     dropAdminCookie(ctx)
     return ctx.redirect('/svc-login')
   }
