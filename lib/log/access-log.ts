@@ -62,10 +62,15 @@ function createRenderLine(format: Config['access_log.format']): RenderLine {
   }
 }
 
+/** Renders the path for each line; the texts before and after it are reused while they are those of the last line. */
 function createSpecLine(end: string): RenderLine {
   const clock = createAccessClock()
-  return ({ ip, method, path, httpVersion, sentStatus }, nowMs) =>
-    `${field(ip)} - - [${clock(nowMs)}] "${field(method)} ${field(path)} HTTP/${httpVersion}" ${sentStatus}${end}`
+  const before = rememberingLast(
+    (ip: string, time: string, method: string) => `${field(ip)} - - [${time}] "${field(method)} `,
+  )
+  const behind = rememberingLast((version: string, status: number) => ` HTTP/${version}" ${status}${end}`)
+  return (entry, nowMs) =>
+    before(entry.ip, clock(nowMs), entry.method) + field(entry.path) + behind(entry.httpVersion, entry.sentStatus, '')
 }
 
 function createJsonLine(): RenderLine {
@@ -82,6 +87,19 @@ function createJsonLine(): RenderLine {
 function field(text: string): string {
   if (text === '') return '-'
   return unsafe.test(text) ? text.replace(eachUnsafe, escapeCharacter) : text
+}
+
+/** Remembers the last result: with the same three arguments a call costs three comparisons. */
+function rememberingLast<A, B, C>(render: (a: A, b: B, c: C) => string): (a: A, b: B, c: C) => string {
+  let last: readonly [A, B, C] | undefined
+  let rendered = ''
+  return (a, b, c) => {
+    if (last === undefined || a !== last[0] || b !== last[1] || c !== last[2]) {
+      last = [a, b, c]
+      rendered = render(a, b, c)
+    }
+    return rendered
+  }
 }
 
 function quoted(text: string | undefined): string {

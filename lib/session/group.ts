@@ -4,6 +4,7 @@
  * A reload that leaves the store's settings as they are keeps the store. One that changes them opens another store, and
  * does not move the sessions of the old one.
  */
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { OpenLog } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
@@ -187,7 +188,19 @@ function checkCookie(text: string): string | undefined {
 function checkPath({ store, path }: Settings, folder: string, isPublic: (path: string) => boolean): void {
   if (store !== 'file') return
   if (path === '') throw new SettingsError(['setup.session.path must be a folder, since setup.session.store is "file"'])
+  const problem = folderProblem(resolve(folder, path))
+  if (problem !== undefined) throw new SettingsError([`setup.session.path must be a folder: ${problem}`])
   if (isPublic(resolve(folder, path))) {
     throw new SettingsError([`setup.session.path must not be in paths.public, which everybody may read: it is ${path}`])
+  }
+}
+
+/** Why a path cannot be used as a folder; undefined when it can, or when it is to be made. */
+function folderProblem(path: string): string | undefined {
+  try {
+    return statSync(path).isDirectory() ? undefined : `${path} is none`
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException // `node:fs` throws Errors.
+    return code === 'ENOENT' ? undefined : message
   }
 }

@@ -43,12 +43,16 @@ describe('the settings of sessions', () => {
     [{ store: 'redis' }, /^setup\.session\.store must be auto, memory or file/],
     [{ store: 'file' }, /^setup\.session\.path must be a folder, since setup\.session\.store is "file"$/],
     [{ store: 'file', path: 'a\u0000' }, /^setup\.session\.path must be a path without control characters/],
+    [{ store: 'file', path: 'file' }, /^setup\.session\.path must be a folder: .*\/file is none$/],
+    [{ store: 'file', path: 'file/below' }, /^setup\.session\.path must be a folder: ENOTDIR/],
     [{ store: 'file', path: 'public/sessions' }, /^setup\.session\.path must not be in paths\.public, .* it is public\/sessions$/],
+    [{ store: 'file', path: 'x'.repeat(5000) }, /^setup\.session\.path must be a folder: ENAMETOOLONG/],
     [[], /^setup\.session must be an object with cookie, ttl_s, sweep_every, max, store, path$/],
   ]
   for (const [given, problem] of wrong) {
     it(`are refused: ${JSON.stringify(given).slice(0, 60)}`, () => {
-      const { group } = make()
+      const { group, folder } = make()
+      fs.writeFileSync(join(folder, 'file'), '')
       assert.throws(
         () => group.prepare(given),
         (error) => error instanceof SettingsError && problem.test(error.message),
