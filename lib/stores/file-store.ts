@@ -5,16 +5,18 @@
  * is replaced as a whole, but not forced to disk: a power cut may cost the last seconds.
  *
  * The modification time of a file is the time at which the session expires. So to renew a session is to set that time,
- * and a sweep reads no file. When the clock is set back, a session that is not used again lives longer by so much.
+ * and a sweep reads no file. The change time, which the system sets, tells how long the session was to live;
+ * `session-file.ts` uses it when the clock is set.
  */
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { reasonOf } from '../base/reason.ts'
 import { applyChanges, type FieldChanges, type Fields } from '../session/store.ts'
 import type { SessionStore, StoreCounts, StoredSession } from '../session/store.ts'
 import { leftoverMs, replacedBy, replaceFile } from '../storage/replace-file.ts'
-import { fromFileText, toFileText } from './session-file.ts'
+import { FileExpiry, fromFileText, toFileText } from './session-file.ts'
 
 /** The calls of `node:fs/promises` that the store makes; a test makes some of them fail. */
 export interface SessionFiles {
@@ -46,6 +48,8 @@ interface FileStoreOptions {
   readonly onProblem: (message: string) => void
   /** Milliseconds since 1970; `Date.now` unless given. */
   readonly now?: () => number
+  /** A clock in milliseconds that does not jump; `performance.now` unless given. */
+  readonly steadyNow?: () => number
   /** The file system; `node:fs/promises` unless given. */
   readonly files?: SessionFiles
 }
@@ -59,6 +63,7 @@ export class FileStore implements SessionStore {
   readonly #onProblem: (message: string) => void
   readonly #now: () => number
   readonly #files: SessionFiles
+  readonly #expiry: FileExpiry
   /** The last change that was begun on a file, by its name; it never rejects. */
   readonly #turns = new Map<string, Promise<void>>()
   /** The damaged files that were reported. */
@@ -68,12 +73,13 @@ export class FileStore implements SessionStore {
   #closed = false
 
   constructor(options: FileStoreOptions) {
-    const { folder, problemOf, onProblem, now = Date.now, files = fs } = options
+    const { folder, problemOf, onProblem, now = Date.now, steadyNow = () => performance.now(), files = fs } = options
     this.#folder = folder
     this.#problemOf = problemOf
     this.#onProblem = onProblem
     this.#now = now
     this.#files = files
+    this.#expiry = new FileExpiry(now, steadyNow)
   }
 
   get counts(): StoreCounts {
@@ -170,7 +176,7 @@ export class FileStore implements SessionStore {
   async #load(name: string): Promise<StoredSession | undefined> {
     const path = join(this.#folder, name)
     const stats = await ifThere(this.#files.lstat(path))
-    if (stats === undefined || this.#isExpired(stats)) return undefined
+    if (stats === undefined || this.#isExpired(name, stats)) return undefined
     const remainingMs = stats.mtimeMs - this.#now()
     if (!stats.isFile()) return this.#reportDamaged(name, 'it is no regular file')
     const bytes = await ifThere(this.#files.readFile(path))
@@ -194,6 +200,7 @@ export class FileStore implements SessionStore {
       await this.#setExpiry(temporary, ttlMs)
     }
     await replaceFile(join(this.#folder, name), write, this.#files)
+    this.#expiry.forget(name)
   }
 
   async #writeNew(path: string, text: string): Promise<void> {
@@ -210,13 +217,14 @@ export class FileStore implements SessionStore {
   async #renew(name: string, ttlMs: number): Promise<boolean> {
     const path = join(this.#folder, name)
     const stats = await ifThere(this.#files.lstat(path))
-    if (stats === undefined || !stats.isFile() || this.#isExpired(stats)) return false
+    if (stats === undefined || !stats.isFile() || this.#isExpired(name, stats)) return false
     await this.#setExpiry(path, ttlMs)
+    this.#expiry.forget(name)
     return true
   }
 
-  #isExpired({ mtimeMs }: FileTimes): boolean {
-    return mtimeMs <= this.#now()
+  #isExpired(name: string, { mtimeMs, ctimeMs }: FileTimes): boolean {
+    return this.#expiry.isOver(name, ctimeMs, mtimeMs)
   }
 
   #setExpiry(path: string, ttlMs: number): Promise<void> {
@@ -228,6 +236,7 @@ export class FileStore implements SessionStore {
   async #remove(name: string): Promise<boolean> {
     const gone = await ifThere(this.#files.unlink(join(this.#folder, name)).then(() => true))
     this.#reported.delete(name)
+    this.#expiry.forget(name)
     return gone === true
   }
 
@@ -238,9 +247,9 @@ export class FileStore implements SessionStore {
     let removed = 0
     for await (const { name } of entries) {
       if (this.#closed) break
-      if (sessionName.test(name)) removed += await this.#removeIf(name, (times) => this.#isExpired(times))
+      if (sessionName.test(name)) removed += await this.#removeIf(name, (times) => this.#isExpired(name, times))
       else if (sessionName.test(replacedBy(name) ?? '')) {
-        await this.#removeIf(name, ({ ctimeMs }) => ctimeMs + leftoverMs <= this.#now())
+        await this.#removeIf(name, ({ ctimeMs }) => this.#expiry.isOver(name, ctimeMs, ctimeMs + leftoverMs))
       }
     }
     return removed

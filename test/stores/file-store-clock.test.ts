@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { SessionStore } from '../../lib/session/store.ts'
 import { machine, type Machine } from './file-store-support.ts'
@@ -43,6 +45,24 @@ for (const [far, jumpMs] of jumps) {
         assert.equal(computer.files(), 0)
       })
 
+      it('end when they were not used for their time since it was noticed', async (t) => {
+        const computer = machine(t)
+        const before = computer.open()
+        for (const number of [1, 2, 3, 4]) await before.create(id(number), fields({ a: '1' }), ttl)
+        computer.jump(-jumpMs)
+        const store = next(computer, before)
+        assert.equal(await store.sweep(), 0)
+        computer.pass(ttl - 1)
+        assert.deepEqual(await contents(store, id(1)), { a: '1' })
+        computer.pass(1)
+        assert.equal(await store.read(id(1)), undefined)
+        assert.equal(await store.merge(id(1), changes({}), ttl), false)
+        assert.equal(await store.merge(id(2), changes({ a: '2' }), ttl), false)
+        assert.equal(await store.rename(id(3), id(5), changes({}), ttl), false)
+        assert.equal(await store.sweep(), 4)
+        assert.equal(computer.files(), 0)
+      })
+
       it('are as they were when it is put right again', async (t) => {
         const computer = machine(t)
         const before = computer.open()
@@ -79,12 +99,29 @@ for (const [far, jumpMs] of jumps) {
         assert.deepEqual(await contents(last, id(1)), { a: '1' }, 'what was not swept meanwhile')
         assert.deepEqual(await contents(last, id(3)), { a: '3' })
         computer.pass(ttl)
-        assert.equal(await last.read(id(1)), undefined)
-        assert.equal(await last.sweep(), 1)
+        assert.deepEqual([await last.read(id(1)), await last.read(id(3))], [undefined, undefined])
+        assert.equal(await last.sweep(), 2)
       })
     })
   }
 }
+
+describe('what a kill left over, when the clock is set back', () => {
+  it('goes an hour after it was noticed', async (t) => {
+    const computer = machine(t)
+    const store = computer.open()
+    await store.create(id(1), fields({}), 2 * hour)
+    computer.jump(-Date.now()) // The real file system says when this file was changed.
+    writeFileSync(join(computer.folder, `${'0'.repeat(64)}.json.0123456789ab.tmp`), 'half')
+    await store.sweep()
+    computer.pass(hour - 1)
+    await store.sweep()
+    assert.equal(computer.files(), 2)
+    computer.pass(1)
+    assert.equal(await store.sweep(), 0)
+    assert.equal(computer.files(), 1)
+  })
+})
 
 describe('a session of which more is left than its time', () => {
   it('is renewed with its cookie by the next request, once', async (t) => {

@@ -44,6 +44,7 @@ export interface Machine {
 export function machine(t: Pick<TestContext, 'after'>): Machine {
   const folder = join(temporaryFolder(), 'sessions')
   const changed = new Map<string, number>()
+  let passedMs = 0
   let calendarMs = 1_900_000_000_000 // A whole second, so that no file system rounds it.
   const now = (): number => calendarMs
   const noted = async <Result>(path: string, work: Promise<Result>): Promise<Result> => {
@@ -62,13 +63,16 @@ export function machine(t: Pick<TestContext, 'after'>): Machine {
     rename: (from, to) => noted(to, promises.rename(from, to)),
   }
   const open = (): SessionStore => {
-    const options = { folder, now, files, problemOf: () => undefined, onProblem: assert.fail }
+    const options = { folder, now, steadyNow: () => passedMs, files, problemOf: () => undefined, onProblem: assert.fail }
     const store = new FileStore(options)
     t.after(() => store.close())
     return store
   }
-  const pass = (ms: number): void => void (calendarMs += ms)
-  return { folder, open, pass, jump: pass, files: () => fs.readdirSync(folder).length }
+  const pass = (ms: number): void => {
+    passedMs += ms
+    calendarMs += ms
+  }
+  return { folder, open, pass, jump: (ms) => void (calendarMs += ms), files: () => fs.readdirSync(folder).length }
 }
 
 /** The real file system, whose calls are noted by name. */
