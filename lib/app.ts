@@ -34,7 +34,6 @@ import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { isLoopbackHost } from './http/host.ts'
-import { createRequestIds } from './http/request-id.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/json-map.ts'
@@ -318,7 +317,6 @@ export function createApp(options: AppOptions = {}): App {
         bodyLimitBytes: config['server.body_limit_kb'] * 1024,
         temporaryFolder: inFolder(config['paths.temp']),
         clientAddress,
-        makeRequestId: createRequestIds(),
         explainJson,
       },
     )

@@ -269,7 +269,7 @@ describe('the logs of an app', () => {
     assert.equal((await request(url)).status, 500)
     const said = lines().join('\n')
     assert.match(said, /WARN .*GET \/ \(a\): middleware m returned before next\(\) was done: write `await next\(\)` in it/)
-    assert.match(said, /ERROR.*GET \/ \(a\): ouch \[\S{20}\]\n {4}Error: ouch/)
+    assert.match(said, /ERROR.*GET \/ \(a\): ouch \[\S{36}\]\n {4}Error: ouch/)
   })
 
   it('have what went wrong with a compiled view on disk', async (t) => {

@@ -93,7 +93,7 @@ describe('the way of a request', () => {
       'routes/a.json': [{ name: 'a', url: '/:status', action: 'a.mjs' }],
       'a.mjs': 'export default (ctx) => ctx.json({}, Number(ctx.params.status))',
     })
-    for (const [status, pattern] of [[200, /^undefined$/], [404, /^undefined$/], [500, /^[\w-]{20}$/], [503, /^[\w-]{20}$/]] as const) {
+    for (const [status, pattern] of [[200, /^undefined$/], [404, /^undefined$/], [500, /^[\w-]{36}$/], [503, /^[\w-]{36}$/]] as const) {
       assert.match(String((await request(`${url}/${status}`)).headers['x-request-id']), pattern, `${status}`)
     }
   })
@@ -120,7 +120,7 @@ describe('the way of a request', () => {
     assert.match(page, /500 Internal Server Error/)
     assert.doesNotMatch(page, /secret reason|a\.mjs/)
     const id = String(headers['x-request-id'])
-    assert.match(id, /^[\w-]{20}$/)
+    assert.match(id, /^[\w-]{36}$/)
     assert.ok(page.includes(`<p>Request <code>${id}</code></p>`))
     assert.ok(lines().some((line) => line.endsWith(`[ERROR] [error] GET /sync (a.sync): secret reason [${id}]`)))
     const log = lines()
@@ -465,7 +465,6 @@ async function serveRoutes(
   const { ContextClass } = createContextClass([], {
     bodyLimitBytes: 1,
     clientAddress: createClientAddress([]),
-    makeRequestId: () => 'id',
   })
   const requests = createRequestServer({
     registry,

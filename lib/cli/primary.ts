@@ -9,8 +9,6 @@ import { chooseAppKey } from '../config/app-key.ts'
 import { startPrimary } from '../group/primary.ts'
 import { prepareWorkers } from '../group/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { FolderWatch } from '../dev/folder-watch.ts'
-import type { ModuleLogger } from '../log/logger.ts'
 import { openLogs } from '../log/logs.ts'
 import type { Given } from '../systemd/service.ts'
 import { handleSignals, handleUncaught } from './process.ts'
@@ -56,22 +54,12 @@ export async function runPrimary(
     failed: (signal, error) => log.error(`${signal}: ${reasonOf(error)}`),
   })
   const changed = (files: readonly string[]) => primary.apply({ type: 'files.changed', files })
-  const watching = await watchFiles(loaded, configFile, log, changed)
+  const watching = config['app.env'] === 'dev' && config['dev.watch']
+    ? await (await import('../dev/watch.ts')).openWatch({ loaded, configFile, log, changed })
+    : undefined
   const status = await primary.done
   watching?.close()
   log.info('all processes have stopped')
   await notifier?.sent()
   return status
-}
-
-/** Watches the files of all processes, in `dev`. */
-async function watchFiles(
-  loaded: LoadedConfig,
-  configFile: string,
-  log: ModuleLogger,
-  changed: (files: readonly string[]) => Promise<void>,
-): Promise<FolderWatch | undefined> {
-  if (loaded.config['app.env'] !== 'dev' || !loaded.config['dev.watch']) return undefined
-  const { openWatch } = await import('../dev/watch.ts')
-  return openWatch({ loaded, configFile, log, changed })
 }

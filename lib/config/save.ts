@@ -2,7 +2,7 @@
  * Saves changed values to a configuration file. Every other byte stays as it was: unknown keys, order, nested or dotted
  * form, indentation, line ends. So do the changes that somebody else made since the server started.
  *
- * A key that the file does not have yet is added at its end, dotted: `"admin.user": "ann"`.
+ * A key that the file does not have yet is added nested: at the end of its group, or with its group at the end.
  */
 import { nodeAt, readJson, type JsonNode } from '../json/json-map.ts'
 import { editFile } from '../storage/edit-file.ts'
@@ -32,17 +32,25 @@ function setValue(text: string, key: string, value: unknown): string {
   const { found, problems } = findEntries(before)
   if (problems[0] !== undefined) throw new Error(problems[0].text)
   const present = found.get(key)
-  if (present === undefined) return withMember(text, root, `${JSON.stringify(key)}: ${JSON.stringify(value)}`)
+  if (present === undefined) return withMember(text, root, key.split('.'), value)
   if (JSON.stringify(present.value) === JSON.stringify(value)) return text
   const { start, end } = nodeAt(root, present.path) as JsonNode // findEntries has just come along this path.
   return text.slice(0, start) + JSON.stringify(value) + text.slice(end)
 }
 
-/** Adds a member behind the last one of an object, on a line of its own where that is. */
-function withMember(text: string, { start, end, members }: JsonNode, member: string): string {
-  const last = members?.at(-1)
-  if (last === undefined) return `${text.slice(0, start)}{\n  ${member}\n}${text.slice(end)}`
-  const before = text.slice(0, last.start)
+/** Adds a value behind the last member of the innermost of its groups that is there. */
+function withMember(text: string, object: JsonNode, [name = '', ...names]: readonly string[], value: unknown): string {
+  const { start, end, members = [] } = object
+  const group = members.find((member) => member.name === name)
+  if (group !== undefined) return withMember(text, group.value, names, value)
+  const last = members.at(-1)
+  const before = text.slice(0, last?.start ?? end - 1)
   const space = before.slice(before.trimEnd().length) || ' '
-  return `${text.slice(0, last.value.end)},${space}${member}${text.slice(last.value.end)}`
+  const inner = last === undefined && space.includes('\n') ? `${space}  ` : space
+  const content = names.reduceRight((nested: unknown, one) => ({ [one]: nested }), value)
+  const indented = (line: string): string => (space.includes('\n') ? inner + line.slice(1) : ' ')
+  const rendered = JSON.stringify(content, null, 2).replaceAll(/\n */g, indented)
+  const member = `${inner}${JSON.stringify(name)}: ${rendered}`
+  if (last === undefined) return `${text.slice(0, start)}{${member}${space}}${text.slice(end)}`
+  return `${text.slice(0, last.value.end)},${member}${text.slice(last.value.end)}`
 }

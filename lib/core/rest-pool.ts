@@ -2,7 +2,7 @@
  * The REST pool: holds parked replies until they are answered, time out, their clients disconnect or the server stops.
  * Long polls and streams have separate workers; replies that find none free wait in a common queue.
  *
- * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `#end`,
+ * A reply waits for its event in the queue as well as with a worker, and can be answered in both. One function, `end`,
  * ends a wait for every reason, so there is one place where a worker is freed.
  *
  * Time-outs are checked twenty times a second: one interval looks through all that is held, instead of a timer for each
@@ -124,9 +124,9 @@ export class RestPool {
     }
     parked.parking = this
     parked.state = 'asking'
-    if (ctx.method === 'HEAD') return this.#end(parked, 'head')
-    if (ctx.gone) return this.#end(parked, 'left')
-    if (parked.isRevoked) return this.#end(parked, 'session')
+    if (ctx.method === 'HEAD') return this.end(parked, 'head')
+    if (ctx.gone) return this.end(parked, 'left')
+    if (parked.isRevoked) return this.end(parked, 'session')
     try {
       const ready = parked.ready()
       if (!(ready instanceof Promise)) return this.#answerOrEnter(parked, ready)
@@ -138,13 +138,6 @@ export class RestPool {
     } catch (error) {
       this.fail(parked, error)
     }
-  }
-
-  /** Ends a wait. False, and nothing happens, when it is over or its client has disconnected. */
-  answer(parked: ParkedReply, reply: ReadyReply | ParkedReply | undefined): boolean {
-    if (parked.isOver) return false
-    this.#end(parked, 'answered', reply)
-    return true
   }
 
   /** Writes the beginning of a stream, whose wait goes on. */
@@ -159,19 +152,14 @@ export class RestPool {
   /** Ends a wait with an error. When it is over, the error is only logged. */
   fail(parked: ParkedReply, error: unknown): void {
     const { ctx } = parked
-    if (parked.state !== 'over') return this.#end(parked, 'failed', error)
+    if (parked.state !== 'over') return this.end(parked, 'failed', error)
     if (isAbortError(error)) return
     this.#errorLog.error(withRequestId(`${label(ctx)}: failed after its wait had ended`, ctx), error)
   }
 
-  /** Ends a wait whose session has ended. */
-  revoke(parked: ParkedReply): void {
-    if (!parked.isOver) this.#end(parked, 'session')
-  }
-
   /** Call when the client has disconnected or the answer has ended. */
   left(parked: ParkedReply): void {
-    if (parked.state !== 'over') this.#end(parked, 'left')
+    if (parked.state !== 'over') this.end(parked, 'left')
   }
 
   /** Ends every wait within a few turns of the event loop, and from now on each new one. */
@@ -182,9 +170,9 @@ export class RestPool {
 
   #answerOrEnter(parked: ParkedReply, reply: ReadyReply | undefined): void {
     if (parked.isOver) return
-    if (reply !== undefined) return this.#end(parked, 'answered', reply)
-    if (this.#stopping) return this.#end(parked, 'stop')
-    if (parked.timeoutMs === 0) return this.#end(parked, 'deadline')
+    if (reply !== undefined) return this.end(parked, 'answered', reply)
+    if (this.#stopping) return this.end(parked, 'stop')
+    if (parked.timeoutMs === 0) return this.end(parked, 'deadline')
     const { ctx, kind } = parked
     if (!this.#mayWait(parked)) {
       this.#forget(parked)
@@ -239,7 +227,7 @@ export class RestPool {
     for (const parked of this.#held) {
       if (!this.#stopping && parked.deadlineAt > nowMs) continue
       if (ended === mostPerTurn) return void setImmediate(() => this.#sweep())
-      this.#end(parked, this.#stopping ? 'stop' : 'deadline')
+      this.end(parked, this.#stopping ? 'stop' : 'deadline')
       ended += 1
     }
   }
@@ -268,14 +256,14 @@ export class RestPool {
   }
 
   /**
-   * Ends a wait.
+   * Ends a wait that is not over.
    * @param outcome the reply or the error of a wait that ended itself
    */
-  #end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
+  end(parked: ParkedReply, how: Ending, outcome?: unknown): void {
     const { ctx, kind, state } = parked
     this.#forget(parked)
     if (how === 'failed') this.#host.fail(ctx, outcome)
-    else if (how === 'answered') this.#settle(ctx, outcome as Parameters<RestPool['answer']>[1])
+    else if (how === 'answered') this.#settle(ctx, outcome as ReadyReply | ParkedReply | undefined)
     else this.#endUnanswered(parked, how)
     if (this.#log.debugEnabled) this.#tell(parked, `${wordsOf[how]} after ${ctx.durationMs.toFixed(0)} ms`)
     if (state === 'working') this[kind].leave()

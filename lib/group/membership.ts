@@ -15,7 +15,6 @@ import {
   beatIn,
   beatScript,
   isLive,
-  leaveScript,
   listed,
   listedMs,
   liveMs,
@@ -52,7 +51,6 @@ export class Membership {
   readonly id = randomUUID()
   readonly #options: MembershipOptions
   readonly #beatScript: RedisScript
-  readonly #leaveScript: RedisScript
   readonly #subscriptions: Unsubscribe[] = []
   /** Called after the next beat. */
   #waiting: (() => void)[] = []
@@ -74,7 +72,6 @@ export class Membership {
   constructor(options: MembershipOptions) {
     this.#options = options
     this.#beatScript = options.redis.script(beatScript)
-    this.#leaveScript = options.redis.script(leaveScript)
   }
 
   /** All nodes of the last hour, as of the last beat. */
@@ -138,7 +135,9 @@ export class Membership {
     await this.#beating
     for (const unsubscribe of this.#subscriptions) unsubscribe()
     if (redis.state !== 'ready') return
-    await this.#leaveScript.run([keys.nodes, keys.seen], this.id).catch(() => {}) // Then the node is listed as gone.
+    const commands = [['HDEL', keys.nodes], ['ZREM', keys.seen]] as const
+    // After a failure the node is listed as gone.
+    await Promise.allSettled(commands.map(([name, key]) => redis.command(name, key, this.id)))
   }
 
   async #beat(): Promise<void> {

@@ -100,12 +100,6 @@ return {
   isNew,
 }`
 
-/** Removes a node. KEYS: the nodes, when each was seen. ARGV: its id. */
-export const leaveScript = `
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-return 1`
-
 /** The names of keys and channels of the nodes. */
 export type NodeKeys = ReturnType<typeof nodeKeys>
 

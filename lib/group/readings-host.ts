@@ -61,7 +61,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
     return new Map(answers)
   }
 
-  const askChanges = () => ask(async ({ changes }, known) => known.take(await changes()))
+  const askChanges = () => ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
 
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
@@ -113,7 +113,7 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
           return inOrder([...lists.values()], keptRequests)
         },
         errors,
-        history: () => history.snapshot(),
+        history: async () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
         last: (changes) => queueMicrotask(() => known.take(changes)),
       })

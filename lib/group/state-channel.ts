@@ -72,6 +72,8 @@ export function createWorkerState(peer: Peer, isShared: boolean): WorkerState {
   }
 }
 
+type Question = (worker: Remote<StateServedByWorker>) => Promise<void>
+
 /** A worker. One that is still loading applies states before it serves. */
 type Member = Pick<WorkerProcess, 'number' | 'peer' | 'serving'>
 
@@ -102,7 +104,7 @@ export function createStateHost(options: StateHostOptions) {
   const changing = new Set<Member>()
 
   /** Calls a worker. Rejects with its error, with DisconnectedError, or when it does not answer in time. */
-  async function ask(member: Member, question: (worker: Remote<StateServedByWorker>) => Promise<void>): Promise<void> {
+  async function ask(member: Member, question: Question): Promise<void> {
     const withinMs = member.serving && !changing.has(member) ? patienceMs : longestMs
     if (await endsWithin(withinMs, question(remote(member.peer, 'state')))) return void changing.delete(member)
     throw new Error(`it did not answer within ${withinMs / 1000} s`)
@@ -120,20 +122,19 @@ export function createStateHost(options: StateHostOptions) {
     return line
   }
 
-  function send(member: Member, state: DesiredState): Promise<string | undefined> {
-    const timed: TimedState = { state, nowMs: store.nowMs() }
-    const sent = ask(member, (worker) => worker.apply(timed)).then(
-      () => undefined,
-      (error: unknown) => giveUp(member, `change ${state.version}`, error),
-    )
-    members.set(member, sent)
-    return sent
+  /** Calls a worker, and replaces it when that fails. Resolves as `giveUp` returns. */
+  function askOrReplace(member: Member, what: string, question: Question): Promise<string | undefined> {
+    return ask(member, question).then(() => undefined, (error: unknown) => giveUp(member, what, error))
   }
 
   /** @param but workers that have applied the state, or are being replaced */
   function sendAll(state: DesiredState, but: ReadonlySet<Member>): void {
     trace.apply(state.trace)
-    for (const member of members.keys()) if (!but.has(member)) void send(member, state)
+    const timed: TimedState = { state, nowMs: store.nowMs() }
+    for (const member of members.keys()) {
+      if (but.has(member)) continue
+      members.set(member, askOrReplace(member, `change ${state.version}`, (worker) => worker.apply(timed)))
+    }
   }
 
   /**
@@ -174,14 +175,8 @@ export function createStateHost(options: StateHostOptions) {
   async function everywhere(command: Command<MachineCommandType>, from?: Member): Promise<readonly string[]> {
     await options.onCommand(command)
     const others = [...members.keys()].filter((member) => member !== from && member.serving)
-    const lines = await Promise.all(
-      others.map((member) =>
-        ask(member, (worker) => worker.carryOut(command)).then(
-          () => undefined,
-          (error: unknown) => giveUp(member, command.type, error),
-        ),
-      ),
-    )
+    const carryOut: Question = (worker) => worker.carryOut(command)
+    const lines = await Promise.all(others.map((member) => askOrReplace(member, command.type, carryOut)))
     return lines.filter((line) => line !== undefined)
   }
 

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ByteCollector } from './byte-collector.ts'
 import { charsetOf, decodeText } from './charset.ts'
-import { HttpError, type ErrorCode } from './errors.ts'
+import { HttpError } from './errors.ts'
 import { Form } from './form.ts'
 import { announcesBody } from './framing.ts'
 import { parseJson, type ExplainJson } from './json.ts'
@@ -82,7 +82,7 @@ export class Body {
 
   /** The body as text, in the charset of its Content-Type: UTF-8, US-ASCII, ISO-8859-1. Wrong: 400 `bad_request`. */
   text(): Promise<string> {
-    return (this.#text ??= kept(this.#decode('text', 'bad_request')))
+    return (this.#text ??= kept(this.#readText()))
   }
 
   /** The body as JSON, whatever its type says; the same object each time. Wrong or empty: 400 `bad_json`. */
@@ -104,7 +104,7 @@ export class Body {
    */
   dispose(): Promise<void> | undefined {
     this.#disposed = true
-    this.#reading?.stop(requestEnded)
+    this.#reading?.stop()
     const upload = this.#upload
     const form = this.#form
     if (upload === undefined || form === undefined) return undefined
@@ -124,15 +124,18 @@ export class Body {
     return collector.take()
   }
 
-  async #decode(wanted: string, code: ErrorCode): Promise<string> {
+  async #readText(): Promise<string> {
     const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
-    if (text === undefined) throw new HttpError(400, code, `Cannot read the body as ${wanted}: it is not UTF-8`)
+    if (text === undefined) throw new HttpError(400, 'bad_request', 'Cannot read the body as text: it is not UTF-8')
     return text
   }
 
   async #readJson(): Promise<unknown> {
-    return parseJson(await this.#decode('JSON', 'bad_json'), this.#options.explainJson)
+    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
+    const text = decodeText(await this.bytes(), charset)
+    if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
+    return parseJson(text, this.#options.explainJson)
   }
 
   async #readForm(): Promise<Form> {
@@ -151,7 +154,7 @@ export class Body {
   }
 
   async #readMultipart(boundary: string): Promise<Form> {
-    if (this.#disposed) throw requestEnded()
+    if (this.#disposed) throw incomplete()
     const upload = new MultipartForm(
       boundary,
       this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir(),
@@ -182,15 +185,15 @@ export class Body {
       if (this.#received > this.#options.maxBytes) throw this.#refuseSize()
       return accept(chunk)
     }
-    this.#reading = readChunks(request, counted, clientClosed)
+    this.#reading = readChunks(request, counted, incomplete)
     return this.#reading.done
   }
 
   #checkReadable(): void {
     const request = this.#request
-    if (this.#disposed) throw requestEnded()
+    if (this.#disposed) throw incomplete()
     if (request.readableDidRead) throw new Error('Cannot read the body: other code has read from the request before')
-    if (request.destroyed) throw clientClosed()
+    if (request.destroyed) throw incomplete()
     const encoding = fieldOf(request, 'content-encoding')?.trim().toLowerCase() ?? ''
     if (encoding !== '' && encoding !== 'identity') {
       throw new HttpError(415, 'unsupported_encoding', 'Cannot read the body: it must have no Content-Encoding', {
@@ -215,11 +218,7 @@ function kept<T>(promise: Promise<T>): Promise<T> {
 
 function ignore(): void {}
 
-function clientClosed(): HttpError {
-  return new HttpError(400, 'client_closed', 'Cannot read the body: the client left before it was complete')
-}
-
-function requestEnded(): HttpError {
+function incomplete(): HttpError {
   return new HttpError(400, 'client_closed', 'Cannot read the body: the request ended before it was complete')
 }
 

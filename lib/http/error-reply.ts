@@ -84,7 +84,8 @@ export function errorReply(
     return emptyReply
   }
   ctx.status = error.status
-  const detail = error.status < 500 ? error.message : reveal ? textOf(isError(error.cause) ? error.cause : error) : undefined
+  const origin = isError(error.cause) ? error.cause : error
+  const detail = error.status < 500 ? error.message : reveal ? textOf(origin) : undefined
   if (wantsJson(ctx) && invalid !== undefined) return jsonReply({ error: error.code, errors: invalid.errors })
   if (wantsJson(ctx)) return jsonReply(detail === undefined ? { error: error.code } : { error: error.code, detail })
   const page = pageFor?.(ctx, error, detail) ?? builtInPage(ctx, error, detail)

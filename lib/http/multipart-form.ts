@@ -55,8 +55,7 @@ export class MultipartForm {
 
   /**
    * Takes the next chunk.
-   * @throws HttpError 400 `bad_form` and 415 `unsupported_media_type`; 500 `internal_error` with the cause when the disk
-   *   does not take the bytes
+   * @throws HttpError 400 `bad_form`, 415 `unsupported_media_type`, 500 `internal_error` when the disk does not take it
    */
   async write(chunk: Buffer): Promise<void> {
     for (const event of this.#parser.push(chunk)) await this.#accept(event)

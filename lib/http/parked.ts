@@ -76,7 +76,7 @@ export abstract class ParkedReply {
   /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
   revoke(): void {
     this.isRevoked = true
-    this.parking?.revoke(this)
+    if (!this.isOver) this.parking?.end(this, 'session')
   }
 
   /**
@@ -86,7 +86,9 @@ export abstract class ParkedReply {
    *   `ended('left')` follows for a client that has disconnected, unless it was called before
    */
   protected answer(reply: ReadyReply | ParkedReply | undefined): boolean {
-    return this.parking !== undefined && this.parking.answer(this, reply)
+    if (this.parking === undefined || this.isOver) return false
+    this.parking.end(this, 'answered', reply)
+    return true
   }
 
   /** Begins a stream that `started` has not begun. Does nothing when the wait is over. */

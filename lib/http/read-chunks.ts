@@ -6,10 +6,10 @@ import type { IncomingMessage } from 'node:http'
 
 /** A reading. */
 export interface Reading {
-  /** Resolves when everything was read and accepted; rejects with the reason of `stop` or the error of `accept`. */
+  /** Resolves when everything was read and accepted; rejects as incomplete, or with the error of `accept`. */
   readonly done: Promise<void>
-  /** Ends the reading with a reason. Does nothing after its end. */
-  stop(makeReason: () => unknown): void
+  /** Ends the reading as incomplete. Does nothing after its end. */
+  stop(): void
 }
 
 /**
@@ -17,16 +17,16 @@ export interface Reading {
  * @param request that has not ended and is not read elsewhere
  * @param accept takes a chunk. The next chunk waits for a promise that it returns, and so does `done`, even after a
  *   failure. An error that it throws ends the reading
- * @param clientClosed makes the reason when the client disconnects
+ * @param incomplete makes the error of a reading that was stopped, or whose client has disconnected
  */
 export function readChunks(
   request: IncomingMessage,
   accept: (chunk: Buffer) => Promise<void> | undefined,
-  clientClosed: () => Error,
+  incomplete: () => Error,
 ): Reading {
   let accepting: Promise<void> | undefined
   let ended = false
-  let resolve = (): void => {}
+  let resolve = (_accepting?: Promise<void>): void => {}
   let reject = (_reason: unknown): void => {}
   const done = new Promise<void>((onResolve, onReject) => {
     resolve = onResolve
@@ -35,26 +35,27 @@ export function readChunks(
 
   const end = (): void => {
     ended = true
-    request.off('data', onData).off('end', onEnd).off('close', onClose)
+    request.off('data', onData).off('end', onEnd).off('close', stop)
   }
-  const stop = (makeReason: () => unknown): void => {
+  const fail = (reason: unknown): void => {
     if (ended) return
     end()
     request.pause()
-    const reason = makeReason()
     const settle = (): void => reject(reason)
-    if (accepting === undefined) settle()
-    else accepting.then(settle, settle)
+    Promise.resolve(accepting).then(settle, settle)
+  }
+  const stop = (): void => {
+    if (!ended) fail(incomplete())
   }
   const onData = (chunk: Buffer): void => {
     try {
       accepting = accept(chunk)
     } catch (error) {
-      return stop(() => error)
+      return fail(error)
     }
     if (accepting === undefined) return
     request.pause()
-    accepting.then(onAccepted, (error: unknown) => stop(() => error))
+    accepting.then(onAccepted, fail)
   }
   const onAccepted = (): void => {
     accepting = undefined
@@ -63,11 +64,9 @@ export function readChunks(
   // `end` comes right after the last chunk, even while the request is paused.
   const onEnd = (): void => {
     end()
-    if (accepting === undefined) resolve()
-    else accepting.then(resolve, reject)
+    resolve(accepting)
   }
-  const onClose = (): void => stop(clientClosed)
 
-  request.on('data', onData).on('end', onEnd).on('close', onClose)
+  request.on('data', onData).on('end', onEnd).on('close', stop)
   return { done, stop }
 }

@@ -4,6 +4,7 @@
  * Nothing is parsed before it is used. The constructor reads the raw header fields once, for the few that every request
  * needs.
  */
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { TLSSocket } from 'node:tls'
@@ -14,7 +15,6 @@ import type { Form } from './form.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
 import type { HeaderSections } from '../core/header-section.ts'
 import type { ExplainJson } from './json.ts'
-import { isRequestId } from './request-id.ts'
 
 /** Shared by the requests of one server. */
 export interface RequestServices {
@@ -25,7 +25,6 @@ export interface RequestServices {
   readonly clientAddress: ClientAddress
   /** Explains a body that is not JSON; see `parseJson`. */
   readonly explainJson?: ExplainJson
-  readonly makeRequestId: () => string
   /** The header sections of this server; the first answer makes them. */
   headerSections?: HeaderSections
 }
@@ -133,7 +132,7 @@ export class ReceivedRequest {
 
   /** The request id: the client's when it is 8 to 128 of `A-Za-z0-9_.-`, else a new one. It is sent back. */
   get id(): string {
-    return this.givenId ?? (this.#madeId ??= this.services.makeRequestId())
+    return this.givenId ?? (this.#madeId ??= randomUUID())
   }
 
   /** The id to send back: undefined when there is none yet. */
@@ -199,6 +198,11 @@ export class ReceivedRequest {
       (name) => received.header(name),
     ))
   }
+}
+
+/** Whether an `X-Request-Id` is used: 8 to 128 of `A-Za-z0-9_.-`. */
+export function isRequestId(text: string): boolean {
+  return /^[A-Za-z0-9_.-]{8,128}$/.test(text)
 }
 
 /** Reads the raw fields once, without building the headers object that most requests never need. */

@@ -28,10 +28,12 @@ export function createRedisBroker(options: RedisBrokerOptions): Broker {
     handedOut: (...event) => queues.handedOut(...event),
     onAvailable: (...listener) => queues.onAvailable(...listener),
     onCutOff: (listener) => {
+      let isCutOff = false
       redis.onState((state) => {
+        if (isCutOff === (state === 'away')) return
+        isCutOff = !isCutOff
         const { problem } = redis
-        if (state === 'away') listener(awayError(`The shared engine is away: ${describe(problem)}`, problem))
-        if (state === 'ready') listener(undefined)
+        listener(isCutOff ? awayError(`The shared engine is away: ${describe(problem)}`, problem) : undefined)
       })
     },
     get dropped() {

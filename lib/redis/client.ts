@@ -7,29 +7,15 @@
  */
 import { createHash } from 'node:crypto'
 import { Heartbeat } from '../base/heartbeat.ts'
-import { beatMsFor, type Claim, type Connection, type Waiter } from './connection.ts'
+import { beatMsFor, type Connection, type Waiter } from './connection.ts'
 import { RedisReplyError } from './errors.ts'
-import { Link, type RedisState } from './link.ts'
+import { Link, type LinkOptions, type RedisState } from './link.ts'
 import type { Argument, Command, Reply } from './reply.ts'
 import { Subscriber, type ChannelListener, type Unsubscribe } from './subscriber.ts'
-import type { RedisTarget } from './url.ts'
 
-/** How to reach a Redis server. */
-export interface RedisOptions {
-  readonly target: RedisTarget
-  /** The name of the connections in CLIENT LIST: printable ASCII without spaces. */
-  readonly name: string
-  /** Checked on each connection before its first command; no check unless given. */
-  readonly claim?: Claim | undefined
-  /**
-   * Milliseconds to connect and sign in, and for commands to wait for the first connection; from 1, 2000 unless given.
-   */
-  readonly connectTimeoutMs?: number
-  /** Milliseconds of silence after which the connection ends while a reply is awaited; from 4, 5000 unless given. */
-  readonly commandTimeoutMs?: number
-  /** A random number from 0 to below 1; `Math.random` unless given. */
-  readonly random?: () => number
-}
+/** How to reach a Redis server. The time-outs are 2000 and 5000 unless given, `random` is `Math.random`. */
+export type RedisOptions = Pick<LinkOptions, 'target' | 'name' | 'claim'>
+  & Partial<Pick<LinkOptions, 'connectTimeoutMs' | 'commandTimeoutMs' | 'random'>>
 
 /** A script. */
 export interface RedisScript {

@@ -42,13 +42,13 @@ export interface ConnectionOptions {
   readonly target: RedisTarget
   /** Checked before the first command; no check unless given. */
   readonly claim?: Claim | undefined
-  /** The name of the connection in CLIENT LIST, without spaces. */
+  /** The name of the connection in CLIENT LIST: printable ASCII without spaces. */
   readonly name: string
-  /** Milliseconds that the server has to accept the connection and answer the first commands. */
+  /** Milliseconds to connect and sign in, and for commands to wait for the first connection; from 1. */
   readonly connectTimeoutMs: number
   /** Beats every {@link beatMsFor} milliseconds. */
   readonly heartbeat: Heartbeat
-  /** Milliseconds of silence after which the connection ends while a reply is awaited. */
+  /** Milliseconds of silence after which the connection ends while a reply is awaited; from 4. */
   readonly commandTimeoutMs: number
   /** Called once, when commands can be sent. */
   readonly onReady: () => void

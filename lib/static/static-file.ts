@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
@@ -65,8 +66,6 @@ const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
 /** Refuses a symbolic link, and does not wait for the other end of a FIFO. */
 const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** The type of a file whose extension is not in the table. */
-const unknownType = 'application/octet-stream'
 const utf8 = '; charset=utf-8'
 
 /** Text is always declared as UTF-8. JSON has no charset (RFC 8259 section 11), and XML names its own. */
@@ -143,9 +142,7 @@ const types: ReadonlyMap<string, string> = new Map([
 
 /** The Content-Type of a file, by the part of its name after the last dot, in any case. */
 export function contentTypeOf(fileName: string): string {
-  const dot = fileName.lastIndexOf('.')
-  if (dot <= fileName.lastIndexOf('/')) return unknownType
-  return types.get(fileName.slice(dot + 1).toLowerCase()) ?? unknownType
+  return types.get(extname(fileName).slice(1).toLowerCase()) ?? 'application/octet-stream'
 }
 
 /** Opens a file for reading, unless it is a symbolic link. The caller closes the handle. */

@@ -39,12 +39,7 @@ test('a setup writes first and is in use after', async () => {
   assert.equal(await store.setUp('ann', 'password'), true)
   const made = { user: 'ann', password: md5('password'), secret: md5('1700000000annpassword') }
   assert.deepEqual(store.current, made)
-  assert.deepEqual(saved(), {
-    'admin.user': made.user,
-    'admin.password': made.password,
-    'admin.secret': made.secret,
-    app_key: 'in use',
-  })
+  assert.deepEqual(saved(), { admin: made, app_key: 'in use' })
   assert.equal(store.keySaved, true)
 })
 
@@ -52,7 +47,7 @@ test('a setup in dev, or with a key of the configuration, leaves app_key alone',
   for (const config of [{ 'app.env': 'dev' }, { app_key: 'own' }]) {
     const { store, saved } = make(config)
     await store.setUp('ann', 'password')
-    assert.deepEqual(Object.keys(saved() as object), ['admin.user', 'admin.password', 'admin.secret'])
+    assert.deepEqual(Object.keys(saved() as object), ['admin'])
   }
 })
 
@@ -103,7 +98,7 @@ test('a secret is made where there is none, once, and saved', async () => {
     { secret, made: false },
   ])
   assert.deepEqual(store.current, { user: 'ann', password: md5('p'), secret })
-  assert.deepEqual(saved(), { 'admin.secret': secret })
+  assert.deepEqual(saved(), { admin: { secret } })
 })
 
 test('a secret that cannot be saved is not used', async () => {

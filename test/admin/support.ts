@@ -14,7 +14,6 @@ import type { Command, CommandTable, CommandType } from '../../lib/application/c
 import { createClientAddress } from '../../lib/http/client-address.ts'
 import { createContextClass } from '../../lib/http/features.ts'
 import { createHostGuard } from '../../lib/http/host.ts'
-import { createRequestIds } from '../../lib/http/request-id.ts'
 import { silentLogger } from '../../lib/log/logger.ts'
 import type { ModuleLogger } from '../../lib/log/logger.ts'
 import { compose, type Action, type Chain, type Middleware } from '../../lib/chain/compose.ts'
@@ -104,7 +103,6 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
   const { ContextClass } = createContextClass([], {
     bodyLimitBytes: 1_048_576,
     clientAddress: createClientAddress(port.config['server.trusted_proxies']),
-    makeRequestId: createRequestIds(),
   })
   const { handle } = createRequestServer({
     registry,

@@ -45,7 +45,7 @@ fillStore()
 const csrf = createCsrfGroup({ keys, trustedOrigins: [], log: () => silentLogger, now })
 csrf.prepare({ lapse: 3600 }).commit()
 const session = { cookie: 'SVCSID', ttlS: 3600, store, saved: () => {}, lost: () => {}, openReplies: new OpenReplies() }
-const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]) }
 const { ContextClass } = createContextClass([sessionFeature(session), csrf.feature], services)
 const resources = createResourceTokens({ keys, now })
 const resource = resources.make('4711')

@@ -12,12 +12,13 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { checkSaved } from './save-support.ts'
 
 const edits: readonly [what: string, before: string | undefined, changes: Partial<Config>, after: string][] = [
-  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}\n'],
+  ['makes a new text', undefined, { 'admin.user': 'ann' }, '{\n  "admin": {\n    "user": "ann"\n  }\n}\n'],
   [
     'makes a new text of several keys',
     undefined,
     { 'admin.user': 'ann', 'admin.secret': 's', app_key: 'k', 'server.tls.cert': '' },
-    '{\n  "admin.user": "ann",\n  "admin.secret": "s",\n  "app_key": "k",\n  "server.tls.cert": ""\n}\n',
+    '{\n  "admin": {\n    "user": "ann",\n    "secret": "s"\n  },\n  "app_key": "k",\n'
+      + '  "server": {\n    "tls": {\n      "cert": ""\n    }\n  }\n}\n',
   ],
   [
     'replaces a nested value',
@@ -45,24 +46,61 @@ const edits: readonly [what: string, before: string | undefined, changes: Partia
     '{"server":{"port":8.08e3}}',
   ],
   [
-    'adds at the end, whatever the form of other keys of the group',
-    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1\r\n}',
+    'adds beside a nested key of the group',
+    '{\n    "admin": {\n        "user": "ann"\n    },\n    "mine": 1\n}',
     { 'admin.secret': 's' },
-    '{\r\n\t"admin": {"user": "ann"},\r\n\t"server.port": 1,\r\n\t"admin.secret": "s"\r\n}',
+    '{\n    "admin": {\n        "user": "ann",\n        "secret": "s"\n    },\n    "mine": 1\n}',
+  ],
+  [
+    'adds a nested key where the others of its group are dotted',
+    '{\r\n\t"admin.user": "ann",\r\n\t"mine": 1\r\n}',
+    { 'admin.secret': 's' },
+    '{\r\n\t"admin.user": "ann",\r\n\t"mine": 1,\r\n\t"admin": {\r\n\t  "secret": "s"\r\n\t}\r\n}',
+  ],
+  [
+    'adds beside a half dotted key',
+    '{"server": {"tls.cert": ""}}',
+    { 'server.tls.key': '' },
+    '{"server": {"tls.cert": "", "tls": { "key": "" }}}',
   ],
   [
     'adds to a minified text',
     '{"admin":{"user":"ann"}}',
     { 'admin.secret': 's' },
-    '{"admin":{"user":"ann"}, "admin.secret": "s"}',
+    '{"admin":{"user":"ann", "secret": "s"}}',
   ],
   [
     'adds after several on one line',
-    '{ "cache_ram": true, "mine": [{}] }',
+    '{ "cache_ram": true, "mine": 1 }',
     { app_key: 'k' },
-    '{ "cache_ram": true, "mine": [{}], "app_key": "k" }',
+    '{ "cache_ram": true, "mine": 1, "app_key": "k" }',
   ],
-  ['adds to an empty object', '{}', { 'admin.user': 'ann' }, '{\n  "admin.user": "ann"\n}'],
+  [
+    'adds to an empty group',
+    '{\n  "admin": {}\n}\n',
+    { 'admin.user': 'ann' },
+    '{\n  "admin": { "user": "ann" }\n}\n',
+  ],
+  ['adds to an empty group on one line', '{"admin": {}}', { 'admin.user': 'ann' }, '{"admin": { "user": "ann" }}'],
+  [
+    'adds to a group of unknown keys',
+    '{"admin": {"mine": 1}}',
+    { 'admin.user': 'ann' },
+    '{"admin": {"mine": 1, "user": "ann"}}',
+  ],
+  [
+    'adds a group at the end',
+    '{\n\t"mine": 1\n}',
+    { 'admin.user': 'ann' },
+    '{\n\t"mine": 1,\n\t"admin": {\n\t  "user": "ann"\n\t}\n}',
+  ],
+  ['adds a group to an empty object', '{}', { 'admin.user': 'ann' }, '{ "admin": { "user": "ann" } }'],
+  [
+    'adds a group inside a group',
+    '{"server": {"port": 1}}',
+    { 'server.tls.key': '' },
+    '{"server": {"port": 1, "tls": { "key": "" }}}',
+  ],
   [
     'escapes what JSON escapes',
     '{"admin.user": ""}',

@@ -147,7 +147,7 @@ describe('an answer', () => {
       },
     )
     await assert.rejects(request(`${url}/s`), /hang up|aborted/)
-    assert.ok(lines().some((line) => /\[ERROR\] \[error\] GET \/s \(s\): cannot send \[\S{20}\]$/.test(line)))
+    assert.ok(lines().some((line) => /\[ERROR\] \[error\] GET \/s \(s\): cannot send \[\S{36}\]$/.test(line)))
     assert.ok(lines().some((line) => /\[ERROR\] \[response\] GET \/s \(s\): the error could not be answered/.test(line)))
     assert.equal((await request(`${url}/ok`)).text, 'ok')
   })

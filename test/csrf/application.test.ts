@@ -54,8 +54,8 @@ describe('an application with forms', () => {
     const alone = await request(`${url}/alone`)
     assert.deepEqual([alone.status, alone.json()], [500, { error: 'csrf_requires_session' }])
     const told = lines().filter((line) => line.includes('[error]'))
-    assert.match(told[0] ?? '', /\[WARN \] \[error\] POST \/signed \(signed\) was refused by the CSRF .*: malformed \[\S{20}\]$/)
-    assert.match(told[1] ?? '', /\[ERROR\] \[error\] GET \/alone was not served: .* of route "alone" \[\S{20}\]$/)
+    assert.match(told[0] ?? '', /\[WARN \] \[error\] POST \/signed \(signed\) was refused by the CSRF .*: malformed \[\S{36}\]$/)
+    assert.match(told[1] ?? '', /\[ERROR\] \[error\] GET \/alone was not served: .* of route "alone" \[\S{36}\]$/)
     assert.equal(told.length, 2)
   })
 

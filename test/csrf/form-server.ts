@@ -67,7 +67,7 @@ export async function serveForms(t: Pick<TestContext, 'after'>, options: FormSer
     group.feature,
     resourceIdFeature(createResourceTokens({ keys, now })),
   ]
-  const services = { bodyLimitBytes, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const services = { bodyLimitBytes, clientAddress: createClientAddress([]) }
   const { ContextClass, viewScope } = createContextClass(features, services)
   const middleware = new Map<string, Middleware>([...group.middleware, ['SVC_MwSession', runWithSession]])
   const refuseLate = (): never => {

@@ -270,16 +270,18 @@ export class CrashWorld {
   #forgetCredentials(): void {
     this.#credentials = none
     const file = join(this.folder, 'svc.json')
-    const saved = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>)
-    writeFileSync(file, JSON.stringify(Object.fromEntries(saved.filter(([key]) => !key.startsWith('admin.')))))
+    const { admin: _admin, ...others } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
+    writeFileSync(file, JSON.stringify(others))
   }
 
   /** What the file holds: exactly one of those that it may hold. */
   #savedOf(possible: readonly Credentials[]): Credentials {
-    const saved = JSON.parse(readFileSync(join(this.folder, 'svc.json'), 'utf8')) as Readonly<Record<string, string>>
-    const { 'admin.user': user = '', 'admin.password': password = '', 'admin.secret': secret = '' } = saved
+    const { admin = {} } = JSON.parse(readFileSync(join(this.folder, 'svc.json'), 'utf8')) as {
+      readonly admin?: { readonly user?: string; readonly password?: string; readonly secret?: string }
+    }
+    const { user = '', password = '', secret = '' } = admin
     const found = possible.find((one) => one.user === user && hashOf(one.password) === password)
-    assert.ok(found !== undefined, `svc.json holds ${JSON.stringify(saved)}`)
+    assert.ok(found !== undefined, `svc.json holds ${JSON.stringify(admin)}`)
     assert.equal(secret === '', user === '', 'the secret is of other credentials than the name')
     return found
   }

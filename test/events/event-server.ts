@@ -48,7 +48,7 @@ export async function eventServer(
     const record = { name: path, url: path, action: 'test', method: '*', middleware: '', scope: '' }
     registry.add({ record, pattern: parsePattern(path), system: false, target: compose([], action, reports) })
   }
-  const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const services = { bodyLimitBytes: 1000, clientAddress: createClientAddress([]) }
   const requests = createRequestServer({
     registry,
     ContextClass: createContextClass([eventsFeature(events)], services).ContextClass,

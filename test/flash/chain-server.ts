@@ -75,7 +75,7 @@ export async function startChain(
   for (const [name, given] of Object.entries(setup)) configure(name, given)
 
   const byName = new Map(groups.flatMap((group) => [...group.middleware]))
-  const services = { bodyLimitBytes: 1024, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+  const services = { bodyLimitBytes: 1024, clientAddress: createClientAddress([]) }
   const { ContextClass, viewScope } = createContextClass([sessions.feature, flashFeature(log)], services)
   const reports = { late: () => {}, misuse: () => {} }
   const routes = Object.entries(actions).map(([key, action]) => {

@@ -83,11 +83,11 @@ describe('the request in the context', () => {
     for (const id of ['abcdefg', 'x'.repeat(129), 'abcdefg h', 'abcdefgh\u00e9', 'abcd,efgh', '']) {
       const answer = await request(`${url}/asks`, { headers: { 'x-request-id': id } })
       const [made, again] = answer.json() as string[]
-      assert.match(made ?? '', /^[\w-]{20}$/)
+      assert.match(made ?? '', /^[\w-]{36}$/)
       assert.deepEqual([again, answer.headers['x-request-id']], [made, made])
       assert.equal((await request(`${url}/silent`, { headers: { 'x-request-id': id } })).headers['x-request-id'], undefined)
     }
-    assert.match((await request(`${url}/fails`)).headers['x-request-id'] as string, /^[\w-]{20}$/)
+    assert.match((await request(`${url}/fails`)).headers['x-request-id'] as string, /^[\w-]{36}$/)
   })
 
   it('aborts the signal when the client leaves, and not when it was answered', async (t) => {

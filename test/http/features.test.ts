@@ -5,7 +5,7 @@ import { createClientAddress } from '../../lib/http/client-address.ts'
 import type { FullContext } from '../support/context.ts'
 import { createContextClass, type Feature } from '../../lib/http/features.ts'
 
-const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]) }
 
 function contextOf(features: readonly Feature[], url = '/a?b=c') {
   const parts = createContextClass(features, services)

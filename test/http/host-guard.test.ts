@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { exchange, parseAnswer } from '../support/raw.ts'
 import { serve } from '../support/serve.ts'
 
-const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]), makeRequestId: () => 'id' }
+const services = { bodyLimitBytes: 1, clientAddress: createClientAddress([]) }
 const { ContextClass } = createContextClass([], services)
 
 /** A context as far as the guard looks at it. */

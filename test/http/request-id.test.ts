@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createRequestIds, isRequestId } from '../../lib/http/request-id.ts'
+import { isRequestId } from '../../lib/http/received-request.ts'
 
 const rows: [string, boolean][] = [
   ['12345678', true],
@@ -21,11 +21,3 @@ for (const [text, is] of rows) {
     assert.equal(isRequestId(text), is)
   })
 }
-
-test('makes ids of 20 characters that it would take itself, none twice', () => {
-  const makers = [createRequestIds(), createRequestIds()]
-  const ids = new Set<string>()
-  for (let round = 0; round < 5000; round += 1) for (const make of makers) ids.add(make())
-  assert.equal(ids.size, 10_000)
-  for (const id of ids) assert.ok(isRequestId(id) && id.length === 20, id)
-})

@@ -5,7 +5,6 @@ import type { TestAction } from '../support/context.ts'
 import { errorReply, toHttpError } from '../../lib/http/error-reply.ts'
 import { OpenReplies } from '../../lib/session/open-replies.ts'
 import { createContextClass } from '../../lib/http/features.ts'
-import { createRequestIds } from '../../lib/http/request-id.ts'
 import { respond } from '../../lib/core/respond.ts'
 import type { ReadyReply } from '../../lib/http/reply.ts'
 import { compose } from '../../lib/chain/compose.ts'
@@ -58,7 +57,6 @@ export async function serveSessions(
   const { ContextClass } = createContextClass([group?.feature ?? sessionFeature(services)], {
     bodyLimitBytes: 1024,
     clientAddress: createClientAddress([]),
-    makeRequestId: createRequestIds(),
   })
   const middleware = { name: 'SVC_MwSession', run: group?.middleware.get('SVC_MwSession') ?? runWithSession }
   const reports = { late: (_ctx: unknown, error: unknown) => failures.push(error), misuse: () => {} }

@@ -76,7 +76,7 @@ function follow(t: Pick<TestContext, 'after'>, shell: ChildProcess, port: number
   })
   let started = 0
   const listening = async (): Promise<number> => {
-    await until(() => numbers(/listening on \S*?(\d*)\n/g).length >= started || (pids().length === started && !runs()))
+    await until(() => numbers(/listening on .*?(\d*)\n/g).length >= started || (pids().length === started && !runs()))
     const pid = pids().at(-1)
     if (pid === undefined || !runs()) throw new Error(`The server ended before it listened:\n${output}`)
     return pid
