@@ -1,24 +1,20 @@
 /**
  * A channel: each event goes to everybody who listens, polls and streams of clients as well as functions of the server.
  *
- * All waits are served together, once a turn of the event loop, with the events that were published in that turn. The
- * broker's listener brings these events; only a wait that comes late reads them from the broker (`#admit`).
+ * All waits are served together, once a turn of the event loop, with the events that were published in that turn, which
+ * the broker's listener brings.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
 import { EventEncoder } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
 
-/** A client that waits for events of a channel: a poll, a stream or a WebSocket. */
+/** Waits for the events of a channel, for a client (see `Follower`). */
 export interface Waiter {
-  /** Whether the wait has ended. */
-  readonly isOver: boolean
   /** The id of the last event that the client has. */
   readonly cursor: number
   /** Delivers events, the oldest first. Without a gap, the first of them may be at or before the cursor. */
   wake(read: ChannelRead): void
-  /** Called when the broker failed. */
-  broken(error: unknown): void
   /** Called when the broker is cut off. */
   cutOff(): void
 }
@@ -45,8 +41,6 @@ export class Channel extends Source {
   /** Events that came in this turn of the event loop. */
   #received: ChannelEvent[] = []
   #newestId = 0
-  /** The number of waits in `#admit`. */
-  #arriving = 0
 
   /**
    * Publishes a JSON value to everybody.
@@ -98,15 +92,8 @@ export class Channel extends Source {
     return this.services.broker.read(this.name, since)
   }
 
-  /** Adds a wait; `wake` is called with the events after its cursor, also with those that are older than the wait. */
+  /** Adds a wait; `wake` is called with all events from now on. The wait reads older events itself. */
   join(waiter: Waiter): void {
-    if (this.services.cutOff !== undefined) waiter.cutOff()
-    else if (this.isListening && this.#newestId <= waiter.cursor) this.#waiting.add(waiter)
-    else void this.#admit(waiter)
-  }
-
-  /** Adds a stream at once; `wake` is called with all events from now on. The stream reads older events itself. */
-  joinNow(waiter: Waiter): void {
     this.#waiting.add(waiter)
   }
 
@@ -121,7 +108,7 @@ export class Channel extends Source {
   }
 
   get isIdle(): boolean {
-    return this.#waiting.size === 0 && this.#listeners.size === 0 && this.#arriving === 0
+    return this.#waiting.size === 0 && this.#listeners.size === 0
   }
 
   override rest(): void {
@@ -146,24 +133,6 @@ export class Channel extends Source {
 
   protected get failureMessage(): string {
     return `channel "${this.name}" could not be subscribed to`
-  }
-
-  /** Adds a wait that came before the subscription was active, or that missed an event since it read. */
-  async #admit(waiter: Waiter): Promise<void> {
-    this.#arriving += 1
-    try {
-      await this.listen()
-      while (!waiter.isOver && this.#newestId > waiter.cursor) {
-        const read = await this.read(waiter.cursor)
-        if (waiter.isOver) return
-        if (read.gap || read.events.length > 0) return waiter.wake(read)
-      }
-      if (!waiter.isOver) this.join(waiter)
-    } catch (error) {
-      waiter.broken(error)
-    } finally {
-      this.#arriving -= 1
-    }
   }
 
   #receive(event: ChannelEvent): void {

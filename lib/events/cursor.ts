@@ -4,8 +4,14 @@
 import type { CoreContext as Context } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
 
-/** A whole number from 0. */
-const cursorPattern = /^\d+$/
+/**
+ * The cursor that a client has sent, as text or as a number; undefined for anything that is no whole number from 0. One
+ * beyond 2^53 is ahead of every id, which is a gap. It is sent back, so it must be one that JSON holds.
+ */
+export function cursorOf(value: unknown): number | undefined {
+  const id = typeof value === 'string' && /^\d+$/.test(value) ? Math.min(Number(value), Number.MAX_SAFE_INTEGER) : value
+  return Number.isSafeInteger(id) && (id as number) >= 0 ? (id as number) : undefined
+}
 
 /**
  * Reads `since` from the query; undefined when it is missing.
@@ -17,7 +23,8 @@ export function readSince(ctx: Context): number | undefined {
   const [value, ...more] = new URLSearchParams(ctx.rawQuery).getAll('since')
   if (more.length > 0) throw badCursor('The query has "since" more than once: send it once')
   if (value === undefined) return undefined
-  if (cursorPattern.test(value)) return numberOf(value)
+  const cursor = cursorOf(value)
+  if (cursor !== undefined) return cursor
   throw badCursor(`The query's "since" must be a whole number from 0: it is "${value.slice(0, 40)}"`)
 }
 
@@ -30,13 +37,9 @@ export function readSince(ctx: Context): number | undefined {
  */
 export function readStreamStart(ctx: Context): { readonly cursor: number | undefined; readonly isLost: boolean } {
   const id = ctx.header('last-event-id')
-  if (id !== undefined && cursorPattern.test(id)) return { cursor: numberOf(id), isLost: false }
+  const cursor = cursorOf(id)
+  if (cursor !== undefined) return { cursor, isLost: false }
   return { cursor: readSince(ctx), isLost: id !== undefined }
-}
-
-/** A number beyond 2^53 is ahead of every id, which is a gap. It is sent back, so it must be one that JSON holds. */
-function numberOf(digits: string): number {
-  return Math.min(Number(digits), Number.MAX_SAFE_INTEGER)
 }
 
 function badCursor(message: string): HttpError {

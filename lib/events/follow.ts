@@ -1,18 +1,20 @@
 /**
- * Follows a channel for a client that stays connected, a stream or a WebSocket: each event once, in order, from a
- * cursor on. It first catches up: it reads older events, piece by piece, as fast as the client takes them. After that
- * the channel wakes it for each new event.
+ * Follows a channel for a client, a stream, a WebSocket or a poll that waits: each event once, in order, from a cursor
+ * on. It first catches up: it reads older events, piece by piece, as fast as the client takes them. After that the
+ * channel wakes it for each new event.
  */
 import type { ChannelEvent, ChannelRead } from './broker.ts'
 import { Channel, type Waiter } from './channel.ts'
+import { cursorOf } from './cursor.ts'
 import { eventsAfter } from './event-encoder.ts'
 
 /** The client of a follower. */
 interface Receiver {
-  /** Sends events, one at least. Returns false when the client has to take them before it gets more. */
-  sendEvents(events: readonly ChannelEvent[]): boolean
-  /** Tells that events up to `lastId` are missing; the next one has an id above `cursor`. */
-  sendGap(cursor: number, lastId: number): void
+  /**
+   * Sends events, or tells of a gap before them, or both.
+   * @returns false when the client has to take them before it gets more
+   */
+  send(read: ChannelRead): boolean
   /** Resolves when the client has taken what was sent. */
   drained(): Promise<unknown>
   /** Called when the follower has stopped, since the broker is cut off or, with an error, has failed. */
@@ -35,7 +37,7 @@ const pieceLength = 65_536
 
 /** Follows one channel for one client. */
 export class Follower implements Waiter {
-  isOver = false
+  #isOver = false
   readonly #channel: Channel
   readonly #receiver: Receiver
   /** Undefined as long as it is to begin at the newest event and the broker has not told which one that is. */
@@ -69,20 +71,22 @@ export class Follower implements Waiter {
     const channel = this.#channel
     const own = (this.#catchUp = {})
     try {
-      channel.checkReach()
+      if (channel.services.cutOff !== undefined) return this.broken()
       this.#cursor ??= await channel.last_id
-      if (this.isOver) return
-      if (this.#isLost) this.#receiver.sendGap(this.#cursor, this.#cursor)
+      if (this.#isOver) return
+      if (this.#isLost) this.#receiver.send({ events: [], lastId: this.#cursor, gap: true })
       this.#isLost = false
-      channel.joinNow(this)
-      await channel.listen()
-      while (!this.isOver && this.#catchUp === own) {
+      channel.join(this)
+      if (!channel.isListening) await channel.listen()
+      // A cursor that is ahead is a gap, which the first read tells.
+      let isCurrent = this.#cursor === channel.newestId
+      while (!this.#isOver && this.#catchUp === own && !isCurrent) {
         const read = await channel.read(this.cursor)
-        if (this.isOver || this.#catchUp !== own) return
-        if (read.gap) this.#pass(read)
-        if (!this.#send(pieceOf(read.events))) await this.#receiver.drained()
-        if (this.#catchUp === own && this.cursor >= channel.newestId) this.#catchUp = undefined
+        if (this.#isOver || this.#catchUp !== own) return
+        if (!this.#send({ ...read, events: pieceOf(read.events) })) await this.#receiver.drained()
+        isCurrent = this.cursor >= channel.newestId
       }
+      if (this.#catchUp === own) this.#catchUp = undefined
     } catch (error) {
       this.broken(error)
     }
@@ -90,14 +94,13 @@ export class Follower implements Waiter {
 
   /** Ends it. */
   end(): void {
-    this.isOver = true
+    this.#isOver = true
     this.#channel.leave(this)
   }
 
   wake(read: ChannelRead): void {
-    if (this.isOver || this.isCatchingUp) return // Its own read finds them.
-    if (read.gap) this.#pass(read)
-    this.#send(eventsAfter(read.events, this.cursor))
+    if (this.#isOver || this.isCatchingUp) return // Its own read finds them.
+    this.#send(read.gap ? read : { ...read, events: eventsAfter(read.events, this.cursor) })
   }
 
   cutOff(): void {
@@ -105,24 +108,18 @@ export class Follower implements Waiter {
   }
 
   broken(error?: unknown): void {
-    if (this.isOver) return
+    if (this.#isOver) return
     this.#catchUp = undefined
     this.#channel.leave(this)
     this.#receiver.stopped(error)
   }
 
-  /** Moves the cursor behind events that are gone, and tells of the gap. */
-  #pass({ events, lastId }: ChannelRead): void {
-    this.#cursor = events[0] === undefined ? lastId : events[0].id - 1
-    this.#receiver.sendGap(this.#cursor, lastId)
-  }
-
-  #send(events: readonly ChannelEvent[]): boolean {
-    const last = events.at(-1)
-    if (last === undefined) return true
-    this.#cursor = last.id
+  #send(read: ChannelRead): boolean {
+    const { events, lastId, gap } = read
+    if (events.length === 0 && !gap) return true
+    this.#cursor = events.at(-1)?.id ?? lastId
     this.#channel.services.counts.delivered += events.length
-    return this.#receiver.sendEvents(events)
+    return this.#receiver.send(read)
   }
 }
 
@@ -138,16 +135,14 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
   if (!(channel instanceof Channel)) {
     throw new TypeError(`Cannot follow: the source must be a channel: it is of type ${typeof channel}`)
   }
-  const given = typeof since === 'string' && /^\d+$/.test(since) ? Number(since) : since
-  const isId = typeof given === 'number' && Number.isInteger(given) && given >= 0
-  const cursor = isId ? Math.min(given, Number.MAX_SAFE_INTEGER) : undefined
+  const cursor = cursorOf(since)
   let retry: NodeJS.Timeout | undefined
   const receiver: Receiver = {
-    sendEvents: (events) => {
+    send: ({ events, lastId, gap }) => {
+      if (gap) sink.send(`{"gap":true,"last_id":${lastId}}`)
       for (const event of events) if (!sink.send(channel.encoder.message(event))) break
       return sink.bufferedAmount <= pieceLength
     },
-    sendGap: (_, lastId) => void sink.send(`{"gap":true,"last_id":${lastId}}`),
     drained: () => sink.drained(),
     stopped: (error) => {
       const { name, services } = channel
@@ -156,7 +151,8 @@ export function follow(channel: unknown, since: unknown, sink: Sink): () => void
       retry = setTimeout(() => void follower.begin(), retryMs).unref()
     },
   }
-  const follower = new Follower(channel, receiver, cursor, !isId && since !== undefined && since !== null)
+  const isLost = cursor === undefined && since !== undefined && since !== null
+  const follower = new Follower(channel, receiver, cursor, isLost)
   void follower.begin()
   return () => {
     clearTimeout(retry)

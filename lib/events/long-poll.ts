@@ -9,9 +9,9 @@ import type { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { ChannelRead } from './broker.ts'
-import { Channel, type Waiter } from './channel.ts'
+import { Channel } from './channel.ts'
 import { readSince } from './cursor.ts'
-import { eventsAfter } from './event-encoder.ts'
+import { Follower } from './follow.ts'
 import { Queue, QueuePoll } from './queue.ts'
 import { checkOptions, checkTimeout } from './source.ts'
 
@@ -55,10 +55,12 @@ function wrongForm(allowed: string, form: unknown): TypeError {
   return new TypeError(`Cannot open a long poll: for this source the form must be ${allowed}: it is ${String(form)}`)
 }
 
-class ChannelPoll extends ParkedReply implements Waiter {
+class ChannelPoll extends ParkedReply {
   readonly #channel: Channel
   /** From the query; without one, the newest id when the channel was read. Undefined before that. */
   #cursor: number | undefined
+  /** Set while it waits. */
+  #follower: Follower | undefined = undefined
 
   constructor(ctx: Context, timeoutMs: number, channel: Channel) {
     super(ctx, timeoutMs)
@@ -70,52 +72,48 @@ class ChannelPoll extends ParkedReply implements Waiter {
     return 'longpoll' as const
   }
 
-  get cursor(): number {
-    return this.#cursor ?? 0
-  }
-
   ready(): MaybePromise<StreamReply | undefined> {
     this.#channel.checkReach()
     return after(this.#channel.read(this.#cursor), (read) => {
       this.#cursor ??= read.lastId
-      return read.gap || read.events.length > 0 ? this.#reply(read) : undefined
+      if (read.events.length === 0 && !read.gap) return undefined
+      this.#channel.services.counts.delivered += read.events.length
+      return this.#channel.encoder.pollReply(read)
     })
   }
 
   waiting(): void {
-    this.#channel.join(this)
+    this.#follower = new Follower(this.#channel, this, this.#cursor, false)
+    void this.#follower.begin()
   }
 
   started(): undefined {}
 
-  wake({ events, lastId, gap }: ChannelRead): void {
-    const newer = gap ? events : eventsAfter(events, this.cursor)
-    if (newer.length === 0 && !gap) return
-    this.#channel.leave(this)
-    if (!this.isOver) this.answer(this.#reply({ events: newer, lastId, gap }))
-  }
-
-  broken(error: unknown): void {
-    this.fail(error)
-  }
-
-  cutOff(): void {
-    this.#channel.leave(this)
-    this.answer(this.#emptyReply(this.cursor))
-  }
-
   ended(reason: EndReason): MaybePromise<StreamReply | undefined> {
-    this.#channel.leave(this)
+    this.#follower?.end()
     if (reason === 'left') return undefined
     return after(this.#cursor ?? this.#channel.last_id, (lastId) => this.#emptyReply(lastId))
   }
 
-  #emptyReply(lastId: number): StreamReply {
-    return this.#reply({ events: [], lastId, gap: false })
+  // ---- what the follower calls ----
+
+  /** Answers. */
+  send(read: ChannelRead): boolean {
+    this.#follower?.end()
+    const lastId = read.events.at(-1)?.id ?? read.lastId // There may be more events than these.
+    return this.answer(this.#channel.encoder.pollReply({ ...read, lastId }))
   }
 
-  #reply(read: ChannelRead): StreamReply {
-    this.#channel.services.counts.delivered += read.events.length
-    return this.#channel.encoder.pollReply(read)
+  /** Has nothing to do: one answer is all. */
+  async drained(): Promise<void> {}
+
+  /** Ends the wait as a time-out does, or with the error of the broker. */
+  stopped(error?: unknown): void {
+    if (error === undefined) this.answer(this.#emptyReply(this.#cursor ?? 0))
+    else this.fail(error)
+  }
+
+  #emptyReply(lastId: number): StreamReply {
+    return this.#channel.encoder.pollReply({ events: [], lastId, gap: false })
   }
 }

@@ -111,7 +111,8 @@ export abstract class Source {
     this.rest()
   }
 
-  protected get isListening(): boolean {
+  /** Whether the subscription is active. */
+  get isListening(): boolean {
     return this.#subscription === 'active'
   }
 

@@ -11,7 +11,7 @@ import { StreamReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
 import type { Beating } from '../base/heartbeat.ts'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
-import type { ChannelEvent } from './broker.ts'
+import type { ChannelRead } from './broker.ts'
 import { Channel } from './channel.ts'
 import { readStreamStart } from './cursor.ts'
 import { Follower } from './follow.ts'
@@ -109,14 +109,11 @@ class SseStream extends ParkedReply implements Beating {
 
   // ---- what the follower calls ----
 
-  /** Sends events. */
-  sendEvents(events: readonly ChannelEvent[]): boolean {
-    return this.#writeIfRead(this.#channel.encoder.frames(events))
-  }
-
-  /** Tells of a gap. */
-  sendGap(cursor: number, lastId: number): void {
-    this.#write(`id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`)
+  /** Sends a gap, and events. */
+  send({ events, lastId, gap }: ChannelRead): boolean {
+    const cursor = events[0] === undefined ? lastId : events[0].id - 1
+    if (gap) this.#write(`id: ${cursor}\nevent: gap\ndata: {"last_id":${lastId}}\n\n`)
+    return events.length === 0 || this.#writeIfRead(this.#channel.encoder.frames(events))
   }
 
   /** If the response closes, `drain` never comes: the promise is freed with the response. */

@@ -68,7 +68,9 @@ export function findView(root: string, name: string, folders: readonly string[],
 export function versionOf(path: string): FileVersion | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
-    return stats?.isFile() === true ? stats : undefined
+    if (stats === undefined || !stats.isFile()) return undefined
+    const { dev, ino, size, mtimeMs, ctimeMs } = stats
+    return { dev, ino, size, mtimeMs, ctimeMs }
   } catch (error) {
     if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error

@@ -55,7 +55,10 @@ export class Outbox {
     if (this.#length >= maxGatheredBytes) return this.#write()
     if (this.#scheduled) return
     this.#scheduled = true
-    process.nextTick(endTurn, this)
+    process.nextTick(() => {
+      this.#scheduled = false
+      this.#flush()
+    })
   }
 
   /** Writes everything and ends the socket. */
@@ -64,13 +67,10 @@ export class Outbox {
     this.#socket.end()
   }
 
-  /** Sends the frames of this turn, unless an earlier write of the outbox is pending: they follow when it is done. */
-  endTurn(): void {
-    this.#scheduled = false
-    this.#flush()
-  }
-
-  /** When only the 101 answer is pending, no callback of the outbox will come: the frames are written behind it. */
+  /**
+   * Sends the gathered frames, unless an earlier write of the outbox is pending: they follow when it is done. When only
+   * the 101 answer is pending, no callback of the outbox will come: the frames are written behind it.
+   */
   #flush(): void {
     if (!this.blocked || this.#pending === 0) this.#write()
   }
@@ -95,8 +95,4 @@ export class Outbox {
     this.#gathered = grown
     return grown
   }
-}
-
-function endTurn(outbox: Outbox): void {
-  outbox.endTurn()
 }

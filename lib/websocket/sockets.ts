@@ -61,8 +61,7 @@ export function createWebSockets(options: {
   const errorLog = log('error')
   const refusals = new RateLimited(log('pool').warn, 1000)
   const heartbeat = new Heartbeat(beatMs)
-  const open = new Set<WebSocketConnection<Context>>()
-  const ends = new WeakMap<WebSocketConnection<Context>, LiveEnd>()
+  const open = new Map<WebSocketConnection<Context>, LiveEnd>()
   const pool = new Pool<Context>({ workers, queueSize: 0, start: () => {} })
   const whenGone: (() => void)[] = []
   let slow = 0
@@ -81,7 +80,7 @@ export function createWebSockets(options: {
     onClosed: (ws, code, ctx) => {
       if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: closed with ${code}`)
       ctx.abort()
-      ends.get(ws)?.close()
+      open.get(ws)?.close()
       if (!ctx.closed) emitClose(ctx.response) // The 101 answer could not be written; nothing else emits this.
       open.delete(ws)
       pool.leave()
@@ -115,8 +114,7 @@ export function createWebSockets(options: {
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     releaseSocket(ctx.response, upgrading.socket)
     const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx)
-    ends.set(ws, new LiveEnd(ctx, (_, json) => void ws.send(json)))
-    open.add(ws)
+    open.set(ws, new LiveEnd(ctx, (_, json) => void ws.send(json)))
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: open`)
     ws.start(upgrading.head)
     if (stopping) {
@@ -150,8 +148,8 @@ export function createWebSockets(options: {
     },
     stop() {
       stopping = true
-      for (const ws of open) ws.close(closeCodes.goingAway, stopReason)
-      cutLate([...open])
+      for (const ws of open.keys()) ws.close(closeCodes.goingAway, stopReason)
+      cutLate([...open.keys()])
     },
     gone: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => whenGone.push(resolve))),
     pool,

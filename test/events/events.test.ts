@@ -209,7 +209,7 @@ describe('one that cannot be woken', () => {
       '/odd': (ctx) => {
         const poll = ctx.longPoll(ctx.channel('a'))
         Object.assign(poll, {
-          wake: () => {
+          send: () => {
             throw new Error('odd')
           },
         })
