@@ -1,6 +1,6 @@
 /**
- * The header fields of a request. Asking Node for one makes it build an object of all of them, which most requests never
- * need, so a single field is looked for among those that were sent.
+ * The header fields of a request. Asking Node for one makes it build an object of all of them, which most requests
+ * never need, so a single field is looked for among those that were sent.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
@@ -22,8 +22,8 @@ export function fieldOf(request: IncomingMessage, name: string): string | undefi
 }
 
 /**
- * All fields by lower-case name, each one text: an object without prototype. Node's object also has the members of every
- * object, such as `constructor`, and a list for `Set-Cookie`.
+ * All fields by lower-case name, each one text: an object without prototype. Node's object also has the members of
+ * every object, such as `constructor`, and a list for `Set-Cookie`.
  */
 export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
   const fields = Object.assign(Object.create(null), headers) as Record<string, string>
