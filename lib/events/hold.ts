@@ -6,6 +6,7 @@
  * makes to the session are not saved. The worker is free when the wait is over, even if the work ignores the signal and
  * goes on.
  */
+import { isAbortError } from '../base/reason.ts'
 import type { CoreContext as Context } from '../http/context.ts'
 import { emptyReply, UpgradeReply, type ReadyReply } from '../http/reply.ts'
 import { ParkedReply, type EndReason } from '../http/parked.ts'
@@ -33,6 +34,9 @@ export function hold(ctx: Context, work: HeldWork, { timeout_s = Infinity }: Hol
 
 class HeldReply extends ParkedReply {
   readonly #work: HeldWork
+  #started = false
+  /** Settles the promise of `ended`, while the work may still return. */
+  #ending: { resolve: (reply: ReadyReply) => void; reject: (error: unknown) => void } | undefined = undefined
 
   constructor(ctx: Context, timeoutMs: number, work: HeldWork) {
     super(ctx, timeoutMs)
@@ -49,28 +53,51 @@ class HeldReply extends ParkedReply {
 
   started(): undefined {
     const { ctx } = this
+    this.#started = true
     ctx.reply = undefined
     // Called within the promise, so that an error that it throws is a rejection too.
     new Promise((resolve) => resolve(this.#work(ctx.signal))).then(
       (value) => this.#finish(value),
-      (error: unknown) => this.fail(error),
+      (error: unknown) => this.#failed(error),
     )
   }
 
-  ended(reason: EndReason): ReadyReply | undefined {
+  ended(reason: EndReason): ReadyReply | Promise<ReadyReply> | undefined {
     if (reason === 'left') return undefined
-    this.ctx.status = 204
-    return emptyReply
+    if (!this.#started) return this.#noContent()
+    return new Promise((resolve, reject) => {
+      this.#ending = { resolve, reject }
+      setImmediate(() => this.#takeEnding()?.resolve(this.#noContent()))
+    })
   }
 
   #finish(value: unknown): void {
-    if (this.isOver) return
     try {
       const reply = this.ctx.replyOf(value)
       if (reply instanceof UpgradeReply) throw new TypeError('Cannot hold: the work returned the reply of a handshake')
-      this.answer(reply)
+      const ending = this.#takeEnding()
+      if (ending === undefined) this.answer(reply)
+      else ending.resolve(reply instanceof ParkedReply ? this.#noContent() : reply) // It is too late to wait again.
     } catch (error) {
-      this.fail(error)
+      this.#failed(error)
     }
+  }
+
+  #failed(error: unknown): void {
+    const ending = this.#takeEnding()
+    if (ending === undefined) this.fail(error)
+    else if (isAbortError(error)) ending.resolve(this.#noContent())
+    else ending.reject(error)
+  }
+
+  #takeEnding() {
+    const ending = this.#ending
+    this.#ending = undefined
+    return ending
+  }
+
+  #noContent(): ReadyReply {
+    this.ctx.status = 204
+    return emptyReply
   }
 }

@@ -122,20 +122,31 @@ describe('hold', () => {
     assert.deepEqual(answers.map(({ status, text }) => [status, text]), Array(4).fill([204, '']))
   })
 
-  it('answers 204 whatever the work makes of the signal that aborts', async (t) => {
+  it('lets the work have the last word when the signal aborts', async (t) => {
     const { url, lines } = await serve(t, {
-      '/word': `(ctx) => ctx.hold((signal) => new Promise((resolve) =>
-        signal.addEventListener('abort', () => resolve(ctx.text('last word')))), { timeout_s: 0.02 })`,
+      '/word': `({ hold }) => hold((signal) => new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve('last word'))), { timeout_s: 0.02 })`,
       '/abort': `({ hold }) => hold((signal) => new Promise((_, reject) =>
         signal.addEventListener('abort', () => reject(signal.reason))), { timeout_s: 0.02 })`,
       '/error': `({ hold }) => hold((signal) => new Promise((_, reject) =>
         signal.addEventListener('abort', () => reject(new Error('at the end')))), { timeout_s: 0.02 })`,
+      '/bad': `({ hold }) => hold((signal) => new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve(() => {}))), { timeout_s: 0.02 })`,
+      '/same': `(ctx) => ctx.hold((signal) => new Promise((resolve) =>
+        ctx.signal.addEventListener('abort', () => resolve(String(signal === ctx.signal)))), { timeout_s: 0.02 })`,
     })
-    for (const path of ['/word', '/abort', '/error']) {
-      const { status, text } = await request(url + path)
-      assert.deepEqual([status, text], [204, ''], path)
+    const rows: [string, number, string | undefined][] = [
+      ['/word', 200, 'last word'],
+      ['/abort', 204, ''],
+      ['/error', 500, undefined],
+      ['/bad', 500, undefined],
+      ['/same', 200, 'true'],
+    ]
+    for (const [path, status, text] of rows) {
+      const answer = await request(url + path)
+      assert.deepEqual([answer.status, text === undefined ? text : answer.text], [status, text], path)
     }
-    await until(() => lines().some((line) => line.includes('at the end')))
+    assert.ok(lines().some((line) => line.includes('[error]') && line.includes('at the end')))
   })
 
   it('logs an error that comes after the answer, and no abort', async (t) => {
@@ -184,7 +195,7 @@ describe('hold', () => {
     const { app, port } = await serve(t, {
       '/word': `({ hold }) => hold((signal) => new Promise((resolve) => {
         process.on('${key}', () => {})
-        signal.addEventListener('abort', () => resolve('too late'))
+        signal.addEventListener('abort', () => resolve('bye'))
       }))`,
       '/deaf': `({ hold }) => hold(() => new Promise(() => process.on('${key}', () => {})))`,
     })
@@ -199,7 +210,7 @@ describe('hold', () => {
     await app.stop()
     assert.ok(performance.now() - before < 10_000) // A third of the time that a stop may take.
     const [word, deaf] = (await Promise.all(connections.map((each) => each.closed()))).map(parseAnswer)
-    assert.deepEqual([word?.status, word?.headers['connection'], word?.body], [204, 'close', ''])
+    assert.deepEqual([word?.status, word?.headers['connection'], word?.body], [200, 'close', 'bye'])
     assert.deepEqual([deaf?.status, deaf?.headers['connection']], [204, 'close'])
   })
 
