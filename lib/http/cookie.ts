@@ -38,9 +38,10 @@ const sameSites = ['Strict', 'Lax', 'None'] as const
 const notAsItIs = /[^\x21\x23\x24\x26-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+/g
 const encoded = /[%\x80-\xff]/
 const brokenEncoding = /%(?![0-9a-f]{2})/i
-/** Browsers ignore a path or a domain of more than 1024 bytes (RFC 6265bis section 5.6). */
-const pathShape = /^\/[\x20-\x3a\x3c-\x7e]{0,1023}$/
-const domainShape = /^(?=.{1,1024}$)\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
+/** Browsers ignore a path or a domain of more bytes (RFC 6265bis section 5.6). */
+const maxCookieAttributeBytes = 1024
+const pathShape = /^\/[\x20-\x3a\x3c-\x7e]*$/
+const domainShape = /^\.?[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const firstExpiry = Date.UTC(1601, 0, 1)
 const lastExpiry = Date.UTC(9999, 11, 31, 23, 59, 59)
 
@@ -193,7 +194,7 @@ function isExpiry(value: unknown): boolean {
 }
 
 function shaped(shape: RegExp, must: string): Rule {
-  return [(value) => typeof value === 'string' && shape.test(value), must]
+  return [(value) => typeof value === 'string' && value.length <= maxCookieAttributeBytes && shape.test(value), must]
 }
 
 /** A value of SameSite, given in upper or lower case, in its written form; undefined when it is none. */

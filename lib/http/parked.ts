@@ -3,7 +3,7 @@
  * the HTTP worker is freed; then the REST pool holds the reply.
  *
  * One object is the whole wait: it is the entry in the set of what the pool holds, in the queue of the pool and among
- * the waits of its source. There is no promise, timer or closure for each wait.
+ * the waits of its source; of a channel its follower is. There is no promise, timer or closure for each wait.
  *
  * The order of calls: `ready`, then `waiting` and `started` (at once, or when a worker is free), then either the
  * reply's own `answer` or `fail`, or the pool's `ended`. After that nothing is called.

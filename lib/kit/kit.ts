@@ -1,6 +1,7 @@
 /**
  * Middleware that limits what browsers do with answers: `SVC_MwHeaders` and `SVC_MwCors`. Their code is loaded when the
- * middleware configuration has their settings, or a route names them.
+ * middleware configuration has their settings, or a route names them. And the members of the context beside them: the
+ * nonce of an answer, passwords, signing in and out.
  *
  * Both also have a part outside of the chains: `SVC_MwHeaders` may set the fields of answers without a route, and
  * `SVC_MwCors` answers preflights before any middleware runs.
@@ -12,10 +13,21 @@ import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import type { BodyReply } from '../http/reply.ts'
 import type { Registry } from '../routing/registry.ts'
+import type { SessionMembers } from '../session/feature.ts'
+import { isNobody } from '../session/is-auth.ts'
 import type { CorsGroup } from './cors.ts'
-import { kitFeature } from './feature.ts'
 import type { HeadersGroup } from './headers.ts'
 import { createPasswords } from './password.ts'
+
+/** The member that the kit adds to the context and other parts of the server use. */
+export interface KitMembers {
+  /**
+   * The nonce of this answer, for `<script nonce>` and `<style nonce>`: 128 random bits. The first use adds it to the
+   * Content-Security-Policy of `SVC_MwHeaders`, and sets `Cache-Control: private, no-cache` unless the field is set. ''
+   * where that middleware did not run.
+   */
+  readonly cspNonce: string
+}
 
 /** The parts of the kit. */
 export interface Kit {
@@ -39,10 +51,22 @@ interface KitOptions {
 
 const notLoaded: PreparedSettings = { warnings: [], commit: () => {} }
 
-/** Makes the kit of one server. */
+/**
+ * Makes the kit of one server. `ctx.signIn` throws TypeError for a user that names nobody or that JSON cannot hold; it
+ * and `ctx.signOut` throw an Error on a route without `SVC_MwSession`.
+ */
 export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOptions): Kit {
   let headers: HeadersGroup | undefined
   let cors: CorsGroup | undefined
+  const passwords = createPasswords(scrypt)
+  const makeSignIn = ({ session }: CoreContext & SessionMembers) => (user: unknown): void => {
+    if (isNobody(user)) {
+      throw new TypeError(`Cannot sign in: ${JSON.stringify(user) ?? 'undefined'} names no user: give a name or an id`)
+    }
+    session.set(userKey(), user)
+    session.regenerate()
+  }
+  const makeSignOut = ({ session }: CoreContext & SessionMembers) => (): void => session.destroy()
   return {
     groups: [
       onDemand('headers', 'SVC_MwHeaders', async () => {
@@ -52,11 +76,15 @@ export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOpti
         return (cors = (await import('./cors.ts')).createCorsGroup(trustedOrigins))
       }),
     ],
-    feature: kitFeature({
-      nonceOf: (ctx) => headers?.nonceOf(ctx) ?? '',
-      passwords: createPasswords(scrypt),
-      userKey,
-    }),
+    feature: {
+      name: 'kit',
+      members: [
+        { name: 'cspNonce', aliases: ['csp_nonce'], inViews: 'aliases', make: (ctx) => headers?.nonceOf(ctx) ?? '' },
+        { name: 'password', make: () => passwords },
+        { name: 'signIn', make: makeSignIn },
+        { name: 'signOut', make: makeSignOut },
+      ],
+    },
     unrouted: (ctx) => headers?.unrouted(ctx),
     preflight: (ctx) => cors?.preflight(ctx, registry),
   }
