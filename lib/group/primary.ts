@@ -91,22 +91,22 @@ export function startPrimary(options: PrimaryOptions) {
   const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
-  const opened = shared?.opened().then(
-    () =>
-      node?.open({
-        apply: (state) => states.apply(state),
-        summary: () => readings.summary(),
-        errors: () => readings.errors(),
-        clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
-        onHealth: () => nodesHost?.look(),
-      }),
-    () => {},
-  )
+  const opened = shared?.opened().then(openNode, () => {})
   let joined: Promise<void> | undefined
   let resolveServed: (address: Address) => void
   /** Resolves when the first worker serves. */
   const served = new Promise<Address>((resolve) => (resolveServed = resolve))
   void served.then(({ port }) => node?.listens(port))
+
+  function openNode(): Promise<void> | undefined {
+    return node?.open({
+      apply: (state) => states.apply(state),
+      summary: () => readings.summary(),
+      errors: () => readings.errors(),
+      clearErrors: (beforeMs) => states.everywhere({ type: 'errors.clear', beforeMs }),
+      onHealth: () => nodesHost?.look(),
+    })
+  }
 
   function start(number: number): WorkerProcess {
     const worker = startWorker(number, logs)

@@ -28,8 +28,8 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 302, budget: 270 },
-    { what: 'lines', value: all, limit: 38_100, budget: 27_000 },
+    { what: 'files', value: sources.length, limit: 303, budget: 270 },
+    { what: 'lines', value: all, limit: 37_100, budget: 27_000 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1030, budget: 850 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
@@ -37,17 +37,17 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
-      limit: 5600,
+      limit: 5550,
       budget: 4500,
     },
-    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_700, budget: 10_000 },
-    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1270, budget: 1300 },
+    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_000, budget: 10_000 },
+    { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1220, budget: 1300 },
   ]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 230, budget: 220 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 27_600, budget: 22_000 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 233, budget: 220 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 27_400, budget: 22_000 },
   ]
 }
 
