@@ -77,8 +77,14 @@ export function parseOptions(args: readonly string[]): Command {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException // What parseArgs throws, and the functions here.
     if (!(error instanceof UsageError) && !code.startsWith('ERR_PARSE_ARGS_')) throw error
-    return { word: 'usage', error: message }
+    return { word: 'usage', error: code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? unknownOption(message) : message }
   }
+}
+
+/** Node's message goes on with advice about arguments that begin with a dash, which no command takes. */
+function unknownOption(message: string): string {
+  const [, given = ''] = /'([^']*)'/.exec(message) ?? []
+  return `unknown option ${given}${didYouMean(given, Object.keys(options).map((name) => `--${name}`))}`
 }
 
 function read(args: readonly string[]): Command {
