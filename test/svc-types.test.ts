@@ -129,7 +129,7 @@ describe('lib/svc.d.ts', () => {
     const { added, kinds } = (await request(url, { method: 'POST', body })).json() as { added: string[]; kinds: unknown[] }
     const missing = added.filter((name) => !context.includes(name))
     assert.deepEqual(missing.sort(), ['constructor', 'services'])
-    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*feature\.ts`: (.+)$/gm)
+    const features = readPage('docs/architecture.md').prose.matchAll(/^- `lib\/[\w/-]*(?:feature|kit)\.ts`: (.+)$/gm)
     const ofFeatures = [...features].flatMap(([, list = '']) => [...list.matchAll(/`(\w+)`/g)].map(([, name = '']) => name))
     assert.deepEqual(ofFeatures.sort(), added.filter((name) => context.includes(name)).sort())
     for (const [at, name] of context.entries()) {

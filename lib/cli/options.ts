@@ -77,13 +77,14 @@ export function parseOptions(args: readonly string[]): Command {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException // What parseArgs throws, and the functions here.
     if (!(error instanceof UsageError) && !code.startsWith('ERR_PARSE_ARGS_')) throw error
-    return { word: 'usage', error: code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' ? unknownOption(message) : message }
+    return { word: 'usage', error: inOwnWords(message) }
   }
 }
 
-/** Node's message goes on with advice about arguments that begin with a dash, which no command takes. */
-function unknownOption(message: string): string {
-  const [, given = ''] = /'([^']*)'/.exec(message) ?? []
+/** Node's message about an unknown option goes on with advice about arguments that begin with a dash. */
+function inOwnWords(message: string): string {
+  const given = /^Unknown option '([^']*)'/.exec(message)?.[1]
+  if (given === undefined) return message
   return `unknown option ${given}${didYouMean(given, Object.keys(options).map((name) => `--${name}`))}`
 }
 

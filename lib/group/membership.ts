@@ -36,8 +36,10 @@ interface MembershipOptions {
   readonly onBeat: (stamp: string) => void
   /** Called when another node has announced a new state. */
   readonly onNewState: () => void
-  /** Called when the connection is lost, and when the engine refuses the entry of this node. */
+  /** Called when the connection is lost. */
   readonly onCut: () => void
+  /** Called when the engine refuses the entry of this node. */
+  readonly onRefused: () => void
 }
 
 /** The messages published when a node has written a state, and when a node has applied one. */
@@ -190,7 +192,7 @@ export class Membership {
     if (reason === this.#refusal) return
     this.#options.log.error(listRefused(reason))
     this.#refusal = reason
-    this.#options.onCut()
+    this.#options.onRefused()
   }
 
   /** Logs the nodes that came and went. */

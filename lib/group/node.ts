@@ -123,6 +123,7 @@ export class Node implements NodesView, StateStore {
         this.#isChecked = false
         this.#processes?.onHealth?.()
       },
+      onRefused: () => this.#processes?.onHealth?.(),
     })
     const announcement = { channel: keys.channel, message: newState }
     const appKeys = [appKey, ...config.app_key_previous]
