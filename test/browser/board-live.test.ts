@@ -21,15 +21,17 @@ async function notices(page: Page): Promise<string[]> {
 
 /** Resolves when a window shows these notices, without having been loaded anew. */
 async function shows(page: Page, texts: readonly string[]): Promise<void> {
-  await until(async () => JSON.stringify(await notices(page)) === JSON.stringify(texts)).catch(() => {})
-  assert.deepEqual(await notices(page), texts)
+  let shown: readonly string[] = []
+  await until(async () => JSON.stringify((shown = await notices(page))) === JSON.stringify(texts)).catch(() => {})
+  assert.deepEqual(shown, texts)
   assert.equal(await page.evaluate('window.marked'), true)
 }
 
-/** Resolves when a window says this of who else is there. */
+/** Resolves when a window says this of who else is there, be it for a moment: a poll that is tried again says nothing. */
 async function says(page: Page, line: string): Promise<void> {
-  await until(async () => (await page.text('#others')) === line).catch(() => {})
-  assert.equal(await page.text('#others'), line)
+  let said = ''
+  await until(async () => (said = await page.text('#others')) === line).catch(() => {})
+  assert.equal(said, line)
 }
 
 /** Puts up a notice through the form without leaving the page, as a second tab would. */
