@@ -175,6 +175,8 @@ export async function sendFile(
   } catch (error) {
     response.destroy()
     if (!isOfClient(error)) onFailure(error)
+  } finally {
+    handle.close().catch(onFailure) // The stream does not, where the client had disconnected before it was read.
   }
 }
 
