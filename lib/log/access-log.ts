@@ -36,7 +36,8 @@ export class AccessLog extends Appender {
     const format = config['access_log.format']
     const target = parts.target ?? new LogFile(resolve(folder, config['access_log.file']), fileSystem)
     const alert = (message: string): void => consolePort.error(`${escapeControls(message)}\n`)
-    super(target, { report, alert, now })
+    // The text forms escape all but printable ASCII; JSON leaves other letters as they are.
+    super(target, { report, alert, now }, format === 'json' ? 'utf8' : 'latin1')
     this.#renderLine = createRenderLine(format)
   }
 

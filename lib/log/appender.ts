@@ -11,6 +11,7 @@ import { codeOf, isTooEarly, retryMs } from './log-file.ts'
 import type { LogReports, LogTarget } from './log-file.ts'
 
 const batchLength = 64 * 1024
+const maxBytesPerUnit = 3
 /** The time between two checks that the file is still at its path, in milliseconds. */
 const lookMs = 1000
 const lineFeed = 10
@@ -37,10 +38,12 @@ interface Outage {
 export class Appender {
   readonly #target: LogTarget
   readonly #reports: LogReports
+  readonly #encoding: 'utf8' | 'latin1'
   readonly #turn = (): void => {
     this.#scheduled = false
     this.#drain()
   }
+  readonly #memory = Buffer.allocUnsafeSlow(2 * batchLength * maxBytesPerUnit)
   #text = ''
   #lines = 0
   #flushAt = batchLength
@@ -54,10 +57,14 @@ export class Appender {
   #written = 0
   #lost = 0
 
-  /** Opens the target. Where that fails, the appender begins with an outage. */
-  constructor(target: LogTarget, reports: LogReports) {
+  /**
+   * Opens the target. Where that fails, the appender begins with an outage.
+   * @param encoding `latin1` where every line is ASCII: it is encoded in half the time
+   */
+  constructor(target: LogTarget, reports: LogReports, encoding: 'utf8' | 'latin1' = 'utf8') {
     this.#target = target
     this.#reports = reports
+    this.#encoding = encoding
     this.#drain()
     this.#watch = setInterval(() => this.#reopenWhenMoved(), lookMs).unref()
   }
@@ -164,7 +171,7 @@ export class Appender {
       this.#target.open()
       this.#writeBatch()
       if (this.#lines > 0) {
-        this.#batch = { bytes: Buffer.from(this.#text), offset: 0, lines: this.#lines }
+        this.#batch = { bytes: this.#bytesOf(this.#text), offset: 0, lines: this.#lines }
         this.#emptyBuffer()
         this.#writeBatch()
       }
@@ -185,6 +192,12 @@ export class Appender {
     this.#written += batch.lines
     this.#batch = undefined
     this.#target.batchWritten()
+  }
+
+  /** There is one batch at a time, so all of them share one memory: a new one for each costs a tenth more. */
+  #bytesOf(text: string): Uint8Array {
+    if (text.length * maxBytesPerUnit > this.#memory.length) return Buffer.from(text, this.#encoding)
+    return this.#memory.subarray(0, this.#memory.write(text, this.#encoding))
   }
 
   #emptyBuffer(): void {

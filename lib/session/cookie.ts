@@ -6,7 +6,9 @@ import { randomBytes } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
 import { readCookie } from '../http/cookie.ts'
 
-const idShape = /^[A-Za-z0-9_-]{43}$/
+const idLength = 43
+/** Searching for a wrong character is twice as fast as matching right ones. */
+const outsideOfIds = /[^A-Za-z0-9_-]/
 
 /** A fresh id: 256 random bits in base64url. */
 export function newSessionId(): string {
@@ -17,7 +19,7 @@ export function newSessionId(): string {
 export function readSessionCookie(ctx: CoreContext, name: string): string | undefined {
   const header = ctx.header('cookie')
   const value = header === undefined ? undefined : readCookie(header, name)
-  return value !== undefined && idShape.test(value) ? value : undefined
+  return value !== undefined && value.length === idLength && !outsideOfIds.test(value) ? value : undefined
 }
 
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser. */

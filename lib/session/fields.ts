@@ -43,6 +43,15 @@ export function textOfValue(what: string, value: unknown): string {
   return jsonText(value, `Cannot set ${what} in the session: JSON cannot hold the value`)
 }
 
+/**
+ * The value of a text that is valid JSON; a new one at each call. Most are strings without escapes, which V8 cuts out
+ * of the text three times as fast as it parses them.
+ */
+export function valueOfText(text: string): unknown {
+  const isPlainString = text.startsWith('"') && text.endsWith('"') && !text.includes('\\')
+  return isPlainString ? text.slice(1, -1) : JSON.parse(text)
+}
+
 /** Returns the problem of fields from outside, such as a file; undefined without one. A bag must be an object. */
 export function problemOfFields(fields: Fields): string | undefined {
   for (const [field, text] of fields) {

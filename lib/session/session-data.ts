@@ -8,17 +8,25 @@
 import { formIdOf } from './fields.ts'
 import type { FieldChanges, Fields } from './store.ts'
 
-/** The fields of one session in one request. */
-export class SessionData {
-  readonly #fields: Map<string, string>
-  /** The changes of this request; undefined: removed. */
-  readonly #changed = new Map<string, string | undefined>()
+/** The changes of one request; undefined: removed. */
+interface Changes {
+  readonly all: Map<string, string | undefined>
   /** Those that are not saved. */
-  readonly #unsaved = new Map<string, string | undefined>()
+  readonly unsaved: Map<string, string | undefined>
+}
+
+const noFields: Fields = new Map()
+
+/** The fields of one session in one request. Most requests change none, so what a change needs is made by the first. */
+export class SessionData {
+  /** The store's own map until the first change, then a copy. */
+  #fields: Fields
+  #copy: Map<string, string> | undefined = undefined
+  #changes: Changes | undefined = undefined
 
   /** @param stored the store's fields; this class does not change the map */
-  constructor(stored: Fields = new Map()) {
-    this.#fields = new Map(stored)
+  constructor(stored: Fields = noFields) {
+    this.#fields = stored
   }
 
   /** The text of a field; undefined when there is none. */
@@ -31,10 +39,13 @@ export class SessionData {
    * request may be setting it.
    */
   change(field: string, text: string | undefined): void {
-    if (text === undefined) this.#fields.delete(field)
-    else this.#fields.set(field, text)
-    this.#changed.set(field, text)
-    this.#unsaved.set(field, text)
+    this.#copy ??= new Map(this.#fields)
+    this.#fields = this.#copy
+    if (text === undefined) this.#copy.delete(field)
+    else this.#copy.set(field, text)
+    this.#changes ??= { all: new Map(), unsaved: new Map() }
+    this.#changes.all.set(field, text)
+    this.#changes.unsaved.set(field, text)
   }
 
   /** The names of all fields. */
@@ -44,14 +55,14 @@ export class SessionData {
 
   /** Whether there are unsaved changes. */
   get isChanged(): boolean {
-    return this.#unsaved.size > 0
+    return this.#changes !== undefined && this.#changes.unsaved.size > 0
   }
 
   /** The unsaved changes. */
   changes(): FieldChanges {
     const set = new Map<string, string>()
     const removed = new Set<string>()
-    for (const [field, text] of this.#unsaved) {
+    for (const [field, text] of this.#changes?.unsaved ?? []) {
       if (text === undefined) removed.add(field)
       else set.set(field, text)
     }
@@ -60,22 +71,23 @@ export class SessionData {
 
   /** Marks changes as saved, unless they changed again since. */
   saved({ set, removed }: FieldChanges): void {
-    for (const [field, text] of this.#unsaved) {
-      if (text === undefined ? removed.has(field) : set.get(field) === text) this.#unsaved.delete(field)
+    for (const [field, text] of this.#changes?.unsaved ?? []) {
+      if (text === undefined ? removed.has(field) : set.get(field) === text) this.#changes?.unsaved.delete(field)
     }
   }
 
   /** Forgets the store's fields. All changes of the request are unsaved then, as a new session needs them. */
   forgetStored(): void {
-    this.#fields.clear()
-    for (const [field, text] of this.#changed) this.change(field, text)
+    this.#fields = noFields
+    this.#copy = undefined
+    for (const [field, text] of this.#changes?.all ?? []) this.change(field, text)
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#fields.clear()
-    this.#changed.clear()
-    this.#unsaved.clear()
+    this.#fields = noFields
+    this.#copy = undefined
+    this.#changes = undefined
   }
 }
 

@@ -12,7 +12,7 @@ import type { CoreContext } from '../http/context.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { UpgradeReply } from '../http/reply.ts'
 import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
-import { csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfValue } from './fields.ts'
+import { csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfValue, valueOfText } from './fields.ts'
 import { bagsOf, SessionData } from './session-data.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { FieldChanges, SessionStore, StoredSession } from './store.ts'
@@ -74,7 +74,7 @@ export class Session {
     const data = this.#data()
     if (key === flashKey) return bagsOf(data) ?? fallback
     const text = data.get(fieldOf(key))
-    return text === undefined ? fallback : JSON.parse(text)
+    return text === undefined ? fallback : valueOfText(text)
   }
 
   /**
