@@ -87,8 +87,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'session/session-data.ts',
-    find: 'if (text === undefined ? removed.has(field) : set.get(field) === text) this.#unsaved',
-    replace: 'this.#unsaved',
+    find: 'if (text === undefined ? removed.has(field) : set.get(field) === text) this.#changes',
+    replace: 'this.#changes',
     breaks: 'what is set while a save is under way is saved too',
   },
   {
