@@ -208,7 +208,7 @@ export function buildApplication(
       validateFeature({ registry, textOf: messages.textOf, csrfField: csrf.field }),
     ]
 
-    /** What other processes have open for a session ends a moment after it: they hear of the end by a channel. */
+    /** Tells other processes by a channel when a session ends, so that they end what it has open there. */
     function shareEnds(): void {
       if (seams.broker === undefined) return
       const channel = events.channel('svc.sessions')

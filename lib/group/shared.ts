@@ -25,7 +25,7 @@ export type OpenShared = typeof openShared
 /** The engine as one server uses it. */
 export type SharedEngine = NonNullable<ReturnType<OpenShared>>
 
-/** What the parts of a server that use the engine have in common. */
+/** The parts that each user of the engine needs. */
 export interface SharedParts {
   readonly loaded: LoadedConfig
   readonly appKey: string

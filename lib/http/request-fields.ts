@@ -5,8 +5,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /**
- * A field by its lower-case name; undefined when it was not sent. Several of one name are joined as Node does, or the
- * first of them counts.
+ * A field by its lower-case name; undefined when it was not sent. Of several with one name it is what Node makes of
+ * them: a list, or the first.
  */
 export function fieldOf(request: IncomingMessage, name: string): string | undefined {
   if (name === 'host') return request.headers.host // That of a target in absolute form stands there (`framing.ts`).

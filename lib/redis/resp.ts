@@ -2,7 +2,7 @@
  * RESP2, the second version of the Redis protocol (https://redis.io/docs/latest/develop/reference/protocol-spec/):
  * parses replies from chunks of any size, and writes commands.
  *
- * Surprise: a bulk string is not copied, so it keeps the bytes around it in memory as long as it lives.
+ * Surprise: a bulk string is not copied: as long as it is in use, it keeps the whole piece of input in memory.
  */
 import { RedisProtocolError, RedisReplyError } from './errors.ts'
 import type { Command, Reply } from './reply.ts'

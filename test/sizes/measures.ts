@@ -28,7 +28,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 303, budget: 270 },
+    { what: 'files', value: sources.length, limit: 302, budget: 270 },
     { what: 'lines', value: all, limit: 37_100, budget: 27_000 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
     { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1030, budget: 850 },
@@ -46,7 +46,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   if (loaded === undefined) return measures
   return [
     ...measures,
-    { what: 'files that a plain start loads', value: plain.length, limit: 233, budget: 220 },
+    { what: 'files that a plain start loads', value: plain.length, limit: 230, budget: 220 },
     { what: 'lines that a plain start loads', value: linesOf(plain), limit: 27_400, budget: 22_000 },
   ]
 }
