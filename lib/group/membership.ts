@@ -62,6 +62,8 @@ export class Membership {
    */
   #listCountsAt = 0
   #listedAt = 0
+  /** Whether the last beat failed: the engine may have carried it out, so that this node is in a list it has not seen. */
+  #hasFailed = false
   #refusal = ''
   #engineTime: { readonly ms: number; readonly at: number } | undefined
   #timer: NodeJS.Timeout | undefined
@@ -155,8 +157,16 @@ export class Membership {
       const { nowMs, stamp, isNew, ...list } = beatIn(reply, keys.own)
       const at = performance.now()
       this.#engineTime = { ms: nowMs, at }
-      if (isNew && this.#nodes.length > 0) this.#listCountsAt = at + liveMs
-      const unlisted = at < this.#listCountsAt ? notListedAgain(this.#nodes, list.nodes, at - this.#listedAt) : []
+      const mayBeLost = isNew || this.#hasFailed
+      this.#hasFailed = false
+      if (mayBeLost && this.#nodes.length > 0) {
+        this.#listCountsAt = at + liveMs
+        this.#listedAt = at
+        // That they were not heard of proves nothing: this node may have been cut off.
+        this.#nodes = this.#nodes.filter(isLive).map((node) => ({ ...node, agoMs: 0 }))
+      }
+      const unlisted =
+        at < this.#listCountsAt ? notListedAgain(this.#nodes, list.nodes, at - this.#listedAt) : []
       const nodes = [...list.nodes, ...unlisted]
       this.#listedAt = at
       this.#refusal = ''
@@ -164,6 +174,7 @@ export class Membership {
       this.#nodes = nodes
       if (!this.#isOver) onBeat(stamp)
     } catch (error) {
+      this.#hasFailed = true
       this.#refused(error)
     }
     const waiting = this.#waiting

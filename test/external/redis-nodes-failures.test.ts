@@ -1,12 +1,15 @@
 // What becomes of nodes that hang, that are killed, and that are cut off, and of an engine that is away or has lost its data.
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { startSeveral, type Several } from '../group/several.ts'
 import { startApplication, type TestApplication } from '../support/application.ts'
 import { answersOf, ask, isReady, nodeFiles, nodesOf, post, route, tableOf, type Node } from '../support/node-panel.ts'
 import { startRedis, type RedisServer } from '../support/redis-server.ts'
 import { request } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
 /** Keeps all it has answered over a kill. */
@@ -29,6 +32,32 @@ function startHere(t: TestContext, url: string, files = nodeFiles): Promise<Test
 /** A server in a process of its own. */
 function startApart(t: TestContext, url: string, count = 1, files = nodeFiles): Promise<Several> {
   return startSeveral(t, count, files, { 'shared.url': url })
+}
+
+/** The way to a server, which passes on commands always and replies until told not to. */
+async function startWay(t: TestContext, to: string): Promise<{ url: string; swallow: () => void; cut: () => void }> {
+  const path = join(temporaryFolder(), 'way.sock')
+  const sockets = new Set<Socket>()
+  let swallows = false
+  const cut = (): void => {
+    swallows = false
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
+  const server = createServer((client) => {
+    const engine = connect(to)
+    client.pipe(engine)
+    engine.on('data', (chunk) => swallows || client.write(chunk))
+    for (const [socket, other] of [[client, engine], [engine, client]] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => other.destroy()) // One that was cut may have failed.
+    }
+  }).listen(path)
+  t.after(() => {
+    cut()
+    server.close()
+  })
+  return { url: `redis+unix://${path}`, swallow: () => void (swallows = true), cut }
 }
 
 const tableWithoutPid = async (node: Node): Promise<string> => (await tableOf(node)).filter((line) => line !== 'pid /pid').join()
@@ -221,6 +250,30 @@ describe('an engine', () => {
     assert.equal((await added).status, 200)
     assert.deepEqual(await answersOf([other], '/a'), ['same'])
   })
+
+  for (const awayMs of [0, 2600]) {
+    it(`that lost the list while a node heard no replies for ${awayMs} ms is not taken for one without others`, async (t) => {
+      const server = await startRedis(t)
+      const way = await startWay(t, join(server.folder, 'redis.sock'))
+      const [one, other] = [await startHere(t, way.url), await startApart(t, server.url)]
+      await until(async () => (await nodesOf(one.url)).filter(({ state }) => state === 'ready').length === 2)
+      other.child.kill('SIGSTOP')
+      way.swallow()
+      const began = performance.now()
+      await server.ask('FLUSHALL')
+      await until(async () => (await server.ask('HLEN', 'svc:nodes')) === '1' && performance.now() - began >= awayMs)
+      way.cut()
+      await until(() => isReady(one))
+      let isAnswered = false
+      const added = post(one.url, '/svc-routes/add', route('a')).finally(() => (isAnswered = true))
+      await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '1')
+      await request(`${one.url}/file`) // The answer would have come by now.
+      assert.equal(isAnswered, false)
+      other.child.kill('SIGCONT')
+      assert.equal((await added).status, 200)
+      assert.deepEqual(await answersOf([other], '/a'), ['same'])
+    })
+  }
 
   it('that comes late finds a node that started without it', async (t) => {
     const server = await startRedis(t)
