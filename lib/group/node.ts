@@ -89,6 +89,8 @@ export class Node implements NodesView, StateStore {
   #trying = 0
   /** The latest version that was applied or has failed. */
   #tried = 0
+  /** The stamp of the latest state of which a client was told that every node has it. */
+  #answered = ''
   #name: string
   #life: 'starting' | 'ready' | 'stopping' = 'starting'
   /** Whether the engine has had the state of this node since the last connection to it. */
@@ -247,10 +249,12 @@ export class Node implements NodesView, StateStore {
     }
     if (!descends(this.#own, wanted)) return ['the shared engine lost it, and another change took its place']
     const failed = others().filter((node) => isLive(node) && hasFailed(node))
-    return [
+    const missing = [
       ...failed.map(({ entry }) => `node ${entry.name}: ${entry.problem}`),
       ...pending().map(({ entry }) => `node ${entry.name}: it did not answer within ${withinMs / 1000} s`),
     ]
+    if (missing.length === 0) this.#answered = wanted.stamp
+    return missing
   }
 
   /** Whether a node has applied the wanted state, or one that this node knows to descend from it. */
@@ -296,12 +300,13 @@ export class Node implements NodesView, StateStore {
 
   /**
    * Chooses between two states of the same version, one of which was made on an engine that had lost the other. If both
-   * were made from the same state, the engine's counts; otherwise this node writes its own as a new version.
+   * were made from the same state, the engine's counts, unless a client was told that every node has this node's.
+   * Otherwise this node writes its own as a new version.
    */
   async #choose(found: DesiredState): Promise<DesiredState> {
     const { log } = this.#parts
     const own = this.#own
-    if (found.ancestors[0] === own.ancestors[0]) return found
+    if (found.ancestors[0] === own.ancestors[0] && own.stamp !== this.#answered) return found
     const next = nextState(own, {})
     if (!(await this.#shared.write(next, found.stamp))) throw new PendingError(engineLost)
     log.error(`${twoChanges(own)}: this node's counts; lost: ${lostBetween(own, found)}`)

@@ -34,30 +34,62 @@ function startApart(t: TestContext, url: string, count = 1, files = nodeFiles): 
   return startSeveral(t, count, files, { 'shared.url': url })
 }
 
-/** The way to a server, which passes on commands always and replies until told not to. */
-async function startWay(t: TestContext, to: string): Promise<{ url: string; swallow: () => void; cut: () => void }> {
+/** The way to a server. It passes on everything until it is told otherwise. */
+interface Way {
+  readonly url: string
+  /** Keeps replies from now on. */
+  keep(): void
+  /** Passes on what was kept. */
+  release(): void
+  /** Ends all connections, and drops what was kept. */
+  cut(): void
+  /** Cuts, and takes no connections until `open`. */
+  close(): void
+  open(): void
+}
+
+function startWay(t: TestContext, to: string): Way {
   const path = join(temporaryFolder(), 'way.sock')
   const sockets = new Set<Socket>()
-  let swallows = false
+  let kept: (() => void)[] = []
+  let keeps = false
   const cut = (): void => {
-    swallows = false
+    keeps = false
+    kept = []
     for (const socket of sockets) socket.destroy()
     sockets.clear()
   }
-  const server = createServer((client) => {
+  const pass = (client: Socket): void => {
     const engine = connect(to)
     client.pipe(engine)
-    engine.on('data', (chunk) => swallows || client.write(chunk))
+    engine.on('data', (chunk) => {
+      if (keeps) kept.push(() => client.write(chunk))
+      else client.write(chunk)
+    })
     for (const [socket, other] of [[client, engine], [engine, client]] as const) {
       sockets.add(socket)
       socket.on('error', () => {}).on('close', () => other.destroy()) // One that was cut may have failed.
     }
-  }).listen(path)
+  }
+  let server = createServer(pass).listen(path)
   t.after(() => {
     cut()
     server.close()
   })
-  return { url: `redis+unix://${path}`, swallow: () => void (swallows = true), cut }
+  return {
+    url: `redis+unix://${path}`,
+    keep: () => void (keeps = true),
+    release() {
+      keeps = false
+      for (const send of kept.splice(0)) send()
+    },
+    cut,
+    close() {
+      cut()
+      server.close()
+    },
+    open: () => void (server = createServer(pass).listen(path)),
+  }
 }
 
 const tableWithoutPid = async (node: Node): Promise<string> => (await tableOf(node)).filter((line) => line !== 'pid /pid').join()
@@ -254,11 +286,11 @@ describe('an engine', () => {
   for (const awayMs of [0, 2600]) {
     it(`that lost the list while a node heard no replies for ${awayMs} ms is not taken for one without others`, async (t) => {
       const server = await startRedis(t)
-      const way = await startWay(t, join(server.folder, 'redis.sock'))
+      const way = startWay(t, join(server.folder, 'redis.sock'))
       const [one, other] = [await startHere(t, way.url), await startApart(t, server.url)]
       await until(async () => (await nodesOf(one.url)).filter(({ state }) => state === 'ready').length === 2)
       other.child.kill('SIGSTOP')
-      way.swallow()
+      way.keep()
       const began = performance.now()
       await server.ask('FLUSHALL')
       await until(async () => (await server.ask('HLEN', 'svc:nodes')) === '1' && performance.now() - began >= awayMs)
@@ -274,6 +306,25 @@ describe('an engine', () => {
       assert.deepEqual(await answersOf([other], '/a'), ['same'])
     })
   }
+
+  it('that lost its data gets no change in place of one that was answered', async (t) => {
+    const server = await startRedis(t)
+    const ways = [0, 1].map(() => startWay(t, join(server.folder, 'redis.sock'))) as [Way, Way]
+    const [one, cut] = [await startHere(t, ways[0].url), await startHere(t, ways[1].url)]
+    assert.equal((await post(one.url, '/svc-routes/add', route('a'))).status, 200)
+    ways[1].close()
+    assert.equal((await post(one.url, '/svc-routes/add', route('answered'))).status, 200)
+    ways[0].keep()
+    await server.ask('FLUSHALL')
+    ways[1].open()
+    await until(() => isReady(cut))
+    const other = post(cut.url, '/svc-routes/add', route('other'))
+    await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '2')
+    ways[0].release()
+    assert.equal((await other).status, 500)
+    await agreed([one, cut])
+    assert.deepEqual(await tableOf(cut), ['file /file', 'a /a', 'answered /answered'])
+  })
 
   it('that comes late finds a node that started without it', async (t) => {
     const server = await startRedis(t)
