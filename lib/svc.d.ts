@@ -77,11 +77,11 @@ declare module 'svc' {
     readonly query: URLSearchParams
     /** The query as sent, with its `?`; '' when there is none. */
     readonly rawQuery: string
-    /** The parameters of the route's pattern, decoded; an object without prototype. */
+    /** The parameters of the route's pattern, decoded; an object that inherits nothing. */
     readonly params: Parameters
-    /** The header fields of the request by lower-case name; an object without prototype. */
+    /** The header fields of the request by lower-case name; an object that inherits nothing. */
     readonly headers: { readonly [name: string]: string | undefined }
-    /** The cookies of the request by name, decoded; an object without prototype. */
+    /** The cookies of the request by name, decoded; an object that inherits nothing. */
     readonly cookies: { readonly [name: string]: string | undefined }
     /** The client's address, as far as trusted proxies say it. */
     readonly ip: string
@@ -95,7 +95,7 @@ declare module 'svc' {
     readonly id: string
     /** The record of the route that answers. */
     readonly route: RouteRecord
-    /** What middleware hands on; an object without prototype. */
+    /** What middleware hands on; an object that inherits nothing. */
     readonly state: State
     /** Aborts when the client leaves before its answer is complete, and when a wait ends without its event. */
     readonly signal: AbortSignal
@@ -586,7 +586,7 @@ declare module 'svc' {
     readonly isOpen: boolean
     /** Bytes that wait because the peer does not read fast enough. */
     readonly bufferedAmount: number
-    /** Values of the handlers for this connection; an object without prototype. */
+    /** Values of the handlers for this connection; an object that inherits nothing. */
     readonly state: Record<string, unknown>
     /** Sends a string as text, bytes as binary. Returns false when the connection is not open, or is cut. */
     send(data: string | NodeJS.ArrayBufferView): boolean

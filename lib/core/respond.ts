@@ -172,11 +172,10 @@ function mayCompress(ctx: CoreContext, type: string): boolean {
   return outgoing?.get('Content-Encoding') === undefined && isCompressible(outgoing?.get('Content-Type') ?? type)
 }
 
-/** Replies without fields of their own share one list, whose text is made once (`header-section.ts`). */
 function sayThatItVaries(outgoing: HeaderList): void {
-  if (outgoing.flat.length === 0) return outgoing.fill(onlyVary)
-  const said = outgoing.get('Vary') ?? ''
-  if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(said)) outgoing.addMember('Vary', 'Accept-Encoding')
+  const said = outgoing.get('Vary')
+  if (said === undefined) outgoing.fill(onlyVary)
+  else if (!/(^|[\s,])(accept-encoding|\*)($|[\s,])/i.test(said)) outgoing.addMember('Vary', 'Accept-Encoding')
 }
 
 function checkStatus(status: number): void {

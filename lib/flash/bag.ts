@@ -5,7 +5,7 @@
  * the session destroys its flash values, and two objects with one id are the same bag. The session is stored at the end
  * of the request, before the headers are sent.
  */
-import { isObject } from '../base/object.ts'
+import { bareObject, isObject } from '../base/object.ts'
 import { jsonText } from '../base/json-text.ts'
 
 /** Holds the bags: a session, or the request only. */
@@ -36,7 +36,7 @@ export class FlashBag {
   set(key: string, value: unknown): void
   set(hash: Readonly<Record<string, unknown>>): void
   set(keyOrHash: unknown, value?: unknown): void {
-    const bag = this.#read() ?? emptyBag()
+    const bag = this.#read() ?? bareObject()
     for (const [key, entry] of this.#entriesOf(keyOrHash, value)) {
       jsonText(entry, `Cannot set flash "${this.#id}": JSON cannot hold the value of key "${key}"`)
       bag[key] = entry
@@ -89,7 +89,7 @@ export class FlashBag {
   /** Returns a copy without a prototype, so that `__proto__` is a key like any other. */
   #read(): Record<string, unknown> | undefined {
     const bag = this.#holder.flashBag(this.#id)
-    return bag === undefined ? undefined : Object.assign(emptyBag(), bag)
+    return bag === undefined ? undefined : Object.assign(bareObject(), bag)
   }
 
   #write(bag: Record<string, unknown>): void {
@@ -116,8 +116,4 @@ export class RequestFlash implements FlashHolder {
     if (bag === undefined) this.#bags.delete(formId)
     else this.#bags.set(formId, JSON.stringify(bag))
   }
-}
-
-function emptyBag(): Record<string, unknown> {
-  return Object.create(null) as Record<string, unknown> // Object.create returns any.
 }

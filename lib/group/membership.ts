@@ -62,7 +62,7 @@ export class Membership {
    */
   #listCountsAt = 0
   #listedAt = 0
-  /** Whether the last beat failed: the engine may have carried it out, so that this node is in a list it has not seen. */
+  /** Whether the last beat failed. The engine may have carried it out, and then this node is in a list again. */
   #hasFailed = false
   #refusal = ''
   #engineTime: { readonly ms: number; readonly at: number } | undefined

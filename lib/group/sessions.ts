@@ -18,7 +18,7 @@ type Pairs = readonly (readonly [name: string, text: string])[]
 interface Served {
   read(place: string, id: string): MaybePromise<{ readonly fields: Pairs; readonly remainingMs: number } | undefined>
   create(place: string, id: string, fields: Pairs, ttlMs: number): MaybePromise<void>
-  merge(place: string, id: string, set: Pairs, removed: readonly string[], ttlMs: number): MaybePromise<boolean>
+  merge(place: string, id: string, set: Pairs, removed: readonly string[], ttlMs: number | null): MaybePromise<boolean>
   rename(
     place: string,
     id: string,
@@ -41,7 +41,7 @@ export function createClusterSessionStore(peer: Peer, storePlace: StorePlace): S
       return found && { fields: new Map(found.fields), remainingMs: found.remainingMs }
     },
     create: (id, fields, ttlMs) => primary.create(place, id, [...fields], ttlMs),
-    merge: (id, { set, removed }, ttlMs) => primary.merge(place, id, [...set], [...removed], ttlMs),
+    merge: (id, { set, removed }, ttlMs) => primary.merge(place, id, [...set], [...removed], ttlMs ?? null),
     rename: (id, newId, { set, removed }, ttlMs) => primary.rename(place, id, newId, [...set], [...removed], ttlMs),
     destroy: (id) => primary.destroy(place, id),
     sweep: () => primary.sweep(place),
@@ -94,7 +94,7 @@ export function hostSessions({ onProblem, open = openLocalStore }: SessionHostOp
             return found && { fields: [...found.fields], remainingMs: found.remainingMs }
           }),
         create: (place, id, fields, ttlMs) => use(place).create(id, new Map(fields), ttlMs),
-        merge: (place, id, set, removed, ttlMs) => use(place).merge(id, changesOf(set, removed), ttlMs),
+        merge: (place, id, set, removed, ttlMs) => use(place).merge(id, changesOf(set, removed), ttlMs ?? undefined),
         rename: (place, id, newId, set, removed, ttlMs) =>
           use(place).rename(id, newId, changesOf(set, removed), ttlMs),
         destroy: (place, id) => use(place).destroy(id),

@@ -7,6 +7,7 @@
  * return bound functions.
  */
 import type { Socket } from 'node:net'
+import { bareObject } from '../base/object.ts'
 import type { EndedRequest } from '../base/ports.ts'
 import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
@@ -85,10 +86,10 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
 
   // ---- the route and the state ----
 
-  /** The parameters of the route's pattern by name, decoded; an object without prototype. */
+  /** The parameters of the route's pattern by name, decoded; an object that inherits nothing. */
   get params(): Record<string, string> {
     if (this.#params === undefined) {
-      const params = Object.create(null) as Record<string, string>
+      const params = bareObject<string>()
       for (let i = 0; i < this.#names.length; i++) params[this.#names[i] as string] = this.#values[i] as string
       this.#params = params
     }
@@ -120,9 +121,9 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     return this.left && this.parked !== undefined && !this.response.headersSent
   }
 
-  /** An object without prototype, for values that middleware hands to later middleware and to the action. */
+  /** An object that inherits nothing, for values that middleware hands to later middleware and to the action. */
   get state(): Record<string, unknown> {
-    return (this.#state ??= Object.create(null) as Record<string, unknown>)
+    return (this.#state ??= bareObject())
   }
 
   /** Aborts when the client disconnects before its answer is complete, and when a wait ends without its event. */

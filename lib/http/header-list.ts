@@ -27,12 +27,14 @@ const longestName = 64
 
 /** An ordered list of header fields. Names are compared without regard to case. */
 export class HeaderList {
-  /** Name and value in turn. It is `filled` itself, the same array for many answers, while nothing else was set. */
+  /** Name and value in turn. The array that `fill` was given, the same for many answers, until another field is set. */
   flat: readonly string[] = noFields
   /** Whether none of the fields has a meaning for Node, so that they may be sent without its checks. */
   plain = true
-  /** The fields that `fill` was given. */
-  filled: readonly string[] | undefined = undefined
+  /** The fields that `SVC_MwHeaders` has set, if it has run. */
+  ofHeaders: readonly string[] | undefined = undefined
+  /** Whether `flat` belongs to other lists too. */
+  #isShared = true
 
   /**
    * Sets a field; it replaces all fields of that name. A list of values sets a field each.
@@ -69,18 +71,20 @@ export class HeaderList {
 
   /**
    * Sets fields that are not set yet.
-   * @param fields name and value in turn, none of them known to Node; they are not checked
+   * @param fields name and value in turn, none of them known to Node; they are not checked. Pass the same array each
+   *   time: answers that have these fields alone share their text (`header-section.ts`)
    */
   fill(fields: readonly string[]): void {
-    if (this.flat.length === 0) this.flat = fields
-    else {
+    if (this.flat.length === 0) {
+      this.flat = fields
+      this.#isShared = true
+    } else {
       const flat = this.#own()
       for (let at = 0; at < fields.length; at += 2) {
         const name = fields[at] as string
         if (this.#find(lowerOf(name), 0) < 0) flat.push(name, fields[at + 1] as string)
       }
     }
-    this.filled = fields
   }
 
   /**
@@ -112,8 +116,11 @@ export class HeaderList {
 
   /** The fields as an array of this list alone. */
   #own(): string[] {
-    if (this.flat === noFields || this.flat === this.filled) this.flat = this.flat.slice()
-    return this.flat as string[] // Only those two are shared.
+    if (this.#isShared) {
+      this.flat = this.flat.slice()
+      this.#isShared = false
+    }
+    return this.flat as string[] // It is a copy.
   }
 
   #find(wanted: string, from: number): number {

@@ -79,7 +79,9 @@ export function createHeadersGroup(): HeadersGroup {
   let isEverywhere = false
 
   function setFields(ctx: CoreContext): void {
-    ctx.outgoing.fill(current.secure !== current.plain && ctx.secure ? current.secure : current.plain)
+    const { outgoing } = ctx
+    outgoing.ofHeaders = current.secure !== current.plain && ctx.secure ? current.secure : current.plain
+    outgoing.fill(outgoing.ofHeaders)
   }
 
   return {
@@ -108,7 +110,7 @@ export function createHeadersGroup(): HeadersGroup {
       if (isEverywhere && !ctx.path.startsWith('/svc-')) setFields(ctx)
     },
     nonceOf(ctx) {
-      const fields = ctx.outgoingIfAny?.filled
+      const fields = ctx.outgoingIfAny?.ofHeaders
       if (fields === undefined) return ''
       const nonce = randomBytes(16).toString('base64url')
       const { outgoing } = ctx

@@ -39,8 +39,8 @@ if #fields == 0 then return false end
 return {redis.call('PTTL', KEYS[1]), fields}`
 
 /**
- * ARGV: milliseconds to live, how many strings follow that set fields, these in pairs, then the names of fields to
- * remove.
+ * ARGV: milliseconds to live, or '' to keep the time; how many strings follow that set fields, these in pairs, then the
+ * names of fields to remove.
  *
  * HSET comes first in every script: a server without memory refuses it alone, and only as the first change of a script.
  * So either nothing is changed or everything is.
@@ -54,7 +54,7 @@ local function change(key)
   for first = last + 1, #ARGV, 1000 do
     redis.call('HDEL', key, unpack(ARGV, first, math.min(first + 999, #ARGV)))
   end
-  redis.call('PEXPIRE', key, ARGV[1])
+  if ARGV[1] ~= '' then redis.call('PEXPIRE', key, ARGV[1]) end
 end`
 
 /** KEYS: the session. */
@@ -107,7 +107,7 @@ export class RedisSessionStore implements SessionStore {
     await this.#telling(this.#scripts.create.run([this.#keyOf(id)], ...values))
   }
 
-  async merge(id: string, changes: FieldChanges, ttlMs: number): Promise<boolean> {
+  async merge(id: string, changes: FieldChanges, ttlMs: number | undefined): Promise<boolean> {
     const reply = await this.#telling(this.#scripts.merge.run([this.#keyOf(id)], ...valuesOf(changes, ttlMs)))
     return integerIn(reply) === 1
   }
@@ -155,11 +155,16 @@ export class RedisSessionStore implements SessionStore {
 }
 
 /** Makes the arguments of `change`. */
-function valuesOf({ set, removed }: FieldChanges, ttlMs: number, first: readonly string[] = []): Argument[] {
+function valuesOf(
+  { set, removed }: FieldChanges,
+  ttlMs: number | undefined,
+  first: readonly string[] = [],
+): Argument[] {
   const pairs = [...first]
   for (const [name, text] of set) pairs.push(fieldOf(name), encoded(text))
   // Redis accepts whole milliseconds only, and at least one.
-  return [Math.max(1, Math.round(ttlMs)), pairs.length, ...pairs, ...[...removed].map(fieldOf)]
+  const time = ttlMs === undefined ? '' : Math.max(1, Math.round(ttlMs))
+  return [time, pairs.length, ...pairs, ...[...removed].map(fieldOf)]
 }
 
 /** Reads the fields of a hash. Returns what is wrong with it as a string. */

@@ -10,6 +10,8 @@ const idLength = 43
 /** Searching for a wrong character is twice as fast as matching right ones. */
 const outsideOfIds = /[^A-Za-z0-9_-]/
 
+const privateOnly: readonly string[] = ['Cache-Control', 'private']
+
 /** A fresh id: 256 random bits in base64url. */
 export function newSessionId(): string {
   return randomBytes(32).toString('base64url')
@@ -38,5 +40,5 @@ export function expireSessionCookie(ctx: CoreContext, name: string): void {
 
 /** Keeps the answer out of shared caches (RFC 9111, section 5.2.2.7), unless `Cache-Control` is set. */
 export function keepPrivate(ctx: CoreContext): void {
-  if (ctx.outgoing.get('Cache-Control') === undefined) ctx.outgoing.set('Cache-Control', 'private')
+  ctx.outgoing.fill(privateOnly)
 }

@@ -6,7 +6,6 @@
  * fields that this request changed. `destroy` and `regenerate` take effect with that write. An id that a client sends
  * is used only when the store has it.
  */
-import { performance } from 'node:perf_hooks'
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
 import { ParkedReply } from '../http/parked.ts'
@@ -47,8 +46,6 @@ export class Session {
   #opened: SessionData | undefined = undefined
   /** The id under which the store has it. */
   #id: string | undefined = undefined
-  /** When it expires, by `performance.now()`. */
-  #expiresAtMs = 0
   /** Whether this request renews its time to live, in the store and in the client's cookie. */
   #renews = false
   /** Whether the client sent the cookie of a session that exists. */
@@ -179,7 +176,6 @@ export class Session {
     this.#id = id
     this.#came = true
     const { remainingMs } = found
-    this.#expiresAtMs = performance.now() + remainingMs
     this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
   }
 
@@ -207,11 +203,6 @@ export class Session {
   get #ttlMs(): number {
     const { ttlS } = this.#services
     return ttlS === 0 ? dayMs : ttlS * 1000
-  }
-
-  /** The rest of its time, above 0, so that it expires together with its cookie. */
-  get #remainingMs(): number {
-    return Math.max(1, Math.min(this.#ttlMs, this.#expiresAtMs - performance.now()))
   }
 
   async #saveNow(): Promise<void> {
@@ -271,7 +262,7 @@ export class Session {
         return found ? this.#written(newId, changes) : this.#beginAnew()
       })
     }
-    const ttlMs = this.#renews ? this.#ttlMs : this.#remainingMs
+    const ttlMs = this.#renews ? this.#ttlMs : undefined // Kept, so that it expires together with its cookie.
     return after(store.merge(id, changes, ttlMs), (found) => (found ? this.#written(id, changes) : this.#lose()))
   }
 
@@ -287,7 +278,6 @@ export class Session {
     this.#services.saved()
     if (!isNew && !this.#renews) return
     this.#renews = false
-    this.#expiresAtMs = performance.now() + this.#ttlMs
     if (isNew || ttlS > 0) setSessionCookie(this.#ctx, cookie, id, ttlS === 0 ? undefined : ttlS)
   }
 

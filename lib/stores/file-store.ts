@@ -95,13 +95,13 @@ export class FileStore implements SessionStore {
     return this.#change(name, 'save a session in', () => this.#write(name, fields, ttlMs))
   }
 
-  merge(id: string, changes: FieldChanges, ttlMs: number): Promise<boolean> {
+  merge(id: string, changes: FieldChanges, ttlMs: number | undefined): Promise<boolean> {
     const name = nameOf(id)
     return this.#change(name, 'save a session in', async () => {
-      if (changes.set.size === 0 && changes.removed.size === 0) return this.#renew(name, ttlMs)
+      if (ttlMs !== undefined && changes.set.size === 0 && changes.removed.size === 0) return this.#renew(name, ttlMs)
       const found = await this.#load(name)
       if (found === undefined) return false
-      await this.#write(name, applyChanges(found.fields, changes), ttlMs)
+      await this.#write(name, applyChanges(found.fields, changes), ttlMs ?? found.remainingMs)
       return true
     })
   }

@@ -62,12 +62,12 @@ class MemoryStore implements SessionStore {
     this.#entries.set(id, { fields: new Map(fields), expiresAt: now + ttlMs, movedAt: now })
   }
 
-  merge(id: string, changes: FieldChanges, ttlMs: number): boolean {
+  merge(id: string, changes: FieldChanges, ttlMs: number | undefined): boolean {
     const now = this.#now()
     const entry = this.#use(id, now)
     if (entry === undefined) return false
     entry.fields = applyChanges(entry.fields, changes)
-    entry.expiresAt = now + ttlMs
+    if (ttlMs !== undefined) entry.expiresAt = now + ttlMs
     return true
   }
 

@@ -6,6 +6,7 @@ import { requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { exchange } from '../support/raw.ts'
 import { Seeded } from '../support/seeded.ts'
+import { inheritsNothing } from '../support/inherits-nothing.ts'
 
 /** Sends requests with these fields to a plain server, and calls `look` with each of them. */
 async function receive(t: TestContext, requests: readonly (readonly string[])[], look: (request: IncomingMessage, at: number) => void) {
@@ -37,7 +38,7 @@ describe('the fields of a request', () => {
     await receive(t, requests, (request, at) => {
       const { headers } = request
       const own = fieldsOf(headers)
-      assert.equal(Object.getPrototypeOf(own), null)
+      assert.ok(inheritsNothing(own))
       for (const name of names) assert.equal(fieldOf(request, name.toLowerCase()), headers[name.toLowerCase()], `${name} of ${requests[at]}`)
       assert.deepEqual({ ...own }, { ...headers })
     })

@@ -14,7 +14,7 @@ function makeContext(): FullContext {
   const services = { cookie: 'SVCSID', ttlS: 60, store, saved: () => {}, openReplies: new OpenReplies() }
   const ctx = {
     header: (name: string) => (name === 'cookie' ? `SVCSID=${id(1)}` : undefined),
-    outgoing: new Map([['Cache-Control', 'no-store']]),
+    outgoing: { fill: () => {} },
     outgoingIfAny: undefined,
     response: { headersSent: false },
     setCookie: () => {},

@@ -175,6 +175,19 @@ export function testSessionStore(
       await assertRemaining(store, id(2), minute)
     })
 
+    it('goes on where a merge does not give it anew', async (t) => {
+      const { store, advance } = await open(t)
+      await store.create(id(1), fields({ a: '1' }), minute)
+      await advance(minute / 2)
+      assert.equal(await store.merge(id(1), changes({ b: '2' }), undefined), true)
+      assert.equal(await store.merge(id(1), changes({}), undefined), true)
+      await assertRemaining(store, id(1), minute / 2)
+      assert.deepEqual(await contents(store, id(1)), { a: '1', b: '2' })
+      await advance(minute / 2)
+      assert.equal(await store.merge(id(1), changes({ b: '3' }), undefined), false)
+      assert.equal(await store.read(id(1)), undefined)
+    })
+
     it('ends a session that was read but not used', async (t) => {
       const { store, advance } = await open(t)
       await store.create(id(1), fields({ a: '1' }), minute)
