@@ -404,7 +404,7 @@ declare module 'svc' {
     choice<const Choice extends string>(...choices: readonly Choice[]): Field<Choice>
     /** A list, of at most 1000 entries unless `max` is given. In a form: several inputs of one name. */
     list<T>(item: Field<T>, options?: Bounds): Field<Exclude<T, undefined>[]>
-    /** An object, without prototype. In a form: inputs with names such as `address.city`. */
+    /** An object that inherits nothing. In a form: inputs with names such as `address.city`. */
     object<const D extends Definition>(definition: D): Field<Values<D>>
     /** A file of a multipart form. Its type is what the client says; `image/*` never takes `image/svg+xml`. */
     file(options?: {

@@ -11,5 +11,8 @@ export function bareObject<Value>(): Record<string, Value> {
   return new Bare()
 }
 
+/** The prototype of such objects, which has no members and no prototype. */
+export const barePrototype: object = Object.freeze(Object.create(null))
+
 const Bare = function () {} as unknown as new <Value>() => Record<string, Value> // The compiler knows no other way.
-Bare.prototype = Object.freeze(Object.create(null))
+Bare.prototype = barePrototype

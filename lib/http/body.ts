@@ -50,6 +50,7 @@ export class Body {
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
   #form: Promise<Form> | undefined
+  #contentType: ValueWithParameters | undefined
   #upload: MultipartForm | undefined
   #reading: Reading | undefined
   #received = 0
@@ -73,6 +74,12 @@ export class Body {
   /** The number of bytes that have been read. */
   get received(): number {
     return this.#received
+  }
+
+  /** Its Content-Type; undefined when it has none, or a malformed one. */
+  get contentType(): ValueWithParameters | undefined {
+    const header = fieldOf(this.#request, 'content-type')
+    return header === undefined ? undefined : (this.#contentType ??= parseParameters(header))
   }
 
   /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
@@ -125,14 +132,14 @@ export class Body {
   }
 
   async #readText(): Promise<string> {
-    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
+    const charset = charsetOf(this.contentType?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_request', 'Cannot read the body as text: it is not UTF-8')
     return text
   }
 
   async #readJson(): Promise<unknown> {
-    const charset = charsetOf(this.#contentType()?.parameters.get('charset'))
+    const charset = charsetOf(this.contentType?.parameters.get('charset'))
     const text = decodeText(await this.bytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
     return parseJson(text, this.#options.explainJson)
@@ -140,7 +147,7 @@ export class Body {
 
   async #readForm(): Promise<Form> {
     if (!hasBody(this.#request)) return new Form(new Map(), [])
-    const type = this.#contentType()
+    const type = this.contentType
     const sent = fieldOf(this.#request, 'content-type')
     if (type === undefined && sent !== undefined) {
       throw unsupportedType(`its Content-Type is malformed: it is ${JSON.stringify(sent.slice(0, 100))}`)
@@ -167,11 +174,6 @@ export class Body {
       for (let at = 0; at < bytes.length; at += pieceBytes) await upload.write(bytes.subarray(at, at + pieceBytes))
     }
     return upload.end()
-  }
-
-  #contentType(): ValueWithParameters | undefined {
-    const header = fieldOf(this.#request, 'content-type')
-    return header === undefined ? undefined : parseParameters(header)
   }
 
   /** Reads to the end. Throws at once for a body that cannot be read. */

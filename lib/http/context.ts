@@ -7,7 +7,7 @@
  * return bound functions.
  */
 import type { Socket } from 'node:net'
-import { bareObject } from '../base/object.ts'
+import { bareObject, barePrototype } from '../base/object.ts'
 import type { EndedRequest } from '../base/ports.ts'
 import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
@@ -284,7 +284,8 @@ function toReply(ctx: CoreContext, value: unknown): Reply {
   if (typeof value === 'object' && value !== null) {
     if (isReply(value)) return value
     const prototype: unknown = Object.getPrototypeOf(value)
-    const isPlain = prototype === Object.prototype || prototype === Array.prototype
+    const isPlain =
+      prototype === Object.prototype || prototype === Array.prototype || prototype === barePrototype
     return isPlain && !(Symbol.asyncIterator in value) ? jsonReply(value) : replyOfObject(ctx, value)
   }
   if (typeof value === 'string') return new BodyReply(htmlType, value)

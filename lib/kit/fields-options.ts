@@ -38,6 +38,8 @@ const optionsOf = {
   file: { types: problemOfTypes, maxKb: count },
 } as const
 
+/** In a year that is no leap year. */
+const daysOfMonths: readonly number[] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const mediaTypeShape = /^[a-z0-9_!#$&^.+-]+\/(?:\*|[a-z0-9_!#$&^.+-]+)$/
 
 /**
@@ -64,9 +66,12 @@ export function checkOptions<T extends object>(kind: keyof typeof optionsOf, opt
 /** Whether a text is a day that exists, `YYYY-MM-DD`, from year 1 on. */
 export function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
-  const [year = 0, month = 0, day = 0] = text.split('-').map(Number)
-  const date = new Date(Date.UTC(year, month - 1, day)) // A day that does not exist rolls over.
-  return year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  const year = Number(text.slice(0, 4))
+  const month = Number(text.slice(5, 7))
+  const day = Number(text.slice(8))
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  const days = month === 2 && isLeap ? 29 : (daysOfMonths[month - 1] ?? 0)
+  return year > 0 && day > 0 && day <= days
 }
 
 /** The error of a definition that is wrong. */

@@ -60,7 +60,7 @@ export function createLimitRule(name: string, settings: RuleSettings, options: L
 
   function keyOfAddress(ctx: CoreContext): string {
     const { ip } = ctx
-    if (!proxyUnknown && isLoopback(ip) && isForwarded(ctx) && !isTrusted(peerOf(ctx))) {
+    if (!proxyUnknown && isForwarded(ctx) && isLoopback(ip) && !isTrusted(peerOf(ctx))) {
       proxyUnknown = true
       log.warn(unknownProxy)
     }

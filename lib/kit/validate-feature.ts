@@ -11,7 +11,6 @@ import { wantsJson } from '../http/error-reply.ts'
 import { HttpError, type InvalidInput } from '../http/errors.ts'
 import type { Feature } from '../http/features.ts'
 import type { Form } from '../http/form.ts'
-import { parseParameters } from '../http/parameters.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import { fields, Schema } from './fields.ts'
@@ -111,7 +110,7 @@ async function read(ctx: Context, schema: unknown, parts: ValidateParts): Promis
 /** Whether the body is a form; a request without a body is an empty one. Throws HttpError 415 for other types. */
 function isForm(ctx: CoreContext): boolean {
   const sent = ctx.header('content-type')
-  const type = sent === undefined ? undefined : parseParameters(sent)?.value
+  const type = ctx.body.contentType?.value
   if (type !== undefined && jsonType.test(type)) return false
   if (formTypes.includes(type) || (sent === undefined && !ctx.hasBody)) return true
   const found = sent === undefined ? 'it has no Content-Type' : `its Content-Type is ${shown(sent.slice(0, 100))}`
