@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { writeFiles } from './support/application.ts'
 import { launch, optionsOfSources, root, runLauncher } from './support/launch.ts'
+import { complaintsIn } from './support/log-lines.ts'
 import { shownFiles } from './support/markdown.ts'
 import { recipeFolder, recipePage } from './support/recipe.ts'
 import { request } from './support/request.ts'
@@ -102,7 +103,7 @@ describe('docs/recipes/container.md', () => {
       env: { NODE_ENV: 'production', SVC_APP_KEY: 'x'.repeat(32) },
     })
     const port = new URL(await started.listening()).port
-    const warnings = started.stdout().match(/\[(?:WARN|ERROR) *\].*/g) ?? []
+    const warnings = complaintsIn(started.stdout().split('\n'))
     assert.deepEqual(warnings.filter((line) => !line.includes('the admin panel is not set up')), [])
     assert.equal((await request(`http://127.0.0.1:${port}/api/tasks`)).text, '[]')
 

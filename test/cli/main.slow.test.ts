@@ -8,6 +8,7 @@ import { describe, it } from 'node:test'
 import { helpText } from '../../lib/cli/options.ts'
 import { version } from '../../lib/base/version.ts'
 import { launch, runLauncher } from '../support/launch.ts'
+import { complaintsIn } from '../support/log-lines.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -54,7 +55,7 @@ describe('the words that start nothing', () => {
       server.child.kill('SIGTERM')
       assert.equal(await server.ended, 0)
       assert.equal(server.stderr(), '')
-      const complaints = server.stdout().split('\n').filter((line) => /WARN|ERROR|FATAL/.test(line))
+      const complaints = complaintsIn(server.stdout().split('\n'))
       // A new server has no admin yet, and says so where that matters.
       assert.deepEqual(complaints.filter((line) => env === 'dev' || !line.includes('the admin panel is not set up')), [])
     }
