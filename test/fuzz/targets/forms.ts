@@ -8,6 +8,7 @@ import { parseParameters } from '../../../lib/http/parameters.ts'
 import { parseUrlencoded } from '../../../lib/http/urlencoded.ts'
 import { changed, cutAnywhere, odd, pieces } from '../mutate.ts'
 import type { Target } from '../target.ts'
+import { inheritsNothing } from '../../support/inherits-nothing.ts'
 
 const boundary = 'B'
 const delimiter = `\r\n--${boundary}`
@@ -30,7 +31,7 @@ export const cookies: Target = {
   ],
   check([field = '', value = '']) {
     const read = parseCookies(field)
-    assert.equal(Object.getPrototypeOf(read), null)
+    assert.ok(inheritsNothing(read))
     for (const [name, text] of Object.entries(read)) {
       assert.ok(field.includes(name) && typeof text === 'string' && !/[;=]/.test(name))
     }
