@@ -151,11 +151,16 @@ function setOwnFields(ctx: CoreContext, status: number, lastOnConnection: boolea
   if ((ctx.hasBody && mustCut(ctx)) || lastOnConnection || ctx.lastOnConnection || ctx.expectsContinue) {
     ctx.outgoing.set('Connection', 'close')
     connectionOf(ctx.request.socket).markLast()
-  } else if (ctx.response.shouldKeepAlive === false || ctx.outgoingIfAny?.get('Connection') !== undefined) {
+  } else if (ctx.response.shouldKeepAlive === false || setsConnection(ctx)) {
     connectionOf(ctx.request.socket).linger()
   }
   const id = status < 500 ? ctx.idToSend : ctx.id // So that the client of a failed request can name it.
   if (id !== undefined) ctx.outgoing.set('X-Request-Id', id)
+}
+
+/** Whether the application has set `Connection`, which is a field that Node knows. */
+function setsConnection({ outgoingIfAny: outgoing }: CoreContext): boolean {
+  return outgoing?.plain === false && outgoing.get('Connection') !== undefined
 }
 
 /** Whether the rest of the request's body is too large to be read and discarded. */

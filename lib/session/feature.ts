@@ -37,7 +37,8 @@ export function sessionFeature(services: SessionServices): Feature {
 export function runWithSession(ctx: CoreContext & SessionMembers, next: Next): void | Promise<void> {
   const { session } = ctx
   if (session.isOpen) return next()
-  return after(session.open(), () => runOpen(session, next))
+  const opening = session.open()
+  return opening instanceof Promise ? opening.then(() => runOpen(session, next)) : runOpen(session, next)
 }
 
 function runOpen(session: Session, next: Next): void | Promise<void> {
