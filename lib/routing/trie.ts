@@ -14,6 +14,8 @@ import type { ErrorFormat, Match, Route } from './route.ts'
 export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
 
 const slashCode = 47
+/** The most literals of one length that a segment is compared with. */
+const mostCompared = 8
 
 /**
  * The routes that end at one node of the tree, whatever the names of their parameters. The first that takes a method
@@ -52,10 +54,46 @@ class Leaf<T> {
   }
 }
 
+/** A literal child of a node. */
+interface Literal<T> {
+  /** In canonical form. */
+  readonly text: string
+  readonly node: Node<T>
+}
+
+/**
+ * The literal children of a node. A segment is compared with those of its length; only where they are many it is looked
+ * up by its hash, which takes V8 longer to make than to compare a few texts.
+ */
+class Literals<T> {
+  readonly #byText = new Map<string, Node<T>>()
+  readonly #byLength = new Map<number, Literal<T>[]>()
+
+  /** The child for the segment of a path from `start` to `end`, in canonical form. */
+  find(path: string, start: number, end: number): Node<T> | undefined {
+    const candidates = this.#byLength.get(end - start)
+    if (candidates === undefined) return undefined
+    if (candidates.length > mostCompared) return this.#byText.get(path.slice(start, end))
+    for (const { text, node } of candidates) if (path.startsWith(text, start)) return node
+    return undefined
+  }
+
+  /** The child for a text in canonical form; made when there is none. */
+  childFor(text: string): Node<T> {
+    const known = this.#byText.get(text)
+    if (known !== undefined) return known
+    const node = new Node<T>()
+    this.#byText.set(text, node)
+    const sameLength = this.#byLength.get(text.length)
+    if (sameLength === undefined) this.#byLength.set(text.length, [{ text, node }])
+    else sameLength.push({ text, node })
+    return node
+  }
+}
+
 /** A node of the tree with its children: literals, one parameter, one rest. */
 class Node<T> {
-  /** The literal children by their text in canonical form; undefined for none. */
-  literals: Map<string, Node<T>> | undefined = undefined
+  literals: Literals<T> | undefined = undefined
   parameter: Node<T> | undefined = undefined
   /** The routes whose pattern takes the rest from here. */
   rest: Leaf<T> | undefined = undefined
@@ -101,7 +139,7 @@ export class Trie<T> {
     let node: Node<T> | undefined = this.#root
     for (const segment of pattern.segments) {
       if (segment.kind === 'rest') return node.rest
-      node = segment.kind === 'parameter' ? node.parameter : node.literals?.get(canonicalLiteral(segment.text))
+      node = segment.kind === 'parameter' ? node.parameter : literalOf(node, segment.text)
       if (node === undefined) return undefined
     }
     return node.leaf
@@ -126,7 +164,7 @@ function walk<T>(node: Node<T>, method: string, path: string, start: number, cou
     const slash = path.indexOf('/', start)
     const end = slash < 0 ? path.length : slash
     if (end > start) {
-      const literal = node.literals?.get(path.slice(start, end))
+      const literal = node.literals?.find(path, start, end)
       if (literal !== undefined) {
         const found = walk(literal, method, path, end + 1, count)
         if (found !== undefined) return found
@@ -171,7 +209,7 @@ function collectMethods<T>(node: Node<T>, path: string, start: number, methods: 
   const next = path.indexOf('/', start)
   const end = next < 0 ? path.length : next
   if (end === start) return
-  const child = node.literals?.get(path.slice(start, end))
+  const child = node.literals?.find(path, start, end)
   if (child !== undefined) collectMethods(child, path, end + 1, methods)
   if (node.parameter !== undefined) collectMethods(node.parameter, path, end + 1, methods)
 }
@@ -181,18 +219,15 @@ function leafFor<T>(root: Node<T>, pattern: Pattern): Leaf<T> {
   let node = root
   for (const segment of pattern.segments) {
     if (segment.kind === 'rest') return (node.rest ??= new Leaf())
-    if (segment.kind === 'literal') node = literalFor(node, canonicalLiteral(segment.text))
+    if (segment.kind === 'literal') node = (node.literals ??= new Literals()).childFor(canonicalLiteral(segment.text))
     else node = node.parameter ??= new Node()
   }
   return (node.leaf ??= new Leaf())
 }
 
-/** The literal child for a text in canonical form; made when there is none. */
-function literalFor<T>(node: Node<T>, text: string): Node<T> {
-  const literals = (node.literals ??= new Map<string, Node<T>>())
-  const child = literals.get(text) ?? new Node<T>()
-  literals.set(text, child)
-  return child
+function literalOf<T>(node: Node<T>, text: string): Node<T> | undefined {
+  const canonical = canonicalLiteral(text)
+  return node.literals?.find(canonical, 0, canonical.length)
 }
 
 /** The methods of a record, and HEAD when GET is among them. */
