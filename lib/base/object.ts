@@ -4,8 +4,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Makes an object that inherits no members, for names that come from outside. `Object.create(null)` is the same to its
- * users, but V8 keeps that one as a hash table: it takes two to ten times as long.
+ * Makes an object that inherits no members, for names that come from outside. `Object.create(null)` does the same, but
+ * V8 keeps its members in a hash table, which is two to ten times as slow.
  */
 export function bareObject<Value>(): Record<string, Value> {
   return new Bare()

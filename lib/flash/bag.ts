@@ -86,7 +86,7 @@ export class FlashBag {
     return this.#id
   }
 
-  /** Returns a copy without a prototype, so that `__proto__` is a key like any other. */
+  /** Returns a copy that inherits nothing, so that `__proto__` is a key like any other. */
   #read(): Record<string, unknown> | undefined {
     const bag = this.#holder.flashBag(this.#id)
     return bag === undefined ? undefined : Object.assign(bareObject(), bag)

@@ -162,11 +162,10 @@ export class Membership {
       if (mayBeLost && this.#nodes.length > 0) {
         this.#listCountsAt = at + liveMs
         this.#listedAt = at
-        // That they were not heard of proves nothing: this node may have been cut off.
+        // How long the others were silent says nothing: this node may have been cut off itself.
         this.#nodes = this.#nodes.filter(isLive).map((node) => ({ ...node, agoMs: 0 }))
       }
-      const unlisted =
-        at < this.#listCountsAt ? notListedAgain(this.#nodes, list.nodes, at - this.#listedAt) : []
+      const unlisted = at < this.#listCountsAt ? notListedAgain(this.#nodes, list.nodes, at - this.#listedAt) : []
       const nodes = [...list.nodes, ...unlisted]
       this.#listedAt = at
       this.#refusal = ''

@@ -89,8 +89,8 @@ export class Node implements NodesView, StateStore {
   #trying = 0
   /** The latest version that was applied or has failed. */
   #tried = 0
-  /** The stamp of the latest state of which a client was told that every node has it. */
-  #answered = ''
+  /** The latest state of which a client was told that every node has it. */
+  #answered = initialState
   #name: string
   #life: 'starting' | 'ready' | 'stopping' = 'starting'
   /** Whether the engine has had the state of this node since the last connection to it. */
@@ -253,7 +253,8 @@ export class Node implements NodesView, StateStore {
       ...failed.map(({ entry }) => `node ${entry.name}: ${entry.problem}`),
       ...pending().map(({ entry }) => `node ${entry.name}: it did not answer within ${withinMs / 1000} s`),
     ]
-    if (missing.length === 0) this.#answered = wanted.stamp
+    // Changes may wait at the same time, and an earlier one end last.
+    if (missing.length === 0 && wanted.version > this.#answered.version) this.#answered = wanted
     return missing
   }
 
@@ -306,7 +307,7 @@ export class Node implements NodesView, StateStore {
   async #choose(found: DesiredState): Promise<DesiredState> {
     const { log } = this.#parts
     const own = this.#own
-    if (found.ancestors[0] === own.ancestors[0] && own.stamp !== this.#answered) return found
+    if (found.ancestors[0] === own.ancestors[0] && own.stamp !== this.#answered.stamp) return found
     const next = nextState(own, {})
     if (!(await this.#shared.write(next, found.stamp))) throw new PendingError(engineLost)
     log.error(`${twoChanges(own)}: this node's counts; lost: ${lostBetween(own, found)}`)

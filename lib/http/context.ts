@@ -121,7 +121,7 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     return this.left && this.parked !== undefined && !this.response.headersSent
   }
 
-  /** An object that inherits nothing, for values that middleware hands to later middleware and to the action. */
+  /** Values that middleware passes to later middleware and to the action; an object that inherits nothing. */
   get state(): Record<string, unknown> {
     return (this.#state ??= bareObject())
   }

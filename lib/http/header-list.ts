@@ -27,7 +27,7 @@ const longestName = 64
 
 /** An ordered list of header fields. Names are compared without regard to case. */
 export class HeaderList {
-  /** Name and value in turn. The array that `fill` was given, the same for many answers, until another field is set. */
+  /** Name and value in turn. Until a field is set it is the array given to `fill`, which many answers share. */
   flat: readonly string[] = noFields
   /** Whether none of the fields has a meaning for Node, so that they may be sent without its checks. */
   plain = true

@@ -38,7 +38,7 @@ const optionsOf = {
   file: { types: problemOfTypes, maxKb: count },
 } as const
 
-/** In a year that is no leap year. */
+/** The days of each month in a common year. */
 const daysOfMonths: readonly number[] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const mediaTypeShape = /^[a-z0-9_!#$&^.+-]+\/(?:\*|[a-z0-9_!#$&^.+-]+)$/
 

@@ -14,7 +14,7 @@ import type { ErrorFormat, Match, Route } from './route.ts'
 export const ordinaryMethods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const
 
 const slashCode = 47
-/** The most literals of one length that a segment is compared with. */
+/** With more literals of one length than this, a segment is looked up in a map. */
 const mostCompared = 8
 
 /**
@@ -62,8 +62,8 @@ interface Literal<T> {
 }
 
 /**
- * The literal children of a node. A segment is compared with those of its length; only where they are many it is looked
- * up by its hash, which takes V8 longer to make than to compare a few texts.
+ * The literal children of a node. A segment is compared with those of the same length. When there are many of these, it
+ * is looked up in a map instead: hashing a new text takes V8 longer than comparing a few.
  */
 class Literals<T> {
   readonly #byText = new Map<string, Node<T>>()

@@ -13,7 +13,7 @@
  * 4. A session that was destroyed, has expired or was dropped does not come back: `merge` and `rename` of an id that is
  *    not there change nothing and return false.
  * 5. A session that was used within its time is there, unless the store had to drop it to keep a bound. One that was
- *    not is never returned, swept or not. What gives a session a time to live uses it; reading does not.
+ *    not is never returned, swept or not. Creating, renaming and a merge that renews use a session; reading does not.
  * 6. A step that fails rejects or throws, and changes nothing. When the connection to the store was lost before it
  *    answered, the step may have been done. A store that cannot be reached fails with HttpError 503 `shared_away`.
  */
@@ -70,8 +70,8 @@ export interface SessionStore {
   /** Creates a session under an id that was never used. */
   create(id: string, fields: Fields, ttlMs: number): MaybePromise<void>
   /**
-   * Changes fields, if any. The session's time to live begins again, unless `ttlMs` is undefined. False when there is
-   * no such session.
+   * Changes fields, if any, and renews the session's time to live, unless `ttlMs` is undefined. False when there is no
+   * such session.
    */
   merge(id: string, changes: FieldChanges, ttlMs: number | undefined): MaybePromise<boolean>
   /** Moves a session to an id that was never used and changes fields, as one step. False as above. */

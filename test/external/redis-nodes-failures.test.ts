@@ -267,20 +267,25 @@ describe('an engine', () => {
     }
   })
 
+  /** Adds a route on one node, which must not answer before another one, that is stopped, goes on. */
+  async function assertWaitsFor(stopped: Several, one: Node, server: RedisServer): Promise<void> {
+    let isAnswered = false
+    const added = post(one.url, '/svc-routes/add', route('a')).finally(() => (isAnswered = true))
+    await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '1')
+    await request(`${one.url}/file`) // The answer would have come by now.
+    assert.equal(isAnswered, false)
+    stopped.child.kill('SIGCONT')
+    assert.equal((await added).status, 200)
+    assert.deepEqual(await answersOf([stopped], '/a'), ['same'])
+  }
+
   it('that has lost the list of nodes as well is not taken for one without others', async (t) => {
     const server = await startRedis(t)
     const [one, other] = [await startHere(t, server.url), await startApart(t, server.url)]
     await until(async () => (await nodesOf(one.url)).filter(({ state }) => state === 'ready').length === 2)
     other.child.kill('SIGSTOP')
     await server.ask('FLUSHALL')
-    let isAnswered = false
-    const added = post(one.url, '/svc-routes/add', route('a')).finally(() => (isAnswered = true))
-    await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '1')
-    await request(`${one.url}/file`) // The answer would have come by now.
-    assert.equal(isAnswered, false)
-    other.child.kill('SIGCONT')
-    assert.equal((await added).status, 200)
-    assert.deepEqual(await answersOf([other], '/a'), ['same'])
+    await assertWaitsFor(other, one, server)
   })
 
   for (const awayMs of [0, 2600]) {
@@ -296,14 +301,7 @@ describe('an engine', () => {
       await until(async () => (await server.ask('HLEN', 'svc:nodes')) === '1' && performance.now() - began >= awayMs)
       way.cut()
       await until(() => isReady(one))
-      let isAnswered = false
-      const added = post(one.url, '/svc-routes/add', route('a')).finally(() => (isAnswered = true))
-      await until(async () => (await server.ask('HGET', 'svc:nodes:state', 'version')) === '1')
-      await request(`${one.url}/file`) // The answer would have come by now.
-      assert.equal(isAnswered, false)
-      other.child.kill('SIGCONT')
-      assert.equal((await added).status, 200)
-      assert.deepEqual(await answersOf([other], '/a'), ['same'])
+      await assertWaitsFor(other, one, server)
     })
   }
 

@@ -1,8 +1,8 @@
 // The seeded checks of cookies, for any number of inputs.
 import assert from 'node:assert/strict'
 import { parseCookies, readCookie, serializeCookie } from '../../lib/http/cookie.ts'
-import { Seeded } from '../support/seeded.ts'
 import { inheritsNothing } from '../support/inherits-nothing.ts'
+import { Seeded } from '../support/seeded.ts'
 
 const sessionId = 'k3Jr0vYw9LZ_x-2bq7H1cT5nE8sDfG4uMaPiOyRtWvQ'
 const headers = [

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 
 import { parseCookies, serializeCookie, type CookieAttributes } from '../../lib/http/cookie.ts'
-import { Seeded } from '../support/seeded.ts'
 import { inheritsNothing } from '../support/inherits-nothing.ts'
+import { Seeded } from '../support/seeded.ts'
 
 const plain = { secure: false }
 const tls = { secure: true }

@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { fieldOf, fieldsOf } from '../../lib/http/request-fields.ts'
 import { requestText } from '../support/connection.ts'
+import { inheritsNothing } from '../support/inherits-nothing.ts'
 import { listen } from '../support/listen.ts'
 import { exchange } from '../support/raw.ts'
 import { Seeded } from '../support/seeded.ts'
-import { inheritsNothing } from '../support/inherits-nothing.ts'
 
 /** Sends requests with these fields to a plain server, and calls `look` with each of them. */
 async function receive(t: TestContext, requests: readonly (readonly string[])[], look: (request: IncomingMessage, at: number) => void) {

@@ -24,6 +24,7 @@ const files = {
     export const kept = (ctx) => (ctx.setHeader('Cache-Control', 'no-store'), ctx.cspNonce)
     export const fails = ({ fail }) => fail(409, 'taken', 'It is taken')
     export const throws = () => { throw new Error('no') }
+    export const saved = async (ctx) => (ctx.session.set('a', 1), await ctx.session.save(), { nonce: ctx.cspNonce })
     export const early = (ctx, next) => (ctx.setHeader('Referrer-Policy', 'no-referrer'), next())`,
   'early.mjs': "export const early = (ctx, next) => (ctx.setHeader('Referrer-Policy', 'no-referrer'), next())",
   'page.html': '<script nonce="{{ csp_nonce }}"></script><style nonce="{{ csp_nonce }}"></style>',
@@ -34,6 +35,7 @@ const routes = [
   ...names.map((name) => ({ name, url: `/${name}`, method: 'GET', action: `a.mjs@${name}`, middleware: 'SVC_MwHeaders' })),
   { name: 'page', url: '/page', action: 'page.html', middleware: 'SVC_MwHeaders' },
   { name: 'plain', url: '/plain', action: 'page.html' },
+  { name: 'saved', url: '/saved', action: 'a.mjs@saved', middleware: 'SVC_MwSession' },
   { name: 'after', url: '/after', action: 'a.mjs@json', middleware: 'early, SVC_MwHeaders' },
 ]
 const config = { 'paths.public': 'public' }
@@ -194,6 +196,8 @@ describe('the nonce of an answer', () => {
     const { text, headers } = await request(`${url}/plain`)
     assert.equal(text, '<script nonce=""></script><style nonce=""></style>')
     assert.deepEqual([headers['content-security-policy'], headers['cache-control']], [undefined, undefined])
+    const saved = await request(`${url}/saved`)
+    assert.deepEqual([saved.json(), saved.headers['cache-control']], [{ nonce: '' }, 'private'])
   })
 
   it('leaves a Cache-Control and a policy that the application set', async (t) => {
