@@ -31,6 +31,9 @@ export interface BodyOptions {
 
 /** Kept bytes go to the multipart parser in pieces of this size, so that a file is not collected whole once more. */
 const pieceBytes = 65_536
+const urlencoded = 'application/x-www-form-urlencoded'
+const multipart = 'multipart/form-data'
+const formTypes: readonly (string | undefined)[] = [urlencoded, multipart]
 
 /**
  * The body of a request. Methods may be called again, concurrently and in any order, except `bytes()` after a multipart
@@ -46,6 +49,7 @@ const pieceBytes = 65_536
 export class Body {
   readonly #request: IncomingMessage
   readonly #options: BodyOptions
+  readonly #isThere: boolean
   #bytes: Promise<Buffer> | undefined
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
@@ -61,6 +65,7 @@ export class Body {
   constructor(request: IncomingMessage, options: BodyOptions) {
     this.#request = request
     this.#options = options
+    this.#isThere = announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
   }
 
   /**
@@ -68,7 +73,7 @@ export class Body {
    * false, the server must close the connection after its answer.
    */
   get consumed(): boolean {
-    return !this.#tooLarge && (this.#request.complete || !hasBody(this.#request))
+    return !this.#tooLarge && (this.#request.complete || !this.#isThere)
   }
 
   /** The number of bytes that have been read. */
@@ -80,6 +85,11 @@ export class Body {
   get contentType(): ValueWithParameters | undefined {
     const header = fieldOf(this.#request, 'content-type')
     return header === undefined ? undefined : (this.#contentType ??= parseParameters(header))
+  }
+
+  /** Whether its Content-Type is that of a form. */
+  get isForm(): boolean {
+    return formTypes.includes(this.contentType?.value)
   }
 
   /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
@@ -146,15 +156,15 @@ export class Body {
   }
 
   async #readForm(): Promise<Form> {
-    if (!hasBody(this.#request)) return new Form(new Map(), [])
+    if (!this.#isThere) return new Form(new Map(), [])
     const type = this.contentType
     const sent = fieldOf(this.#request, 'content-type')
     if (type === undefined && sent !== undefined) {
       throw unsupportedType(`its Content-Type is malformed: it is ${JSON.stringify(sent.slice(0, 100))}`)
     }
-    if (type?.value === 'multipart/form-data') return this.#readMultipart(type.parameters.get('boundary') ?? '')
-    if (type?.value !== 'application/x-www-form-urlencoded') {
-      throw unsupportedType('a form must be application/x-www-form-urlencoded or multipart/form-data')
+    if (type?.value === multipart) return this.#readMultipart(type.parameters.get('boundary') ?? '')
+    if (type?.value !== urlencoded) {
+      throw unsupportedType(`a form must be ${urlencoded} or ${multipart}`)
     }
     const charset = charsetOf(type.parameters.get('charset'))
     return parseUrlencoded(await this.bytes(), charset)
@@ -179,7 +189,7 @@ export class Body {
   /** Reads to the end. Throws at once for a body that cannot be read. */
   #read(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> | undefined {
     const request = this.#request
-    if (!hasBody(request)) return undefined
+    if (!this.#isThere) return undefined
     this.#checkReadable()
     this.#options.onStart?.()
     const counted = (chunk: Buffer): Promise<void> | undefined => {
@@ -226,8 +236,4 @@ function incomplete(): HttpError {
 
 function unsupportedType(reason: string): HttpError {
   return new HttpError(415, 'unsupported_media_type', `Cannot read the body: ${reason}`)
-}
-
-function hasBody(request: IncomingMessage): boolean {
-  return announcesBody(fieldOf(request, 'content-length'), fieldOf(request, 'transfer-encoding'))
 }

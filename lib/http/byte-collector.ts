@@ -35,7 +35,7 @@ export class ByteCollector {
 
   /** Returns the bytes and becomes empty. */
   take(): Buffer {
-    const taken = this.#bytes.subarray(0, this.#length)
+    const taken = this.#length === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#length)
     this.#bytes = empty
     this.#length = 0
     return taken

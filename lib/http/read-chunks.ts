@@ -33,13 +33,9 @@ export function readChunks(
     reject = onReject
   })
 
-  const end = (): void => {
-    ended = true
-    request.off('data', onData).off('end', onEnd).off('close', stop)
-  }
   const fail = (reason: unknown): void => {
     if (ended) return
-    end()
+    ended = true
     request.pause()
     const settle = (): void => reject(reason)
     Promise.resolve(accepting).then(settle, settle)
@@ -48,6 +44,7 @@ export function readChunks(
     if (!ended) fail(incomplete())
   }
   const onData = (chunk: Buffer): void => {
+    if (ended) return // Node discards the rest of the body.
     try {
       accepting = accept(chunk)
     } catch (error) {
@@ -63,10 +60,11 @@ export function readChunks(
   }
   // `end` comes right after the last chunk, even while the request is paused.
   const onEnd = (): void => {
-    end()
+    ended = true
     resolve(accepting)
   }
 
+  // The listeners stay: to remove them costs more than to ask whether the reading has ended.
   request.on('data', onData).on('end', onEnd).on('close', stop)
   return { done, stop }
 }

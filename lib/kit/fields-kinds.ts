@@ -33,7 +33,7 @@ export function textField(options: Options, { message, trims = true, isSecret = 
   const check = (value: unknown, run: Run, path: string): unknown => {
     if (typeof value !== 'string') return wrongType(value, run, path, message)
     // A browser counts a line break as one character, and sends it as two.
-    const { length } = value.replaceAll('\r\n', '\n')
+    const { length } = value.includes('\r') ? value.replaceAll('\r\n', '\n') : value
     if (length > max) return run.wrong(path, 'too_long', rules)
     if (fits !== undefined && !fits(value)) return run.wrong(path, message)
     if (length < min) return run.wrong(path, 'too_short', rules)

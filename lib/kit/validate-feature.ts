@@ -42,7 +42,6 @@ type Refused = Left & { readonly isForm: boolean }
 type Context = CoreContext & SessionMembers & { readonly flash: (id: string) => FlashBag }
 
 const jsonType = /^application\/(?:[\w.-]+\+)?json$/
-const formTypes: readonly (string | undefined)[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
 /** What a flash bag may take of a session, in bytes of JSON: the input, and the errors. */
 const mostFlashBytes = 16_384
 const mostErrors = 1000
@@ -112,7 +111,7 @@ function isForm(ctx: CoreContext): boolean {
   const sent = ctx.header('content-type')
   const type = ctx.body.contentType?.value
   if (type !== undefined && jsonType.test(type)) return false
-  if (formTypes.includes(type) || (sent === undefined && !ctx.hasBody)) return true
+  if (ctx.body.isForm || (sent === undefined && !ctx.hasBody)) return true
   const found = sent === undefined ? 'it has no Content-Type' : `its Content-Type is ${shown(sent.slice(0, 100))}`
   throw new HttpError(415, 'unsupported_media_type', `Cannot read the body: it must be a form or JSON, and ${found}`)
 }
