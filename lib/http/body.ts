@@ -29,6 +29,14 @@ export interface BodyOptions {
   readonly explainJson?: ExplainJson | undefined
 }
 
+interface ParsedType {
+  readonly header: string
+  readonly parsed: ValueWithParameters | undefined
+}
+
+/** The Content-Type that was parsed last: those of an application's requests are nearly all alike. */
+let lastType: ParsedType = { header: '', parsed: undefined }
+
 /** Kept bytes go to the multipart parser in pieces of this size, so that a file is not collected whole once more. */
 const pieceBytes = 65_536
 const urlencoded = 'application/x-www-form-urlencoded'
@@ -54,7 +62,6 @@ export class Body {
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
   #form: Promise<Form> | undefined
-  #contentType: ValueWithParameters | undefined
   #upload: MultipartForm | undefined
   #reading: Reading | undefined
   #received = 0
@@ -84,7 +91,9 @@ export class Body {
   /** Its Content-Type; undefined when it has none, or a malformed one. */
   get contentType(): ValueWithParameters | undefined {
     const header = fieldOf(this.#request, 'content-type')
-    return header === undefined ? undefined : (this.#contentType ??= parseParameters(header))
+    if (header === undefined) return undefined
+    if (header !== lastType.header) lastType = { header, parsed: parseParameters(header) }
+    return lastType.parsed
   }
 
   /** Whether its Content-Type is that of a form. */
@@ -94,7 +103,7 @@ export class Body {
 
   /** The bytes, empty without a body. Rejects with 415 once a multipart form is being read. */
   bytes(): Promise<Buffer> {
-    return (this.#bytes ??= kept(this.#readBytes()))
+    return kept(this.#wholeBytes())
   }
 
   /** The body as text, in the charset of its Content-Type: UTF-8, US-ASCII, ISO-8859-1. Wrong: 400 `bad_request`. */
@@ -129,6 +138,10 @@ export class Body {
     return kept(form.then(discard, discard))
   }
 
+  #wholeBytes(): Promise<Buffer> {
+    return (this.#bytes ??= this.#readBytes())
+  }
+
   async #readBytes(): Promise<Buffer> {
     if (this.#upload !== undefined) {
       throw unsupportedType('it was read as a multipart form, whose bytes are not kept: read the bytes before the form')
@@ -143,14 +156,14 @@ export class Body {
 
   async #readText(): Promise<string> {
     const charset = charsetOf(this.contentType?.parameters.get('charset'))
-    const text = decodeText(await this.bytes(), charset)
+    const text = decodeText(await this.#wholeBytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_request', 'Cannot read the body as text: it is not UTF-8')
     return text
   }
 
   async #readJson(): Promise<unknown> {
     const charset = charsetOf(this.contentType?.parameters.get('charset'))
-    const text = decodeText(await this.bytes(), charset)
+    const text = decodeText(await this.#wholeBytes(), charset)
     if (text === undefined) throw new HttpError(400, 'bad_json', 'Cannot read the body as JSON: it is not UTF-8')
     return parseJson(text, this.#options.explainJson)
   }
@@ -167,7 +180,7 @@ export class Body {
       throw unsupportedType(`a form must be ${urlencoded} or ${multipart}`)
     }
     const charset = charsetOf(type.parameters.get('charset'))
-    return parseUrlencoded(await this.bytes(), charset)
+    return parseUrlencoded(await this.#wholeBytes(), charset)
   }
 
   async #readMultipart(boundary: string): Promise<Form> {

@@ -108,10 +108,11 @@ async function read(ctx: Context, schema: unknown, parts: ValidateParts): Promis
 
 /** Whether the body is a form; a request without a body is an empty one. Throws HttpError 415 for other types. */
 function isForm(ctx: CoreContext): boolean {
+  if (ctx.body.isForm) return true
   const sent = ctx.header('content-type')
+  if (sent === undefined && !ctx.hasBody) return true
   const type = ctx.body.contentType?.value
   if (type !== undefined && jsonType.test(type)) return false
-  if (ctx.body.isForm || (sent === undefined && !ctx.hasBody)) return true
   const found = sent === undefined ? 'it has no Content-Type' : `its Content-Type is ${shown(sent.slice(0, 100))}`
   throw new HttpError(415, 'unsupported_media_type', `Cannot read the body: it must be a form or JSON, and ${found}`)
 }

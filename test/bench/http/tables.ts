@@ -6,7 +6,6 @@
  */
 import { medianInterval, median, ratios } from '../support/statistics.ts'
 import type { Measurement, Sample, ServerFigures } from './measure.ts'
-import { otherCheckout } from './server-process.ts'
 
 /** What the document has below one heading. */
 export interface Section {
@@ -75,9 +74,9 @@ function figuresOf({ samples, restMiB, loadedMiB }: ServerFigures, bare: readonl
   ]
 }
 
-/** How many times the server's requests per second svc has; '' for svc itself, not for that of another checkout. */
+/** How many times the server's requests per second svc has; '' for svc itself. */
 function toSvc({ server, samples }: ServerFigures, svc: readonly Sample[] | undefined): string {
-  if (svc === undefined || (server.startsWith('svc') && server !== otherCheckout)) return ''
+  if (svc === undefined || server === 'svc') return ''
   return withInterval(ratios(listsOf(svc).rates, listsOf(samples).rates))
 }
 
