@@ -88,10 +88,10 @@ function differenceOf(fields: ReadonlyMap<string, string>, expected: ReadonlyMap
 }
 
 function decoded(body: Buffer, coding: Workload['coding']): Buffer {
-  if (coding === '') return body
-  // Node 20 has no zstd, and types of its own; where the answer has that coding, Node has it too.
-  const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (bytes: Buffer) => Buffer }
-  return coding === 'zstd' ? (zstdDecompressSync?.(body) ?? Buffer.of()) : zlib.gunzipSync(body)
+  if (coding !== 'zstd') return coding === '' ? body : zlib.gunzipSync(body)
+  const { zstdDecompressSync } = zlib as { readonly zstdDecompressSync?: (bytes: Buffer) => Buffer } // Node 20 lacks it.
+  if (zstdDecompressSync === undefined) throw new Error('Cannot read zstd: start the benchmark with Node 22.15 or later')
+  return zstdDecompressSync(body)
 }
 
 /** Asks with keep-alive, as the load does. */
