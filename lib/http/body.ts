@@ -176,9 +176,7 @@ export class Body {
       throw unsupportedType(`its Content-Type is malformed: it is ${JSON.stringify(sent.slice(0, 100))}`)
     }
     if (type?.value === multipart) return this.#readMultipart(type.parameters.get('boundary') ?? '')
-    if (type?.value !== urlencoded) {
-      throw unsupportedType(`a form must be ${urlencoded} or ${multipart}`)
-    }
+    if (type?.value !== urlencoded) throw unsupportedType(`a form must be ${urlencoded} or ${multipart}`)
     const charset = charsetOf(type.parameters.get('charset'))
     return parseUrlencoded(await this.#wholeBytes(), charset)
   }

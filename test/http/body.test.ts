@@ -222,6 +222,27 @@ test('ends a reading that is under way when it is disposed of, and begins none a
   assert.equal((await fetch(late.url, post('x'))).status, 400)
 })
 
+test('takes nothing of what arrives after the end of a reading', async (t) => {
+  let begun = (): void => {}
+  const hasBegun = new Promise<void>((resolve) => (begun = resolve))
+  const server = await serveBody(t, {}, async (body, request) => {
+    const reading = body.bytes()
+    await once(request, 'data')
+    void body.dispose()
+    await rejectsWith(reading, 400, 'client_closed')
+    const ended = once(request, 'end')
+    request.resume()
+    begun()
+    await ended
+    return body.received
+  })
+  const socket = await server.connect()
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello')
+  await hasBegun
+  socket.write('world')
+  assert.deepEqual(await server.next(), { value: 5 })
+})
+
 test('says so when other code has read the request', async (t) => {
   const server = await serveBody(t, {}, async (body, request) => {
     for await (const chunk of request) assert.ok(chunk)

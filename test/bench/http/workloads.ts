@@ -59,7 +59,8 @@ function compressed(name: string, title: string, bytes: number, coding: 'gzip' |
     name,
     title,
     note:
-      `Bare calls JSON.stringify, and ${coding}CompressSync or gzipSync at level 1. Fastify: @fastify/compress as it comes. ` +
+      `Bare calls JSON.stringify, and ${coding === 'gzip' ? 'gzipSync' : 'zstdCompressSync'} at level 1. ` +
+      'Fastify: @fastify/compress as it comes. ' +
       'A list of objects; the compressed lengths differ.',
     servers: ['bare', 'svc', 'fastify'],
     path: `/rows/${bytes}`,
