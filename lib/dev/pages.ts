@@ -50,9 +50,11 @@ export class DevPages {
 
   /** Tells open pages, and those that are opened later. */
   tell({ changed, problems }: Command<'pages.tell'>): void {
+    const nowMs = performance.now()
     this.#problems = problems
-    if (changed) this.#changedAtMs = performance.now()
-    for (const response of this.#streams) response.write(eventOf(changed ? [] : problems))
+    if (changed) this.#changedAtMs = nowMs
+    const message = this.#messageAt(nowMs)
+    for (const response of this.#streams) response.write(message)
   }
 
   /** Ends the streams. */
@@ -76,10 +78,10 @@ export class DevPages {
       if (request.url?.startsWith('/svc-dev') !== true || request.method !== 'GET' || this.#isStopped) {
         return next(request, response, expect)
       }
-      const { path, query, host } = new Context(request, response)
+      const { path, host } = new Context(request, response)
       const isServed = this.#isServed(host)
       if (path === '/svc-dev.js' && isServed) response.writeHead(200, scriptHeaders).end(this.#script)
-      else if (path === '/svc-dev-events' && isServed) this.#follow(response, Number(query.get('age') ?? 0))
+      else if (path === '/svc-dev-events' && isServed) this.#follow(response)
       else next(request, response, expect)
     }
   }
@@ -126,13 +128,16 @@ export class DevPages {
     }
   }
 
-  #follow(response: ServerResponse, ageMs: number): void {
+  #follow(response: ServerResponse): void {
     response.writeHead(200, eventHeaders)
-    response.write(':\n\n')
+    response.write(this.#messageAt(performance.now()))
     this.#streams.add(response)
     response.on('close', () => this.#streams.delete(response))
-    if (performance.now() - ageMs < this.#changedAtMs) response.write(eventOf([]))
-    else if (this.#problems.length > 0) response.write(eventOf(this.#problems))
+  }
+
+  #messageAt(nowMs: number): string {
+    const news = { changedMsAgo: nowMs - this.#changedAtMs, problems: this.#problems }
+    return `data: ${JSON.stringify(news)}\n\n`
   }
 
   #withScript(ctx: CoreContext, reply: Reply): Reply {
@@ -175,8 +180,4 @@ function isNavigation(ctx: CoreContext): boolean {
 function policiesOf(ctx: CoreContext): string[] {
   const flat = ctx.outgoingIfAny?.flat ?? []
   return flat.filter((_, at) => at % 2 === 1 && flat[at - 1]?.toLowerCase() === policyField.toLowerCase())
-}
-
-function eventOf(problems: readonly string[]): string {
-  return `data: ${JSON.stringify(problems)}\n\n`
 }

@@ -1,6 +1,7 @@
 // svc adds this script to the pages of views in `dev`. It reloads the page after a file has changed, and shows why a
 // reload of the server was refused. While the page is hidden it holds no connection, and catches up when it is shown.
-// The age of the page tells the server whether the page is older than the last change, or than the server itself.
+// Each message says how long ago the last change, or the start of the server, was. How long the message took is not
+// known: it was written at some time between the request for the stream and now.
 
 const retryMs = 500
 const css = `
@@ -26,17 +27,22 @@ let overlay
 function follow() {
   source?.close()
   if (document.hidden) return
-  source = new EventSource(new URL(`/svc-dev-events?age=${performance.now()}`, import.meta.url))
+  const askedAtMs = performance.now()
+  source = new EventSource(new URL('/svc-dev-events', import.meta.url))
   source.onmessage = ({ data }) => {
-    const problems = JSON.parse(data)
-    if (problems.length > 0) return show(problems)
-    source.close()
-    location.reload()
+    const { changedMsAgo, problems } = JSON.parse(data)
+    if (askedAtMs >= changedMsAgo) {
+      source.close()
+      location.reload()
+    } else if (performance.now() >= changedMsAgo) followLater() // A quicker answer shows which of both came first.
+    else if (problems.length > 0) show(problems)
   }
-  source.onerror = () => {
-    source.close()
-    setTimeout(follow, retryMs)
-  }
+  source.onerror = followLater
+}
+
+function followLater() {
+  source.close()
+  setTimeout(follow, retryMs)
 }
 
 function show(problems) {

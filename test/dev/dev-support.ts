@@ -20,7 +20,7 @@ export const navigation = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'doc
 
 /** The stream of an open page. */
 export interface PageStream {
-  /** What it was told: the problems of a refused reload, none after a change. */
+  /** Its news: the problems of a refused reload, or none when the page is older than the last change. */
   readonly news: readonly (readonly string[])[]
   /** Resolves when it has been told so much. */
   told(count: number): Promise<void>
@@ -28,18 +28,26 @@ export interface PageStream {
   readonly ended: Promise<unknown>
 }
 
-/** Opens the stream of a page. @param ageMs of the page; a new one unless given */
+/** A message, which the script in the page takes in the same way. */
+interface Told {
+  readonly changedMsAgo: number
+  readonly problems: string[]
+}
+
+/** Opens the stream of a page. @param ageMs for how long the page has been open, when it reads what it is told */
 export async function openStream(t: Pick<TestContext, 'after'>, url: string, ageMs = 0): Promise<PageStream> {
   let text = ''
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const sent = get(`${url}/svc-dev-events?age=${ageMs}`, { agent: false }, resolve).on('error', reject)
+    const sent = get(`${url}/svc-dev-events`, { agent: false }, resolve).on('error', reject)
     t.after(() => sent.destroy())
   })
   if (response.statusCode !== 200) throw new Error(`The stream is ${response.statusCode}`)
   response.setEncoding('utf8').on('data', (more: string) => (text += more))
   const ended = new Promise((resolve) => response.on('close', resolve).on('error', resolve))
-  const news = () => [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, data = '']) => JSON.parse(data) as string[])
-  await until(() => text.startsWith(':\n\n'))
+  const told = () => [...text.matchAll(/^data: (.*)\n\n/gm)].map(([, data = '']) => JSON.parse(data) as Told)
+  const news = () =>
+    told().flatMap(({ changedMsAgo, problems }) => (changedMsAgo <= ageMs ? [[]] : problems.length > 0 ? [problems] : []))
+  await until(() => told().length > 0)
   return {
     get news() {
       return news()

@@ -153,8 +153,6 @@ describe('the script and its stream', () => {
     server.write({ 'a.html': page('b') })
     await young.told(1)
     assert.deepEqual([old.news, young.news], [[[], []], [[]]])
-    const stray = await request(`${server.url}/svc-dev.js?age=x`)
-    assert.equal(stray.status, 200)
   })
 
   test('end with the server, and hold no stop up', async (t) => {
