@@ -83,10 +83,13 @@ const application: Files = {
   'pid.mjs': 'export default () => ({ pid: process.pid })',
 }
 
+/** No watch: a reload that it begins may read in one process what a test wrote before, and in another what it wrote after. */
+const settings = { app_key: testKey, 'app.env': 'dev', 'dev.watch': false, 'server.port': 0 }
+
 /**
  * Starts a server on a free port, with the route `/pid`.
  * @param count how many processes
- * @param config added to: dev, no limit of its own
+ * @param config added to: dev without its watch
  */
 export async function startSeveral(
   t: Owner,
@@ -96,7 +99,7 @@ export async function startSeveral(
 ): Promise<Several> {
   const folder = temporaryFolder()
   writeFiles(folder, {
-    'svc.json': { app_key: testKey, 'app.env': 'dev', 'server.port': 0, 'server.processes': count, ...config },
+    'svc.json': { ...settings, 'server.processes': count, ...config },
     ...application,
     ...files,
   })
