@@ -77,11 +77,11 @@ declare module 'svc' {
     readonly query: URLSearchParams
     /** The query as sent, with its `?`; '' when there is none. */
     readonly rawQuery: string
-    /** The parameters of the route's pattern, decoded; an object that inherits nothing. */
+    /** The parameters of the route's pattern, decoded; an object without prototype. */
     readonly params: Parameters
-    /** The header fields of the request by lower-case name; an object that inherits nothing. */
+    /** The header fields of the request by lower-case name; an object without prototype. */
     readonly headers: { readonly [name: string]: string | undefined }
-    /** The cookies of the request by name, decoded; an object that inherits nothing. */
+    /** The cookies of the request by name, decoded; an object without prototype. */
     readonly cookies: { readonly [name: string]: string | undefined }
     /** The client's address, as far as trusted proxies say it. */
     readonly ip: string
@@ -95,7 +95,7 @@ declare module 'svc' {
     readonly id: string
     /** The record of the route that answers. */
     readonly route: RouteRecord
-    /** Values that middleware passes to later middleware and to the action; an object that inherits nothing. */
+    /** Values that middleware passes to later middleware and to the action; an object without prototype. */
     readonly state: State
     /** Aborts when the client leaves before its answer is complete, and when a wait ends without its event. */
     readonly signal: AbortSignal
@@ -223,7 +223,7 @@ declare module 'svc' {
     /** Logs at level 2, INFO. */
     readonly l: (message: string) => void
     /** Logs at level 3, WARN. */
-    readonly lw: (message: string) => void
+    readonly lw: (message: string, thrown?: unknown) => void
     /** Logs at level 4, ERROR. */
     readonly le: (message: string, thrown?: unknown) => void
     /** Logs at level 5, FATAL: a line, no more. */
@@ -404,7 +404,7 @@ declare module 'svc' {
     choice<const Choice extends string>(...choices: readonly Choice[]): Field<Choice>
     /** A list, of at most 1000 entries unless `max` is given. In a form: several inputs of one name. */
     list<T>(item: Field<T>, options?: Bounds): Field<Exclude<T, undefined>[]>
-    /** An object that inherits nothing. In a form: inputs with names such as `address.city`. */
+    /** An object, without prototype. In a form: inputs with names such as `address.city`. */
     object<const D extends Definition>(definition: D): Field<Values<D>>
     /** A file of a multipart form. Its type is what the client says; `image/*` never takes `image/svg+xml`. */
     file(options?: {
@@ -586,7 +586,7 @@ declare module 'svc' {
     readonly isOpen: boolean
     /** Bytes that wait because the peer does not read fast enough. */
     readonly bufferedAmount: number
-    /** Values of the handlers for this connection; an object that inherits nothing. */
+    /** Values of the handlers for this connection; an object without prototype. */
     readonly state: Record<string, unknown>
     /** Sends a string as text, bytes as binary. Returns false when the connection is not open, or is cut. */
     send(data: string | NodeJS.ArrayBufferView): boolean
@@ -608,7 +608,8 @@ declare module 'svc' {
     (message: string): void
     debug(message: string): void
     info(message: string): void
-    warn(message: string): void
+    /** @param thrown its stack follows the line */
+    warn(message: string, thrown?: unknown): void
     /** @param thrown its stack follows the line */
     error(message: string, thrown?: unknown): void
     /** @param thrown its stack follows the line */

@@ -44,7 +44,7 @@ export function createSetupToken(port: Pick<AccessPort, 'config' | 'credentials'
     if (announced) return
     announced = true
     const who = mode === 'on' ? '' : ' from elsewhere than this machine'
-    // A warning, so that no log level or trace switch hides the token.
+    // A warning of this log: no level and no trace switch hides it.
     port.log.warn(`the admin panel is not set up: open /svc-setup; a setup${who} asks for this token: ${token}`)
   }
 

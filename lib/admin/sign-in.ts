@@ -88,7 +88,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
   function unsaved(ctx: CoreContext, error: unknown, form: (message: string) => Reply): Reply {
     if (isHttpError(error)) throw error // The shared engine is away: the usual answer to that is sent.
     port.log.error(withRequestId('the admin credentials could not be saved', ctx), error)
-    return form(reasonOf(error))
+    return form(`${reasonOf(error)} (request ${ctx.id})`)
   }
 
   async function login(ctx: CoreContext): Promise<Reply> {

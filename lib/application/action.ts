@@ -75,8 +75,9 @@ export class ResolvedAction<Context> {
     if (kind === 'module') return this.#loadModule()
     if (kind === 'view') {
       this.run = this.#sources.view(file) // A view looks for its file each time.
-      if (await isThere(this.#path)) this.state = 'ready'
-      else this.error = new Error(`Cannot run ${file}: there is no such file`)
+      const found = await stat(this.#path).catch(() => undefined)
+      if (found?.isFile() === true) this.state = 'ready'
+      else this.error = new Error(`Cannot run ${file}: ${found ? 'it is not a file' : 'there is no such file'}`)
       return
     }
     const reason = namesTypeScript(file)

@@ -12,6 +12,7 @@ import { didYouMean } from '../base/nearest.ts'
 import { actionPath, parseAction } from '../routing/action.ts'
 import { parsePattern, PatternError, quote, type Pattern } from '../routing/pattern.ts'
 import type { ErrorFormat, RouteRecord } from '../routing/route.ts'
+import { isAtOrIn } from '../storage/paths.ts'
 
 /** The rules that depend on the application. */
 export interface RecordRules {
@@ -126,7 +127,9 @@ function readAction(fields: Readonly<Record<string, unknown>>, root: string, pro
     return action
   }
   try {
-    actionPath(root, parseAction(action))
+    const path = actionPath(root, parseAction(action))
+    const leadsOut = `action must not be a link that leads out of ${root}: it is ${quote(action)}`
+    if (!isAtOrIn(root, path)) problems.push(leadsOut)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     problems.push(`action must be a path below ${root}, given relative to it: it is ${quote(action)}`)
@@ -155,9 +158,9 @@ function readMiddleware(fields: Readonly<Record<string, unknown>>, rules: Record
   const text = readText(fields, 'middleware', problems)?.trim() ?? ''
   if (text === '') return ''
   const names = text.split(',').map((name) => name.trim())
+  if (names.includes('')) problems.push(`middleware must be names with a comma between two: it is ${quote(text)}`)
   for (const name of names) {
-    if (name === '') problems.push(`middleware must be names with a comma between two: it is ${quote(text)}`)
-    else if (!rules.middlewareKnown(name)) problems.push(unknownMiddleware(name, rules))
+    if (name !== '' && !rules.middlewareKnown(name)) problems.push(unknownMiddleware(name, rules))
   }
   return names.join(',')
 }

@@ -7,8 +7,8 @@
 export interface LogPort {
   debug(message: string): void
   info(message: string): void
-  warn(message: string): void
-  /** @param thrown its stack follows the line, with those of its causes */
+  /** @param thrown its stack follows the line, with those of its causes; so with `error` */
+  warn(message: string, thrown?: unknown): void
   error(message: string, thrown?: unknown): void
   /** Whether a DEBUG line would be written now, so that the caller can save building it. */
   readonly debugEnabled: boolean

@@ -116,7 +116,7 @@ async function askUntilRight(
 
 /** The answers in three lines, or a message that says what is wrong with them. */
 function readAnswers(lines: string): SetupInput | string {
-  const [user, password, password2, ...rest] = lines.split(/\r?\n/)
+  const [user, password, password2, ...rest] = lines.replace(/\r?\n$/, '').split(/\r?\n/)
   if (user === undefined || password === undefined || password2 === undefined || rest.some((line) => line !== '')) {
     return notThreeLines
   }

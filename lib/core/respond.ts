@@ -7,6 +7,7 @@
  */
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
+import { inspect } from 'node:util'
 import {
   codingFor,
   compressAboveBytes,
@@ -185,6 +186,6 @@ function sayThatItVaries(outgoing: HeaderList): void {
 
 function checkStatus(status: number): void {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw new RangeError(`A reply's status is an integer from 200 to 599: it is ${String(status)}`)
+    throw new RangeError(`A reply's status is an integer from 200 to 599: it is ${inspect(status)}`)
   }
 }

@@ -10,6 +10,7 @@ import type { Middleware, Next } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { label, withRequestId } from '../http/label.ts'
+import { createOriginCheck } from '../http/origin.ts'
 import type { SessionMembers } from '../session/feature.ts'
 import type { TokenOptions } from '../tokens/signature.ts'
 import { createCsrfCheck, createOriginRule, csrfReasons, csrfTable } from './check.ts'
@@ -43,6 +44,8 @@ interface Parts extends CsrfFeatureParts {
 }
 
 const name = 'csrf'
+/** Whether a request says that it is of this site itself. */
+const ofThisSite = createOriginCheck([])
 
 /**
  * Makes the group, with the default settings.
@@ -110,9 +113,9 @@ function refuse({ log, settings }: Parts, ctx: CsrfContext, reason: CsrfReason):
   // A program would follow the redirect and take the page for a success.
   if (redirect === '' || ctx.errorFormat === 'json') return refuseWithJson(log, ctx, reason)
   log.warn(refusalLine(ctx, reason))
-  // A browser may keep the cookie of another site's request: a new session would replace the user's own.
-  const mayBeElsewhere = reason === 'cross_site' || ctx.header('origin') === 'null'
-  if (ctx.session.isOpen && (ctx.session.came || !mayBeElsewhere)) ctx.flash('csrf').set('error', csrfReasons[reason])
+  // A request of another site comes without the user's cookie, and that of a new session would replace it.
+  const mayTell = ctx.session.isOpen && (ctx.session.came || ofThisSite(ctx) === 'same')
+  if (mayTell) ctx.flash('csrf').set('error', csrfReasons[reason])
   ctx.redirect(redirect)
 }
 

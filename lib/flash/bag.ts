@@ -5,7 +5,7 @@
  * the session destroys its flash values, and two objects with one id are the same bag. The session is stored at the end
  * of the request, before the headers are sent.
  */
-import { bareObject, isObject } from '../base/object.ts'
+import { isObject } from '../base/object.ts'
 import { jsonText } from '../base/json-text.ts'
 
 /** Holds the bags: a session, or the request only. */
@@ -36,7 +36,7 @@ export class FlashBag {
   set(key: string, value: unknown): void
   set(hash: Readonly<Record<string, unknown>>): void
   set(keyOrHash: unknown, value?: unknown): void {
-    const bag = this.#read() ?? bareObject()
+    const bag = this.#read() ?? (Object.create(null) as Record<string, unknown>)
     for (const [key, entry] of this.#entriesOf(keyOrHash, value)) {
       jsonText(entry, `Cannot set flash "${this.#id}": JSON cannot hold the value of key "${key}"`)
       bag[key] = entry
@@ -86,10 +86,10 @@ export class FlashBag {
     return this.#id
   }
 
-  /** Returns a copy that inherits nothing, so that `__proto__` is a key like any other. */
+  /** Returns a copy without prototype, so that `__proto__` is a key like any other. */
   #read(): Record<string, unknown> | undefined {
     const bag = this.#holder.flashBag(this.#id)
-    return bag === undefined ? undefined : Object.assign(bareObject(), bag)
+    return bag === undefined ? undefined : (Object.assign(Object.create(null), bag) as Record<string, unknown>)
   }
 
   #write(bag: Record<string, unknown>): void {

@@ -7,7 +7,6 @@
  * return bound functions.
  */
 import type { Socket } from 'node:net'
-import { bareObject, barePrototype } from '../base/object.ts'
 import type { EndedRequest } from '../base/ports.ts'
 import type { ErrorFormat, Match, RouteRecord } from '../routing/route.ts'
 import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.ts'
@@ -86,10 +85,10 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
 
   // ---- the route and the state ----
 
-  /** The parameters of the route's pattern by name, decoded; an object that inherits nothing. */
+  /** The parameters of the route's pattern by name, decoded; an object without prototype. */
   get params(): Record<string, string> {
     if (this.#params === undefined) {
-      const params = bareObject<string>()
+      const params = Object.create(null) as Record<string, string>
       for (let i = 0; i < this.#names.length; i++) params[this.#names[i] as string] = this.#values[i] as string
       this.#params = params
     }
@@ -121,9 +120,9 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     return this.left && this.parked !== undefined && !this.response.headersSent
   }
 
-  /** Values that middleware passes to later middleware and to the action; an object that inherits nothing. */
+  /** Values that middleware passes to later middleware and to the action; an object without prototype. */
   get state(): Record<string, unknown> {
-    return (this.#state ??= bareObject())
+    return (this.#state ??= Object.create(null) as Record<string, unknown>)
   }
 
   /** Aborts when the client disconnects before its answer is complete, and when a wait ends without its event. */
@@ -284,8 +283,7 @@ function toReply(ctx: CoreContext, value: unknown): Reply {
   if (typeof value === 'object' && value !== null) {
     if (isReply(value)) return value
     const prototype: unknown = Object.getPrototypeOf(value)
-    const isPlain =
-      prototype === Object.prototype || prototype === Array.prototype || prototype === barePrototype
+    const isPlain = prototype === Object.prototype || prototype === Array.prototype
     return isPlain && !(Symbol.asyncIterator in value) ? jsonReply(value) : replyOfObject(ctx, value)
   }
   if (typeof value === 'string') return new BodyReply(htmlType, value)

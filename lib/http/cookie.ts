@@ -8,7 +8,6 @@
  * one nearer to the page.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
-import { bareObject } from '../base/object.ts'
 import { isToken } from '../base/token.ts'
 
 type SameSite = (typeof sameSites)[number]
@@ -66,10 +65,10 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
  * Reads a Cookie header. Never throws. Pieces without `=` or without a name are ignored; quotes around a value are
  * removed; a value whose percent-decoded bytes are UTF-8 is decoded, any other is returned as it was sent.
  * @param header as Node gives it, a character a byte; several headers joined by `; `
- * @returns an object that inherits nothing
+ * @returns an object without prototype
  */
 export function parseCookies(header: string | undefined): Record<string, string> {
-  const cookies = bareObject<string>()
+  const cookies = Object.create(null) as Record<string, string>
   if (header === undefined) return cookies
   for (let start = 0; start < header.length; ) {
     const semicolon = header.indexOf(';', start)

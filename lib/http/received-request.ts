@@ -83,7 +83,7 @@ export class ReceivedRequest {
     return this.#queryAt < 0 ? '' : (this.request.url as string).slice(this.#queryAt)
   }
 
-  /** The request's header fields by lower-case name; an object that inherits nothing. */
+  /** The request's header fields by lower-case name; an object without prototype. */
   get headers(): Record<string, string> {
     return (this.#headers ??= fieldsOf(this.request.headers))
   }
@@ -93,7 +93,7 @@ export class ReceivedRequest {
     return fieldOf(this.request, name)
   }
 
-  /** The cookies by name; an object that inherits nothing. */
+  /** The cookies by name; an object without prototype. */
   get cookies(): Record<string, string> {
     return (this.#cookies ??= parseCookies(this.header('cookie')))
   }

@@ -3,7 +3,6 @@
  * never need, so a single field is looked for among those that were sent.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { bareObject } from '../base/object.ts'
 
 /**
  * A field by its lower-case name; undefined when it was not sent. Of several with one name it is what Node makes of
@@ -23,11 +22,11 @@ export function fieldOf(request: IncomingMessage, name: string): string | undefi
 }
 
 /**
- * All fields by lower-case name, each one text: an object that inherits nothing. Node's object also has the members of
+ * All fields by lower-case name, each one text: an object without prototype. Node's object also has the members of
  * every object, such as `constructor`, and a list for `Set-Cookie`.
  */
 export function fieldsOf(headers: IncomingHttpHeaders): Record<string, string> {
-  const fields: Record<string, string> = Object.assign(bareObject<string>(), headers)
+  const fields = Object.assign(Object.create(null), headers) as Record<string, string>
   const cookies = headers['set-cookie']
   if (cookies !== undefined) fields['set-cookie'] = cookies.join(', ')
   return fields

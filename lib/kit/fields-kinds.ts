@@ -3,7 +3,7 @@
  * becomes a number or a boolean, the members of an object have names such as `address.city`, and the rows of a list of
  * objects names such as `lines.0.name`.
  */
-import { bareObject, isObject } from '../base/object.ts'
+import { isObject } from '../base/object.ts'
 import type { Form } from '../http/form.ts'
 import { Field, readField, type Member, type Run } from './fields-field.ts'
 import { isDate, shown, wrongField, type Options } from './fields-options.ts'
@@ -136,7 +136,7 @@ export function objectField(members: readonly Member[]): Field {
   const check = (value: unknown, run: Run, path: string): unknown => {
     const { form } = run
     if (form === undefined && !isObject(value)) return wrongType(value, run, path, 'object')
-    const read = bareObject()
+    const read = Object.create(null) as Record<string, unknown>
     for (const [key, field] of members) {
       const place = path === '' ? key : `${path}.${key}`
       const given = form === undefined ? ownMember(value as object, key) : field.kind.find(form, place)

@@ -24,7 +24,7 @@ const emailShape =
   /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
 const webAddressShape = /^https?:\/\/[^/?#\\\s][^\s\u0000-\u001f\u007f]*$/i
 
-/** What `fields({...})` makes: reads a body as an object that inherits nothing. */
+/** What `fields({...})` makes: reads a body as an object without prototype. */
 export class Schema {
   readonly #root: Field
   /** The inputs of a form by name, with `*` for the number of a row. */
@@ -85,7 +85,7 @@ export const fields = Object.assign((definition: unknown): Schema => new Schema(
     if (!(item instanceof Field)) throw wrongField('list', `give it the field of its entries: it is ${shown(item)}`)
     return kinds.listField(item, checkOptions('list', options))
   },
-  /** An object. It inherits nothing. */
+  /** An object, without prototype. */
   object: (definition: unknown): Field => objectOf('object', definition),
   /** A file of a multipart form. Its type is what the client says. */
   file: (options: Options = {}): Field => kinds.fileField(checkOptions('file', options)),

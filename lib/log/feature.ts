@@ -1,10 +1,12 @@
 /**
  * The logs in the context: `log` (module `app`), `logger(module)`, and the short names of the specification.
  */
+import type { LogPort } from '../base/ports.ts'
+import { isError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
 import type { Feature } from '../http/features.ts'
 import { withRequestId } from '../http/label.ts'
-import type { Logger, ModuleLogger } from './logger.ts'
+import { titleOf, type Logger, type ModuleLogger } from './logger.ts'
 
 type Context = CoreContext & { readonly log: ModuleLogger }
 
@@ -25,12 +27,14 @@ export function logFeature(logger: Logger): Feature {
 
 /** The log of a module, with the request's id in its lines from WARN up. */
 function namingRequest(log: ModuleLogger, ctx: Context): ModuleLogger {
+  const named = (write: LogPort['error']) => (message: unknown, thrown?: unknown) =>
+    write(withRequestId(titleOf(message), ctx), thrown ?? (isError(message) ? message : undefined))
   const own = Object.assign((message: string) => log.info(message), {
     debug: log.debug,
     info: log.info,
-    warn: (message: string) => log.warn(withRequestId(message, ctx)),
-    error: (message: string, thrown?: unknown) => log.error(withRequestId(message, ctx), thrown),
-    fatal: (message: string, thrown?: unknown) => log.fatal(withRequestId(message, ctx), thrown),
+    warn: named(log.warn),
+    error: named(log.error),
+    fatal: named(log.fatal),
   })
   const complete: unknown = Object.defineProperty(own, 'debugEnabled', { get: () => log.debugEnabled })
   return complete as ModuleLogger // It has every member now.

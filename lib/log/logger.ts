@@ -99,9 +99,9 @@ export class Logger extends Appender {
     return made
   }
 
-  /** A logger of a module whose lines no trace switch holds back. */
+  /** A logger of a module for what has to be read: no trace switch holds its lines back, and no level its warnings. */
   untraced(name: string): ModuleLogger {
-    return this.#createModule(name, { on: true })
+    return this.#createModule(name, { on: true }, Math.min(this.#threshold, levels.indexOf('warn')))
   }
 
   /** Takes lines one by one, so that the file is rotated between any two of them. */
@@ -120,11 +120,16 @@ export class Logger extends Appender {
     this.#console?.flush()
   }
 
-  #createModule(name: string, traced: { readonly on: boolean } = this.trace.switchOf(name)): ModuleLogger {
-    const writers = levels.map((level) => this.#createWriter(level, name))
+  /** @param threshold the index of the lowest level that is written */
+  #createModule(
+    name: string,
+    traced: { readonly on: boolean } = this.trace.switchOf(name),
+    threshold = this.#threshold,
+  ): ModuleLogger {
+    const writers = levels.map((level, at) => (at < threshold ? nothing : this.#createWriter(level, name)))
     const [writeDebug, writeInfo, warn, error, fatal] = writers as [Write, Write, Write, Write, Write] // one per level
-    const debugs = this.#threshold <= levels.indexOf('debug')
-    const infos = this.#threshold <= levels.indexOf('info')
+    const debugs = threshold <= levels.indexOf('debug')
+    const infos = threshold <= levels.indexOf('info')
     const debug = (message: string): void => {
       if (debugs && traced.on) writeDebug(message)
     }
@@ -137,11 +142,10 @@ export class Logger extends Appender {
   }
 
   #createWriter(level: Level, module: string): Write {
-    if (levels.indexOf(level) < this.#threshold) return () => {}
     const renderLine = this.#renderLine(level, module)
     const onLine = this.#onLine
     return (message, thrown) => {
-      const text = typeof message === 'string' ? message : titleOf(message)
+      const text = titleOf(message)
       const nowMs = this.#now()
       const cause = thrown ?? (isError(message) ? message : undefined)
       const stack = cause === undefined ? '' : stackLines(cause).join('\n')
@@ -178,7 +182,7 @@ function createJsonLine(): RenderLine {
   }
 }
 
-/** The text of a message that is not a string, which JavaScript can pass. An error's stack follows the line. */
-function titleOf(message: unknown): string {
-  return textOf(message).split('\n', 1).join()
+/** A message as text; JavaScript can pass one that is no string. An error's stack follows the line. */
+export function titleOf(message: unknown): string {
+  return typeof message === 'string' ? message : textOf(message).split('\n', 1).join()
 }

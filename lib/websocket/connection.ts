@@ -9,7 +9,6 @@
  * sent, or the one that the server failed the connection with (1002, 1007, 1009), else 1006.
  */
 import type { Socket } from 'node:net'
-import { bareObject } from '../base/object.ts'
 import { follow } from '../events/follow.ts'
 import { Heartbeat, type Beating } from '../base/heartbeat.ts'
 import { closeCodes, closePayload, ProtocolError, readClosePayload } from './close-code.ts'
@@ -128,9 +127,9 @@ export class WebSocketConnection<C = unknown> implements Beating {
     return this.#outbox.bytes
   }
 
-  /** Holds any values of the handlers for this connection; an object that inherits nothing. */
+  /** Holds any values of the handlers for this connection; an object without prototype. */
   get state(): Record<string, unknown> {
-    return (this.#values ??= bareObject())
+    return (this.#values ??= Object.create(null) as Record<string, unknown>)
   }
 
   /**

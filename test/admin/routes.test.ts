@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, symlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Answer } from '../support/request.ts'
 import { greeting, startPanel, type PanelServer } from './panel-server.ts'
@@ -84,6 +84,8 @@ const refused: readonly [what: string, status: number, record: object, error: Re
   ['a bad method', 409, { ...late, method: 'GET POST' }, /^method must be/],
   ['unknown middleware', 409, { ...late, middleware: 'SVC_Mw' }, /^middleware "SVC_Mw" is not known/],
   ['an action outside the root', 409, { ...late, action: '../../etc/passwd' }, /^action must be a path below/],
+  ['a link that leads out of the root', 409, { ...late, action: 'out.mjs' }, /^action must not be a link that leads out of /],
+  ['a view that is one', 409, { ...late, action: 'out.html' }, /^action must not be a link that leads out of /],
   ['an absolute action', 409, { ...late, action: '/etc/passwd' }, /^action must be a path below/],
   ['a name that is taken', 409, { ...late, name: 'hello' }, /the name is taken/],
   ['persist that is no boolean', 409, { ...late, persist: 'yes' }, /^persist must be true or false: it is "yes"/],
@@ -92,6 +94,7 @@ const refused: readonly [what: string, status: number, record: object, error: Re
 for (const [what, status, record, error] of refused) {
   test(`add refuses ${what} with ${status}`, async (t) => {
     const server = await startPanel(t, {}, files)
+    for (const name of ['out.mjs', 'out.html']) symlinkSync('/etc/hostname', `${server.folder}/${name}`)
     const answer = await server.post('/svc-routes/add', record)
     const body = answer.json() as { ok: boolean; error: string; name?: string }
     assert.equal(answer.status, status, answer.text)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -108,6 +108,8 @@ test('runs a view by its file, and knows whether it is there', async () => {
   assert.equal(missing.state, 'missing')
   assert.equal(missing.error?.message, 'Cannot run b.html: there is no such file')
   assert.equal(missing.run('x'), 'b.html for x')
+  mkdirSync(join(app.root, 'c.html'))
+  assert.equal((await app.resolve('c.html')).error?.message, 'Cannot run c.html: it is not a file')
 })
 
 test('an action of no kind that is known fails with the kinds there are', async () => {

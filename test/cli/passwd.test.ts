@@ -81,6 +81,7 @@ test('hashes with scrypt where the file asks for it', async () => {
 
 const wrong: [lines: string, problem: string][] = [
   ['', 'Standard input must have three lines: the name, the password, and the password again'],
+  ['ann\nsecret\n', 'Standard input must have three lines: the name, the password, and the password again'],
   ['ann\nsecret', 'Standard input must have three lines: the name, the password, and the password again'],
   ['ann\nsecret\nsecret\nmore', 'Standard input must have three lines: the name, the password, and the password again'],
   ['\nsecret\nsecret\n', 'Username cannot be empty'],

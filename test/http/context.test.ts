@@ -42,13 +42,13 @@ describe('the request in the context', () => {
     })
   })
 
-  it('gives objects that inherit nothing, the same each time', async (t) => {
+  it('gives objects without prototype, the same each time', async (t) => {
     const { port } = await serve(t, {
       '/:a': `(ctx) => ['params', 'headers', 'cookies', 'state'].map((name) =>
-        [Reflect.ownKeys(Object.getPrototypeOf(ctx[name])), ctx[name] === ctx[name], 'constructor' in ctx[name]])`,
+        [Object.getPrototypeOf(ctx[name]), ctx[name] === ctx[name], 'constructor' in ctx[name]])`,
     })
     const text = await exchange(port, requestText('GET /x', ['__proto__: a', 'Cookie: __proto__=1', 'Connection: close']))
-    assert.deepEqual(JSON.parse(parseAnswer(text).body), Array.from({ length: 4 }, () => [[], true, false]))
+    assert.deepEqual(JSON.parse(parseAnswer(text).body), Array.from({ length: 4 }, () => [null, true, false]))
   })
 
   it('has no host for an HTTP/1.0 request without one', async (t) => {
@@ -406,6 +406,19 @@ describe('other members', () => {
       'FATAL app 11 [one-of-12]',
       'WARN billing 12 [one-of-12]',
     ])
+  })
+
+  it('write the stack of an error that is given alone, at every level', async (t) => {
+    const { url, lines } = await serve(t, {
+      '/': `({ log, le }) => {
+        log(new Error('a')); log.warn(new Error('b')); log.error(new Error('c')); log.fatal(new Error('d')); le(new Error('e'))
+        log.warn('f', new Error('g')); log.error(Symbol('h'))
+      }`,
+    })
+    assert.equal((await request(url, { headers: { 'x-request-id': 'one-of-12' } })).status, 204)
+    const found = lines().flatMap((line) => /^(?:.*\[app\] (.*)|    (Error: .*))$/.exec(line)?.slice(1).join('') ?? [])
+    const expected = ['a', 'b', 'c', 'd', 'e'].flatMap((name) => [`Error: ${name}${name === 'a' ? '' : ' [one-of-12]'}`, `Error: ${name}`])
+    assert.deepEqual(found, [...expected, 'f [one-of-12]', 'Error: g', 'Symbol(h) [one-of-12]'])
   })
 
   it('hand state from middleware to the action, and let middleware change the answer', async (t) => {

@@ -5,7 +5,6 @@ import { Form, type FormFile } from '../../lib/http/form.ts'
 import { fields } from '../../lib/kit/fields.ts'
 import type { Field } from '../../lib/kit/fields-field.ts'
 import { request } from '../support/request.ts'
-import { inheritsNothing } from '../support/inherits-nothing.ts'
 import { Seeded } from '../support/seeded.ts'
 import { formType, startForms } from './validate-application.ts'
 
@@ -50,7 +49,7 @@ function makeObject(seeded: Seeded, depth: number): Made {
   const definition = Object.fromEntries([...members].map(([name, { field }]) => [name, field]))
   const accepts = (value: unknown): boolean => {
     const keys = Object.keys(value as object)
-    return inheritsNothing(value as object) && keys.every((key) => members.has(key))
+    return Object.getPrototypeOf(value) === null && keys.every((key) => members.has(key))
       && [...members].every(([name, member]) => member.accepts((value as Record<string, unknown>)[name]))
   }
   return { field: fields.object(definition), accepts }

@@ -21,7 +21,7 @@ const schemas = (fields) => ({
 const of = ({ fields }) => cache.get('all') ?? cache.set('all', schemas(fields)).get('all')
 export const save = async (ctx) => {
   const values = await ctx.validate(of(ctx).note)
-  return { values, inherited: Reflect.ownKeys(Object.getPrototypeOf(values)), picture: values.picture?.filename }
+  return { values, prototype: Object.getPrototypeOf(values), picture: values.picture?.filename }
 }
 export const named = async (ctx) => ctx.validate(of(ctx).note, { form: 'other' })
 export const api = async (ctx) => ctx.validate(of(ctx).api)

@@ -25,11 +25,11 @@ describe('ctx.validate', () => {
     const { post } = await startForms(t)
     const form = await post('/notes', 'title=+Milk+&size=2&tags=a&tags=b&public=on&address.city=Oslo&unknown=1')
     const values = { title: 'Milk', size: 2, tags: ['a', 'b'], public: true, address: { city: 'Oslo' } }
-    assert.deepEqual(form.json(), { values, inherited: [] })
+    assert.deepEqual(form.json(), { values, prototype: null })
     const body = JSON.stringify({ ...values, unknown: 1 })
-    assert.deepEqual((await post('/notes', body, { headers: { 'content-type': json } })).json(), { values, inherited: [] })
+    assert.deepEqual((await post('/notes', body, { headers: { 'content-type': json } })).json(), { values, prototype: null })
     const other = await post('/notes', body, { headers: { 'content-type': 'application/vnd.api+json; charset=utf-8' } })
-    assert.deepEqual(other.json(), { values, inherited: [] })
+    assert.deepEqual(other.json(), { values, prototype: null })
   })
 
   it('takes a form without fields, and none at all, as an empty form', async (t) => {

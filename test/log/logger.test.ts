@@ -91,6 +91,15 @@ test('a trace switch holds back DEBUG and INFO of its module and nothing else', 
   assert.deepEqual(found, [...all('pool').slice(2), ...all('server'), ...all('billing'), ...all('pool')])
 })
 
+test('no level and no switch hides the warnings of an untraced logger', (t) => {
+  const { logger, folder } = openLog(t, { 'log.level': 'fatal', trace: { server: false } })
+  const log = logger.untraced('server')
+  log.info('audit')
+  log.warn('the token')
+  logger.flush()
+  assert.match(textOf(folder), /^\[.*\] \[WARN \] \[server\] the token\n$/)
+})
+
 test('tells whether a DEBUG line would be written', (t) => {
   const { logger } = openLog(t)
   const log = logger.module('metrics')
