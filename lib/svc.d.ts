@@ -95,7 +95,7 @@ declare module 'svc' {
     readonly id: string
     /** The record of the route that answers. */
     readonly route: RouteRecord
-    /** Values that middleware passes to later middleware and to the action; an object without prototype. */
+    /** Values that middleware passes to later middleware and to the action; an object that inherits nothing. */
     readonly state: State
     /** Aborts when the client leaves before its answer is complete, and when a wait ends without its event. */
     readonly signal: AbortSignal
