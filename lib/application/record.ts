@@ -127,9 +127,8 @@ function readAction(fields: Readonly<Record<string, unknown>>, root: string, pro
     return action
   }
   try {
-    const path = actionPath(root, parseAction(action))
-    const leadsOut = `action must not be a link that leads out of ${root}: it is ${quote(action)}`
-    if (!isAtOrIn(root, path)) problems.push(leadsOut)
+    if (isAtOrIn(root, actionPath(root, parseAction(action)))) return action
+    problems.push(`action must not be a link that leads out of ${root}: it is ${quote(action)}`)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     problems.push(`action must be a path below ${root}, given relative to it: it is ${quote(action)}`)

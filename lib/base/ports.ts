@@ -7,8 +7,9 @@
 export interface LogPort {
   debug(message: string): void
   info(message: string): void
-  /** @param thrown its stack follows the line, with those of its causes; so with `error` */
+  /** @param thrown its stack follows the line, with those of its causes */
   warn(message: string, thrown?: unknown): void
+  /** @param thrown as that of `warn` */
   error(message: string, thrown?: unknown): void
   /** Whether a DEBUG line would be written now, so that the caller can save building it. */
   readonly debugEnabled: boolean

@@ -31,7 +31,7 @@ export function mayOthersRead(path: string): boolean {
 /** The path without symbolic links. It does not have to exist. */
 export function realPathOf(path: string): string {
   try {
-    return realpathSync.native(path)
+    return realpathSync.native(path) // A third of the time of the other one, and each route's record asks twice.
   } catch {
     const parent = dirname(resolve(path)) // A path that cannot be looked up is where its folder is.
     return parent === path ? path : join(realPathOf(parent), basename(path))

@@ -242,6 +242,15 @@ describe('a refusal', () => {
     }
   })
 
+  it('begins one, to tell it, for a request that says that it is of this site', async (t) => {
+    const { url } = await serve(t, { settings: { redirect: '/flash' } })
+    for (const own of [{ 'Sec-Fetch-Site': 'same-origin' }, { Origin: url }, { Referer: `${url}/session` }]) {
+      const headers = { Cookie: cookieOf(await request(`${url}/session`, form('_csrf=wrong', own))) ?? '' }
+      const told = (await request(`${url}/flash`, { headers })).json() as { error: string }
+      assert.match(told.error, /^This form does not /, JSON.stringify(own))
+    }
+  })
+
   it('tells another site\'s request by a flash message where it came with the session', async (t) => {
     const { url } = await serve(t, { settings: { redirect: '/flash' } })
     const Cookie = cookieOf(await request(`${url}/session`)) ?? ''
