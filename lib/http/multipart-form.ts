@@ -5,7 +5,7 @@
  * Surprise: it removes no file by itself, not even after an error. Call `discard()` when the request has ended, however
  * it ended.
  */
-import { mkdir, mkdtemp, open, rm, type FileHandle } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MaybePromise } from '../base/maybe-promise.ts'
@@ -26,8 +26,8 @@ const maxFileBytesInMemory = 65_536
  */
 export const uploadFolderName = /^svc-upload-(\d+)-(?:(.+)-.{6}$)?/
 
-interface OpenFile {
-  readonly handle: FileHandle
+/** A file that is being received. It is open only while it is written: its client may take its time. */
+interface GrowingFile {
   readonly path: string
   written: number
 }
@@ -39,9 +39,11 @@ export class MultipartForm {
   readonly #fields = new Map<string, string[]>()
   readonly #files: FormFile[] = []
   readonly #held = new ByteCollector()
+  /** The bytes of the fields and files that stay in memory. */
+  #keptBytes = 0
   #folder: string | undefined
   #part: PartHeader | undefined
-  #file: OpenFile | undefined
+  #file: GrowingFile | undefined
 
   /**
    * @param boundary from Content-Type
@@ -51,6 +53,11 @@ export class MultipartForm {
   constructor(boundary: string, parentFolder: string) {
     this.#parser = new MultipartParser(boundary)
     this.#parentFolder = parentFolder
+  }
+
+  /** The bytes of the form that are in memory. */
+  get heldBytes(): number {
+    return this.#keptBytes + this.#held.length
   }
 
   /**
@@ -70,16 +77,9 @@ export class MultipartForm {
     return new Form(this.#fields, this.#files)
   }
 
-  /** Closes and removes the temporary files. May be called again. Rejects when one cannot be removed. */
+  /** Removes the temporary files. May be called again. Rejects when one cannot be removed. */
   async discard(): Promise<void> {
-    const file = this.#file
-    const folder = this.#folder
-    this.#file = undefined
-    try {
-      await file?.handle.close()
-    } finally {
-      if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-    }
+    if (this.#folder !== undefined) await rm(this.#folder, { recursive: true, force: true })
     this.#folder = undefined
   }
 
@@ -93,6 +93,7 @@ export class MultipartForm {
   #endPart(part: PartHeader): MaybePromise<void> {
     if (this.#file !== undefined) return this.#endFile(part, this.#file)
     const bytes = this.#held.take()
+    this.#keptBytes += bytes.length
     const { name, filename, type } = part
     if (filename === undefined) {
       const value = decodeText(bytes, part.charset)
@@ -105,9 +106,8 @@ export class MultipartForm {
     }
   }
 
-  async #endFile(part: PartHeader, file: OpenFile): Promise<void> {
+  async #endFile(part: PartHeader, file: GrowingFile): Promise<void> {
     await this.#writeHeld()
-    await onDisk(this.#parentFolder, () => file.handle.close())
     this.#file = undefined
     const { name, type } = part
     this.#files.push({ name, filename: part.filename ?? '', type, size: file.written, path: file.path })
@@ -116,16 +116,17 @@ export class MultipartForm {
   #writeHeld(): Promise<void> {
     const bytes = this.#held.take()
     return onDisk(this.#parentFolder, async () => {
-      const file = (this.#file ??= await this.#createFile())
-      await file.handle.appendFile(bytes)
+      const isNew = this.#file === undefined
+      const folder = (this.#folder ??= await makeUploadFolder(this.#parentFolder))
+      const file = (this.#file ??= { path: join(folder, String(this.#files.length)), written: 0 })
+      const handle = await open(file.path, isNew ? 'ax' : 'a', 0o600)
+      try {
+        await handle.appendFile(bytes)
+      } finally {
+        await handle.close()
+      }
       file.written += bytes.length
     })
-  }
-
-  async #createFile(): Promise<OpenFile> {
-    const folder = (this.#folder ??= await makeUploadFolder(this.#parentFolder))
-    const path = join(folder, String(this.#files.length))
-    return { handle: await open(path, 'wx', 0o600), path, written: 0 }
   }
 }
 
