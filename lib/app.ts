@@ -183,7 +183,7 @@ export function createApp(options: AppOptions = {}): App {
 
   const ofValues = warningsTogether(loaded)
   life.warns(configurationWarnings)
-  life.warns(() => [...application.warnings, ...built.limits.warnings()])
+  life.warns(() => [...application.warnings, ...built.limits.warnings(), ...listener.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
 

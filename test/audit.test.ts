@@ -115,7 +115,7 @@ describe('what Node does not document', () => {
       ['NetServer.prototype.close.call(server)', 'prototype.close'],
       ['ServerResponse.prototype.end = end', 'prototype.end'],
       ['get upgrade(): boolean {}', 'get upgrade'],
-      ['socket.parser?.getCurrentBuffer?.()', 'getCurrentBuffer'],
+      ['parser?.onIncoming?.(request)', 'onIncoming'],
       ['Object.getOwnPropertySymbols(socket)', 'getOwnPropertySymbols'],
       ["server.on('connect', (_request, stream) => stream)"],
       ['new Writable({ write: (chunk, _encoding, done) => done() })'],
@@ -173,11 +173,12 @@ describe('docs/audit.md', () => {
       '`destroySoon` of a socket, replaced': (tokens) => uses(tokens, 'destroySoon ='),
       '`remoteAddress` of a socket, set': (tokens) => uses(tokens, 'defineProperty socket'),
       '`close` of `net.Server`, of an HTTP server': (tokens) => uses(tokens, 'prototype.close'),
-      "`emit('close')` of a response": (tokens) => uses(tokens, 'emit'),
+      '`emit` of a socket and of a response': (tokens) => uses(tokens, 'emit'),
       '`assignSocket`, `detachSocket`': (tokens) => uses(tokens, 'assignSocket') || uses(tokens, 'detachSocket'),
       '`outputData` of a response': (tokens) => uses(tokens, 'outputData'),
-      '`upgrade` of a request, as an accessor': (tokens) => uses(tokens, 'get upgrade'),
-      "`getCurrentBuffer` of a socket's `parser`": (tokens) => uses(tokens, 'getCurrentBuffer'),
+      "`onIncoming` of a socket's `parser`": (tokens) => uses(tokens, 'onIncoming'),
+      "`writeQueueSize` of a socket's handle": (tokens) => uses(tokens, 'writeQueueSize'),
+      '`httpAllowHalfOpen` of a server': (tokens) => uses(tokens, 'httpAllowHalfOpen'),
       '`process.binding`': (tokens) => tokens.some(({ text }) => /^(?:_linkedBinding|binding|dlopen)$/.test(text)),
     }
     const internal = sources.flatMap(({ tokens }) => undocumented(tokens).filter((use) => use.startsWith('_')))
@@ -426,7 +427,7 @@ function undocumented(tokens: readonly Token[]): string[] {
     const name = isIndex ? text.slice(1, -1) : kind === 'name' ? text : ''
     const isParameter = open.at(-1) === '(' && ['(', ','].includes(before)
     if (/^_[a-z]/i.test(name) && !isParameter) return [name]
-    if (/^(?:assignSocket|detachSocket|getCurrentBuffer|getOwnPropertySymbols|outputData|emit)$/.test(name)) return [name]
+    if (/^(?:assignSocket|detachSocket|getOwnPropertySymbols|httpAllowHalfOpen|onIncoming|outputData|writeQueueSize|emit)$/.test(name)) return [name]
     if (name === 'upgrade' && before === 'get') return ['get upgrade']
     if (before === 'prototype' || (before === '.' && tokens[at - 2]?.text === 'prototype')) {
       const isBorrowed = after === '=' || (after === '.' && /^(?:call|apply|bind)$/.test(tokens[at + 2]?.text ?? ''))

@@ -12,6 +12,7 @@ import { createListener, type ListenerOptions } from '../lib/core/listener.ts'
 import { silentLogger } from '../lib/log/logger.ts'
 import type { RequestServer } from '../lib/core/server.ts'
 import { makeCertificate } from './support/certificate.ts'
+import { tenSeconds } from './support/deadlines.ts'
 import { parseAnswer } from './support/raw.ts'
 import { until } from './support/until.ts'
 import { ask, config, connectTls, makeFolder, startSecure } from './listener-support.ts'
@@ -113,9 +114,8 @@ describe('a listener', () => {
   function makeListener(options: Partial<ListenerOptions> = {}) {
     const answer = { handle: (_request: unknown, response: { end(): void }) => void response.end() }
     return createListener(answer as unknown as RequestServer, {
-      headerTimeoutMs: 10_000,
-      requestTimeoutMs: 10_000,
-      keepAliveTimeoutMs: 10_000,
+      deadlines: tenSeconds,
+      guardDescriptors: undefined,
       certificates: undefined,
       connections: { addressLimit: undefined, isTrusted: () => false, log: silentLogger, onRefused: () => {} },
       ...options,

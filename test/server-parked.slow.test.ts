@@ -19,7 +19,7 @@ describe('a stream', () => {
 })
 
 describe('a client that waits', () => {
-  it('may send 10,000 polls: what has a place waits, the rest gets 503, and every place is free again', (t) =>
+  it('may send 10,000 polls: one of each connection waits, and every place is free again', (t) =>
     checkManyPolls(t, 1000))
 })
 

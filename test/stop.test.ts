@@ -182,7 +182,7 @@ describe('the stop', () => {
     const socket = await open(t, port)
     socket.write(ask(`/held/${key}`))
     await until(() => lines().some((line) => line.endsWith('[app] held')))
-    socket.destroy()
+    socket.resetAndDestroy()
     await until(() => lines('access.log').length === 1)
     let done = false
     const stopped = app.stop().then(() => {

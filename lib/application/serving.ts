@@ -6,7 +6,8 @@ import { RateLimited } from '../base/rate-limited.ts'
 import type { Certificates } from '../tls/certificates.ts'
 import type { Config } from '../config/table.ts'
 import { createAddressLimit, type AddressLimit } from '../core/address-limit.ts'
-import { maxConnections } from './file-descriptors.ts'
+import { guardDescriptors } from './descriptor-guard.ts'
+import { maxConnections, processDescriptors } from './file-descriptors.ts'
 import { createHostGuard } from '../http/host.ts'
 import { createListener, type Listener } from '../core/listener.ts'
 import { Histogram } from '../metrics/histogram.ts'
@@ -60,6 +61,7 @@ export function createServing(config: Config, parts: ServingParts): Serving {
       workers: config['pool_http.workers'],
       queueSize: config['pool_http.queue_size'],
       alertPercent: config['pool_http.alert_pct'],
+      maxWaitMs: config['pool_http.max_wait_ms'],
       turnMs: longTurnMs,
       onWaited: (waitedMs) => queueWaits.record(waitedMs),
       onAlert: (on) => (on ? alertOn.say('pool_http: alert on') : alertOff.say('pool_http: alert off')),
@@ -73,19 +75,24 @@ export function createServing(config: Config, parts: ServingParts): Serving {
     },
     checkHost: createHostGuard(config['server.allowed_hosts']),
     log,
-    pipelineLimit: config['server.pipeline_limit'],
   })
   const most = config['server.max_connections_per_ip']
   const addressLimit = most === 0 ? undefined : (ofAll ?? createAddressLimit(most))
   const served = beside === undefined ? requests : { handle: beside(requests.handle), upgrade: requests.upgrade }
+  const descriptors = processDescriptors()
   const listener = createListener(served, {
-    headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
-    requestTimeoutMs: config['server.request_timeout_s'] * 1000,
-    keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
+    deadlines: {
+      headerTimeoutMs: Math.min(config['server.header_timeout_s'], config['server.request_timeout_s']) * 1000,
+      requestTimeoutMs: config['server.request_timeout_s'] * 1000,
+      keepAliveTimeoutMs: config['server.keep_alive_timeout_s'] * 1000,
+      bodyIdleTimeoutMs: config['server.body_idle_timeout_s'] * 1000,
+      sendIdleTimeoutMs: config['server.send_idle_timeout_s'] * 1000,
+    },
+    guardDescriptors: descriptors && ((sockets) => guardDescriptors(descriptors, sockets, log('socket'))),
     certificates,
     warnsOfNode,
     connections: {
-      maxOpen: maxConnections(),
+      maxOpen: descriptors && maxConnections(descriptors),
       addressLimit,
       isTrusted,
       log: log('socket'),

@@ -68,17 +68,21 @@ export const configTable = {
     meaning: 'Seconds for the header of a request to arrive, or `server.request_timeout_s` if that is less.',
   },
   'server.request_timeout_s': {
-    kind: 'integer', min: 1, max: 86_400, default: 30,
-    meaning: 'Seconds for a whole request to arrive.',
+    kind: 'integer', min: 1, max: 86_400, default: 300,
+    meaning: 'Seconds for a whole request to arrive, its body included.',
+  },
+  'server.body_idle_timeout_s': {
+    kind: 'integer', min: 1, max: 3600, default: 30,
+    meaning: 'Seconds that a client may send nothing while its body is awaited; then 408. A body of which less than '
+      + '1 KiB comes in 60 seconds ends the same way.',
+  },
+  'server.send_idle_timeout_s': {
+    kind: 'integer', min: 1, max: 3600, default: 60,
+    meaning: 'Seconds that a client may take nothing of its response; then its connection is cut.',
   },
   'server.keep_alive_timeout_s': {
     kind: 'integer', min: 1, max: 3600, default: 65,
     meaning: 'Seconds that an idle connection is kept. Set it longer than that of the proxy.',
-  },
-  'server.pipeline_limit': {
-    kind: 'integer', min: 1, max: 100_000, default: 100,
-    meaning: 'Requests of one connection that are served at a time. More wait in order, and at the limit the '
-      + 'connection is not read.',
   },
   'server.drain_delay_s': {
     kind: 'integer', min: 0, max: 3600, default: 0,
@@ -244,7 +248,12 @@ export const configTable = {
   },
   'pool_http.alert_pct': {
     kind: 'integer', min: 1, max: 100, default: 75,
-    meaning: 'The percentage of busy workers from which the alert is on.',
+    meaning: 'The percentage of busy workers, or of the queue, from which `/svc-status` raises `pool_http.alert`. A '
+      + 'request that has waited for half of `pool_http.max_wait_ms` raises it too.',
+  },
+  'pool_http.max_wait_ms': {
+    kind: 'integer', min: 1, max: 3_600_000, default: 3000,
+    meaning: 'Milliseconds that a request waits in the queue at most; then it gets 503.',
   },
 
   'pool_ws.workers': {

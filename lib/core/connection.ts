@@ -1,17 +1,50 @@
 /**
- * The state of one connection: which of its requests are being served, which have been read and wait, and whether an
- * answer was the last.
+ * The state of one connection: the request that is being served, the input that waits behind it, and what the client
+ * is expected to do next.
  *
- * A client may send many requests without waiting for an answer (pipelining, RFC 9112, section 9.3.2). Answers leave in
- * the order of the requests, so serving all of them at once would only let one client take all memory. Past a limit the
- * socket is paused, and requests that one chunk has already brought wait as Node gave them, without a context.
+ * Requests of a connection are served one after the other. A client may send many without waiting for a response
+ * (pipelining, RFC 9112, section 9.3.2), so what arrives behind the current request is kept as raw bytes, and is parsed
+ * when the response has been handed to the system. Past 64 KiB of it the socket is not read. So a connection holds one
+ * request, one response and a bounded number of bytes, however much its client sends.
  */
+import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { emitClose, replaceClose } from './node-internals.ts'
+import { performance } from 'node:perf_hooks'
+import { rawSection } from './raw-section.ts'
+import { emitDrain, endInput, feed, replaceClose, responseOf, takenByClient } from './node-internals.ts'
 
-/** After so many ignored requests behind the last answer the connection is cut, so that a flood takes no memory. */
-const maxIgnored = 100
+/** The request of a connection, as far as the connection needs it. */
+export interface ServedRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Whether it is of no use once the client has ended its side of the connection. */
+  readonly needsClient: boolean
+  /** When its header section was read, by `performance.now()`. */
+  readonly startedAt: number
+}
+
+/**
+ * What the client has to do next: send a request, send the rest of a body, or read what was sent. Undefined: nothing,
+ * since the server has to act, or an event has to come.
+ */
+export type Awaited = 'request' | 'body' | 'reading' | undefined
+
+/** For how long a client has not done what is expected. Times are milliseconds by `performance.now()`. */
+export interface Wait {
+  readonly awaited: Awaited
+  /** When it was first seen. */
+  readonly sinceMs: number
+  /** The bytes that had moved when it was last seen to move, and when that was. */
+  moved: number
+  movedAtMs: number
+  /** A mark that `deadlines.ts` sets: a number of bytes, and when it was reached. */
+  markMoved: number
+  markMs: number | undefined
+}
+
+/** The most bytes that wait behind a request before the socket is paused. */
+const maxWaitingBytes = 65_536
 
 /** How long a lingering close discards input, in milliseconds: enough for some megabytes of a slow upload. */
 const lingerMs = 5000
@@ -27,45 +60,70 @@ export function connectionOf(socket: Socket): Connection {
   return (known[place] ??= new Connection(socket))
 }
 
-/** Keeps a socket paused, which Node resumes whenever a request ends. */
-function stayPaused(this: Socket): void {
-  this.pause()
-}
-
 /** One connection. */
 export class Connection {
+  /** Lets `node:http` read the socket again; set by the listener. */
+  attach: ((socket: Socket) => void) | undefined = undefined
+  /** Whether the client has ended its side. */
+  inputEnded = false
+  /** Whether the header section of a request has been late since before the request's turn. */
+  isHeaderLate = false
+  /** When the request that is being served began to arrive, as far as it was seen. */
+  beganAtMs = 0
   readonly #socket: Socket
-  /** The responses of the requests that are being served, in order. */
-  readonly #served: ServerResponse[] = []
-  /** Requests that have been read and wait, in order: no more than one piece of input holds. */
-  #waiting: (() => void)[] = []
-  /** The last request, when its body was still arriving after its answer had been sent. */
+  readonly #createdAtMs = performance.now()
+  #current: ServedRequest | undefined = undefined
+  /** Raw input that waits; undefined while Node's parser reads the socket. */
+  #input: Buffer[] | undefined = undefined
+  #inputBytes = 0
+  /** The last request, when its body was still arriving after its response had been sent. */
   #unread: IncomingMessage | undefined = undefined
-  /** How many requests after the last answer were ignored; undefined: no answer was the last. */
-  #ignored: number | undefined = undefined
+  #isLast = false
   #lingers = false
   #isUpgraded = false
-  /** When it was first seen idle, the bytes read by then, and when more was first seen; see `isOverdue`. */
-  #idle: { readonly sinceMs: number; readonly bytes: number; moreSinceMs: number | undefined } | undefined = undefined
+  /** The bytes that had been read when the last request ended. */
+  #endedAtBytes = 0
+  #wait: Wait | undefined = undefined
 
   /** Made by `connectionOf`. */
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('close', Connection.#onClose) // One function for all connections: there may be thousands.
+    // One function for all connections: there may be thousands.
+    socket.on('close', Connection.#onClose).on('end', Connection.#onEnd)
   }
 
   static #onClose(this: KnownSocket): void {
-    connectionOf(this).#closed()
+    const connection = connectionOf(this)
+    connection.#input = undefined
+    connection.#unread = undefined
   }
 
-  /** Whether a request is being served or waits. */
+  static #onEnd(this: KnownSocket): void {
+    const connection = connectionOf(this)
+    connection.inputEnded = true
+    if (connection.#current?.needsClient === true) this.destroy()
+  }
+
+  static #onInput(this: KnownSocket, piece: Buffer): void {
+    connectionOf(this).#keep(piece)
+  }
+
+  static #onDrain(this: KnownSocket): void {
+    emitDrain(this)
+  }
+
+  static #onError(this: KnownSocket): void {
+    this.destroy()
+  }
+
+  /** Whether a request is being served. */
   get isServing(): boolean {
-    return this.#served.length > 0 || this.#waiting.length > 0
+    return this.#current !== undefined
   }
 
   /** Whether no request is being served or waits, and the connection is not closing. */
   get isIdle(): boolean {
-    return !this.isServing && !this.#socket.writableEnded
+    return this.#current === undefined && this.#input === undefined && !this.#socket.writableEnded
   }
 
   /** Whether a request that has been answered is still sending its body. */
@@ -73,26 +131,14 @@ export class Connection {
     return this.#unread?.complete === false
   }
 
-  /** Whether the answer that closes the connection has been written. */
+  /** Whether a response has said that it is the last: no later request is served (RFC 9112, section 9.6). */
   get isEnding(): boolean {
-    return this.#lingers && !this.isServing
+    return this.#isLast || this.#lingers
   }
 
-  /**
-   * Whether it was idle for longer than it may, although bytes came: empty lines, which are no request but restart
-   * Node's own time-out. Bytes may also begin a request, so they have the time of a header section. Call it every
-   * second.
-   */
-  isOverdue(nowMs: number, keepAliveTimeoutMs: number, headerTimeoutMs: number): boolean {
-    if (!this.isIdle || this.isReading || this.#isUpgraded) {
-      this.#idle = undefined
-      return false
-    }
-    const { bytesRead } = this.#socket
-    const idle = (this.#idle ??= { sinceMs: nowMs, bytes: bytesRead, moreSinceMs: undefined })
-    if (bytesRead > idle.bytes) idle.moreSinceMs ??= nowMs
-    if (idle.moreSinceMs === undefined) return false
-    return nowMs - idle.sinceMs >= keepAliveTimeoutMs && nowMs - idle.moreSinceMs >= headerTimeoutMs
+  /** The request that is being served. */
+  get current(): ServedRequest | undefined {
+    return this.#current
   }
 
   /** Marks the connection as one of another protocol: no request follows. */
@@ -100,57 +146,110 @@ export class Connection {
     this.#isUpgraded = true
   }
 
-  /** The response that is sent next; undefined when every request has been answered. */
-  get current(): ServerResponse | undefined {
-    return this.#served[0]
+  /** Sets the request that is being served, unless it was answered at once. */
+  began(served: ServedRequest): void {
+    this.beganAtMs = this.#wait?.markMs ?? served.startedAt
+    this.#current = served
+    this.#wait = undefined
+    this.isHeaderLate = false
   }
 
-  /** Whether another request may be served now, when at most `limit` (1 or more) are served at a time. */
-  takes(limit: number): boolean {
-    return this.#served.length < limit && this.#waiting.length === 0
-  }
-
-  /** Lets a request wait, and pauses the socket. `serve` is called when its turn has come. */
-  hold(serve: () => void): void {
-    if (this.#waiting.push(serve) === 1) this.#socket.on('resume', stayPaused).pause()
-  }
-
-  /** Adds a request that was not answered at once. Its response closes with the connection, even before its turn. */
-  began(response: ServerResponse): void {
-    this.#served.push(response)
-    this.#idle = undefined
-  }
-
-  /** Removes a request whose response has ended, if `began` was called for it, and serves those that wait. */
-  ended(response: ServerResponse, limit: number): void {
-    const at = this.#served.indexOf(response)
-    if (at !== -1) this.#served.splice(at, 1)
-    this.#idle = undefined
-    this.#unread = response.req.complete ? undefined : response.req
-    while (this.#waiting.length > 0 && this.#served.length < limit && !this.#socket.destroyed) {
-      const serve = this.#waiting.shift()
-      if (this.#waiting.length === 0) this.#socket.off('resume', stayPaused).resume()
-      serve?.()
-    }
-  }
-
-  /** Call with an answer that says `Connection: close`: no later request is served (RFC 9112, section 9.6). */
-  markLast(): void {
-    this.#ignored ??= 0
-    this.linger()
-  }
-
-  /** Whether a new request must be ignored, since an earlier answer was the last. */
-  ignores(): boolean {
-    if (this.#ignored === undefined) return false
-    this.#ignored += 1
-    if (this.#ignored > maxIgnored) this.#socket.destroy()
-    return true
+  /** Call when the response of a request has ended. The input that waits is parsed in the next turn. */
+  ended(request: IncomingMessage): void {
+    this.#current = undefined
+    this.#wait = undefined
+    this.#endedAtBytes = this.#socket.bytesRead
+    this.#unread = request.complete ? undefined : request
+    if (this.#isKept) setImmediate(() => this.#parse())
   }
 
   /**
-   * Makes the close after the last answer a lingering one. The kernel resets a connection that is closed with unread
-   * bytes, and the reset can overtake the answer: the client sees a broken connection instead of its 413. So only the
+   * Keeps a request whose turn has not come, with what was read behind it.
+   * @param head the bytes behind its header section, a body included
+   */
+  hold(request: IncomingMessage, head: Buffer): void {
+    this.keepInput(rawSection(request), head)
+  }
+
+  /** Closes the connection after the current response: its client has ended its side within the next request. */
+  endAfterCurrent(): void {
+    const response = this.#current?.response
+    if (response === undefined || response.writableFinished) this.#socket.end()
+    else response.once('finish', () => this.#socket.end())
+  }
+
+  /** Keeps raw input until the current response has been handed to the system. Node no longer reads the socket. */
+  keepInput(...pieces: readonly Buffer[]): void {
+    const socket = this.#socket
+    this.#input = []
+    this.#inputBytes = 0
+    if (this.isEnding && !this.isServing) {
+      socket.on('error', Connection.#onError).resume()
+      return
+    }
+    socket.on('error', Connection.#onError).on('drain', Connection.#onDrain).on('data', Connection.#onInput)
+    for (const piece of pieces) this.#keep(piece)
+    if (!this.isServing) setImmediate(() => this.#parse())
+  }
+
+  /**
+   * Whether a reply may wait for an event: the client has not left, and its leaving would be seen, since the socket is
+   * read. Where it would not, the connection is closed.
+   */
+  mayWait(): boolean {
+    if (!this.inputEnded && this.#inputBytes <= maxWaitingBytes) return true
+    this.#socket.destroy()
+    return false
+  }
+
+  #keep(piece: Buffer): void {
+    if (piece.length === 0) return
+    this.#input?.push(piece)
+    this.#inputBytes += piece.length
+    if (this.#inputBytes <= maxWaitingBytes) return
+    if (this.#current?.needsClient === true) this.#socket.destroy()
+    else this.#socket.pause()
+  }
+
+  /** Whether input waits, and Node does not read the socket. */
+  get #isKept(): boolean {
+    return this.#input !== undefined
+  }
+
+  /** Gives the socket back to Node, with the input that waited. */
+  #parse(): void {
+    const socket = this.#socket
+    const pieces = this.#input
+    if (pieces === undefined || this.isServing || socket.destroyed) return
+    if (this.isEnding || socket.writableEnded) {
+      this.#input = []
+      socket.off('data', Connection.#onInput).resume()
+      return
+    }
+    const unsent = responseOf(socket)
+    if (unsent !== undefined) return void unsent.once('finish', () => setImmediate(() => this.#parse()))
+    this.#input = undefined
+    this.#inputBytes = 0
+    // The time-out of an idle connection, which Node sets after each response, would cut the next request.
+    socket.off('data', Connection.#onInput).off('drain', Connection.#onDrain).off('error', Connection.#onError)
+    socket.setTimeout(0)
+    this.attach?.(socket)
+    let parsed = 0
+    while (parsed < pieces.length && !this.#isKept) feed(socket, pieces[parsed++] as Buffer)
+    if (this.#isKept) for (const piece of pieces.slice(parsed)) this.#keep(piece)
+    else if (this.inputEnded) endInput(socket)
+    else socket.resume()
+  }
+
+  /** Call with a response that says `Connection: close`. */
+  markLast(): void {
+    this.#isLast = true
+    this.linger()
+  }
+
+  /**
+   * Makes the close after the last response a lingering one. The kernel resets a connection that is closed with unread
+   * bytes, and the reset can overtake the response: the client sees a broken connection instead of its 413. So only the
    * sending side is closed, and input is discarded for a short while (RFC 9112, section 9.6).
    */
   linger(): void {
@@ -165,13 +264,53 @@ export class Connection {
     })
   }
 
-  #closed(): void {
-    this.#waiting = []
-    this.#unread = undefined
-    for (const response of [...this.#served]) {
-      if (response.socket !== null) continue // Node closes this one.
-      response.destroy()
-      emitClose(response)
-    }
+  /** Ends Node's time-out of an idle connection: a request has begun to arrive. */
+  stopIdleTimeout(): void {
+    this.#socket.setTimeout(0)
   }
+
+  /** What the client has to do next. */
+  get awaited(): Awaited {
+    const socket = this.#socket
+    if (socket.writableLength > 0) return 'reading'
+    const current = this.#current
+    if (current !== undefined) return takesBody(current.request) ? 'body' : undefined
+    if (this.isReading) return 'body'
+    return this.#isUpgraded || this.#lingers ? undefined : 'request'
+  }
+
+  /**
+   * Looks whether the client has done something since the last call.
+   * @param nowMs `performance.now()`
+   * @returns undefined while the client has nothing to do
+   */
+  watch(nowMs: number): Wait | undefined {
+    const awaited = this.awaited
+    if (awaited === undefined) return (this.#wait = undefined)
+    const moved = awaited === 'reading' ? takenByClient(this.#socket) : this.#socket.bytesRead
+    const wait = this.#wait
+    if (wait?.awaited !== awaited) {
+      const markMoved = awaited === 'request' ? this.#endedAtBytes : moved
+      return (this.#wait = { awaited, sinceMs: nowMs, moved, movedAtMs: nowMs, markMoved, markMs: undefined })
+    }
+    if (moved !== wait.moved) {
+      wait.moved = moved
+      wait.movedAtMs = nowMs
+    }
+    return wait
+  }
+
+  /** Since when the client has done nothing of what is expected; undefined when nothing is. */
+  get stalledSinceMs(): number | undefined {
+    const awaited = this.awaited
+    if (awaited === undefined) return undefined
+    const wait = this.#wait
+    if (wait?.awaited === awaited) return wait.movedAtMs
+    return this.#endedAtBytes === 0 ? this.#createdAtMs : performance.now()
+  }
+}
+
+/** Whether the client still has to send a part of the body, and the server is ready to take it. */
+function takesBody(request: IncomingMessage): boolean {
+  return !request.complete && request.readableLength < request.readableHighWaterMark
 }

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EndedRequest, LogPort } from '../base/ports.ts'
 import { RateLimited } from '../base/rate-limited.ts'
+import { hasToken } from '../base/token.ts'
 import { errorPage, wantsJson } from '../http/error-reply.ts'
 import type { ErrorCode } from '../http/errors.ts'
 import { normalizeIp } from '../http/ip-address.ts'
@@ -17,6 +18,7 @@ import { ServerResponse, STATUS_CODES } from '../http/node-http.ts'
 import { htmlType, jsonType } from '../http/reply.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { connectionOf } from './connection.ts'
+import type { Overdue } from './deadlines.ts'
 import { attachSocket, closeListening, emitClose, releaseSocket } from './node-internals.ts'
 
 /** The limits of connections, and a function that is called with refused ones. */
@@ -45,9 +47,13 @@ const mostTurns = 1000
 
 /**
  * Attaches the limits to a server that is not listening yet.
- * @returns a function that tells how many connections a limit has refused since the start
+ * @returns the number of connections that a limit has refused since the start, and a function that ends a connection
+ *   whose client is overdue
  */
-export function guardConnections(server: Server, options: ConnectionOptions): () => number {
+export function guardConnections(
+  server: Server,
+  options: ConnectionOptions,
+): { refused: () => number; end: (socket: Socket, overdue: Overdue) => void } {
   const log = new RateLimited(options.log.info, 1000)
   const refused = new WeakSet<Socket>()
   let refusedByLimit = 0
@@ -80,49 +86,67 @@ export function guardConnections(server: Server, options: ConnectionOptions): ()
     const { code = '' } = error
     const status = statusOfError[code] ?? (code.startsWith('HPE_') ? 400 : undefined)
     if (status === undefined) return void socket.destroy()
-    if (hasLeft(socket, code)) return void socket.end() // As Node does when the client ends between two requests.
+    const connection = connectionOf(socket)
+    if (hasLeft(socket, code)) return void connection.endAfterCurrent()
+    if (status === 408 && connection.isServing) {
+      connection.isHeaderLate = true // The time for a header section begins with the turn of its request.
+      return
+    }
+    if (status === 408 && socket.bytesRead === 0) return void socket.destroy() // Browsers open some ahead of need.
     // The parser reports an error for every further piece of input, which the lingering close discards.
-    if (refused.has(socket) || connectionOf(socket).isEnding || !socket.writable) return
+    if (refused.has(socket) || (connection.isEnding && !connection.isServing) || !socket.writable) return
     refused.add(socket)
     log.say(`${status} for ${socket.remoteAddress}: ${code} ${error.message}`)
     refuse(socket, status, options.onRefused)
   })
 
-  server.on('connect', (_request, stream) => {
+  server.on('connect', (request, stream, head) => {
     const socket = stream as Socket
+    const connection = connectionOf(socket)
+    if (connection.isServing || connection.isEnding) return connection.hold(request, head)
     // Node has let go of this socket: nothing else reads it or handles its errors.
     socket.on('error', () => socket.destroy()).on('end', () => socket.end()).resume()
     log.say(`405 for ${socket.remoteAddress}: CONNECT is for proxies`)
     refuse(socket, 405, options.onRefused)
   })
 
-  return () => refusedByLimit
-}
-
-/** Discards further input of a socket that Node has let go of and that is closing. */
-export function discardInput(socket: Socket): void {
-  socket.on('error', () => socket.destroy()).resume()
+  return {
+    refused: () => refusedByLimit,
+    end: (socket, { status, reason }) => {
+      const { remoteAddress } = socket
+      if (status !== undefined) log.say(`${status} for ${remoteAddress}: ${reason}`)
+      else if (reason !== '') log.say(`cut the connection of ${remoteAddress}: ${reason}`)
+      if (status === undefined) socket.destroy()
+      else refuse(socket, status, options.onRefused, `${reason[0]?.toUpperCase()}${reason.slice(1)}.`)
+    },
+  }
 }
 
 /**
- * Makes a response on a socket that Node has let go of, since its request asked for an upgrade. The connection ends
- * with the answer, or when the client ends its side, unless the socket was detached before.
+ * Makes a response on a socket that Node has let go of, since its request is a handshake. Unless a WebSocket takes the
+ * socket, the bytes behind the handshake are the next request; without any, the connection ends with the response.
  */
-export function lastResponseOn(socket: Socket, request: IncomingMessage): Response {
+export function handshakeResponse(socket: Socket, request: IncomingMessage, head: Buffer): Response {
   const response = new ServerResponse(request)
-  socket.on('error', () => socket.destroy())
-  socket.once('end', () => {
-    if (response.socket !== null) socket.destroy()
-  })
+  const connection = connectionOf(socket)
+  response.shouldKeepAlive = request.httpVersion === '1.1' && !hasToken(request.headers.connection, 'close')
+  socket.on('error', destroy)
   attachSocket(response, socket)
   response.on('finish', () => {
     emitClose(response) // As Node's server does for its own responses.
-    if (response.socket === null) return connectionOf(socket).upgraded()
+    if (response.socket === null) return connection.upgraded()
     releaseSocket(response, socket)
-    connectionOf(socket).linger()
+    if (!connection.isEnding) {
+      socket.off('error', destroy)
+      return connection.keepInput(head)
+    }
     socket.resume().destroySoon()
   })
   return response
+}
+
+function destroy(this: Socket): void {
+  this.destroy()
 }
 
 /**
@@ -164,40 +188,48 @@ export function retire(socket: Socket): void {
   socket.destroySoon()
 }
 
-/** Whether the client ended its side within a request while answers to earlier ones are owed: it awaits none. */
+/** Whether the client ended its side within the header section behind a request that is still being served. */
 function hasLeft(socket: Socket, code: string): boolean {
-  return code === 'HPE_INVALID_EOF_STATE' && connectionOf(socket).current?.req.complete === true
+  return code === 'HPE_INVALID_EOF_STATE' && connectionOf(socket).current?.request.complete === true
 }
 
 /** An HTML page, or JSON when the request's header section has come and asks for it. */
 function bodyOf(
   status: number,
   request: IncomingMessage | undefined,
+  detail: string | undefined,
 ): { readonly type: string; readonly body: string } {
   // `wantsJson` reads fields of which Node has one text each.
   const header = (name: string): string | undefined => request?.headers[name] as string | undefined
-  if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, undefined) }
+  if (!wantsJson({ header })) return { type: htmlType, body: errorPage(status, detail) }
   const error: ErrorCode = status === 408 ? 'request_timeout' : status === 413 ? 'body_too_large' : 'bad_request'
-  return { type: jsonType, body: JSON.stringify({ error }) }
+  return { type: jsonType, body: JSON.stringify({ error, detail }) }
 }
 
 /**
- * Ends a connection with an error. Requests that were read whole get their own answers first. A request that is still
+ * Ends a connection with an error. A request that was read whole gets its own answer first. A request that is still
  * being read gets the error as its answer; without one, the answer is written to the socket.
+ * @param detail what the client may know of the reason
  */
-function refuse(socket: Socket, status: number, onRefused: ConnectionOptions['onRefused']): void {
+function refuse(
+  socket: Socket,
+  status: number,
+  onRefused: ConnectionOptions['onRefused'],
+  detail?: string,
+): void {
   if (!socket.writable) return
   const pending = connectionOf(socket).current
-  if (pending && (pending.req.complete || pending.writableEnded)) {
-    pending.once('close', () => refuse(socket, status, onRefused))
+  const response = pending?.response
+  if (response && (response.req.complete || response.writableEnded)) {
+    response.once('close', () => refuse(socket, status, onRefused, detail))
     return
   }
-  if (pending?.headersSent) return void socket.destroy()
+  if (response?.headersSent) return void socket.destroy()
   connectionOf(socket).linger()
-  const { type, body } = bodyOf(status, pending?.req)
+  const { type, body } = bodyOf(status, response?.req, detail)
   const headers = ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close']
   if (status === 405) headers.push('Allow', 'GET, HEAD')
-  if (pending) return void pending.writeHead(status, headers).end(body)
+  if (response) return void response.writeHead(status, headers).end(body)
   headers.push('Date', new Date().toUTCString())
   const fields = headers.map((field, at) => (at % 2 === 0 ? `${field}: ` : `${field}\r\n`)).join('')
   socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}\r\n${body}`)

@@ -1,39 +1,20 @@
 /**
- * The requests of the server: those of `node:http`, except that only WebSocket handshakes and CONNECT count as
- * upgrades, and that nothing is done to the end of a body that nobody reads (`IncomingRequest` in
- * `node-internals.ts`).
+ * Which requests of a connection are served at once, and which wait as raw bytes (`connection.ts`).
  *
- * A handshake with a body, or one sent before the answers to earlier requests of its connection have left, is served as
- * a plain request too: that body and those answers still need the connection.
+ * Of the requests that ask for an upgrade only a WebSocket handshake gets one. The others are served as plain requests,
+ * for which Node's parser has to read them once more: behind a request that asks for an upgrade it stops.
  */
 import type { IncomingMessage } from 'node:http'
-import { hasToken } from '../base/token.ts'
-import { announcesBody } from '../http/framing.ts'
 import { connectionOf } from './connection.ts'
-import { currentPiece, decideUpgrades, IncomingRequest, isAnswering } from './node-internals.ts'
-
-decideUpgrades((request) => request.method === 'CONNECT' || isHandshake(request))
+import { asksForUpgrade } from './node-internals.ts'
+import { isHandshake } from './raw-section.ts'
 
 /** The class of a request. Its events `end` and `close` come only when its body is read. */
-export { IncomingRequest }
+export { IncomingRequest } from './node-internals.ts'
 
-/**
- * Whether bytes that the client sent after this request may be lost. After a request that asks for an upgrade the
- * parser stops, and when there is none, Node throws away the rest of the piece of input. Call it while the request is
- * new.
- */
-export function losesWhatFollows(request: IncomingMessage): boolean {
-  if ((request as Partial<IncomingRequest>).upgradeAsked !== true) return false
-  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
-  const piece = currentPiece(request.socket)
-  // A piece that begins with a line end may hold only the rest of this request's own end.
-  if (piece === undefined || coding !== undefined || piece[0] === 13 || piece[0] === 10) return true
-  const end = piece.indexOf('\r\n\r\n')
-  return end < 0 || end !== piece.lastIndexOf('\r\n\r\n') || end + 4 + Number(length) !== piece.length
-}
-
-function isHandshake({ method, headers, socket }: IncomingMessage): boolean {
-  if (method !== 'GET' || connectionOf(socket).isServing || isAnswering(socket)) return false
-  if (announcesBody(headers['content-length'], headers['transfer-encoding'])) return false
-  return hasToken(headers.upgrade, 'websocket')
+/** Whether a request has to wait: another is being served, the connection is ending, or it is to be parsed again. */
+export function mustHold(request: IncomingMessage): boolean {
+  const connection = connectionOf(request.socket)
+  if (connection.isServing || connection.isEnding) return true
+  return asksForUpgrade(request) && request.method !== 'CONNECT' && !isHandshake(request)
 }

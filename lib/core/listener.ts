@@ -12,8 +12,18 @@ import type { Duplex } from 'node:stream'
 import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
 import { acceptWaiting, guardConnections, retire, stopAccepting, type ConnectionOptions } from './connections.ts'
-import { IncomingRequest } from './incoming-request.ts'
-import { checkNode, nameLocalPeer, serveStream } from './node-internals.ts'
+import { overdueOf, type Deadlines } from './deadlines.ts'
+import { IncomingRequest, mustHold } from './incoming-request.ts'
+import {
+  answerHalfClosed,
+  checkNode,
+  holdRequests,
+  nameLocalPeer,
+  readerOf,
+  responseOf,
+  serveStream,
+} from './node-internals.ts'
+import { isHandshake } from './raw-section.ts'
 import type { RequestServer } from './server.ts'
 
 /** A certificate with its chain, and its private key, in PEM. */
@@ -24,15 +34,27 @@ export interface Certificates {
 
 /** The limits of the listening socket. */
 export interface ListenerOptions {
-  readonly headerTimeoutMs: number
-  readonly requestTimeoutMs: number
-  readonly keepAliveTimeoutMs: number
+  readonly deadlines: Deadlines
+  /** Keeps file descriptors free by closing connections; undefined where the system does not tell its limit. */
+  readonly guardDescriptors: ((sockets: ReadonlySet<Socket>) => DescriptorGuard) | undefined
   /** Undefined: plain HTTP. */
   readonly certificates: Certificates | undefined
   /** Their log also gets an ERROR for each connection that could not be accepted, as for want of file descriptors. */
   readonly connections: ConnectionOptions
   /** Whether to warn of a version of Node that is not known; one of several processes does. True unless given. */
   readonly warnsOfNode?: boolean
+}
+
+/** Closes connections without progress when file descriptors run short. */
+export interface DescriptorGuard {
+  /** Call for each new connection. */
+  accepted(): void
+  /** Call at regular intervals. */
+  check(): void
+  /** The connections closed since the start. */
+  readonly closed: number
+  /** Messages for the operator, while descriptors are short. */
+  warnings(): readonly string[]
 }
 
 /** Where a server listens. */
@@ -63,33 +85,58 @@ const backlog = 65_535
 /** Attaches a request server to a socket that does not listen yet. */
 export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade'>, options: ListenerOptions) {
   const server = makeServer(options)
+  const isSecure = options.certificates !== undefined
+  const read = readerOf(server, isSecure)
+  answerHalfClosed(server)
+  const { log } = options.connections
+  let hasWarned = false
+  server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
+    if (!holdRequests(socket, mustHold) && !hasWarned) {
+      hasWarned = true
+      log.warn(`Node ${process.versions.node} parses in a new way: of pipelined requests only the first is served`)
+    }
+    connectionOf(socket).attach = attach
+  })
   // The size of the section bounds them. By default, Node 20 silently drops those after the thousandth.
   server.maxHeadersCount = 0
   server.on('request', ((request, response) => requests.handle(request, response, 'nothing')) satisfies RequestListener)
   server.on('checkContinue', (request, response) => requests.handle(request, response, 'continue'))
   server.on('checkExpectation', (request, response) => requests.handle(request, response, 'unknown'))
-  server.on('upgrade', (request, socket, head) => {
-    requests.upgrade(request, socket as Socket, head) // On a listening socket it is one.
+  server.on('upgrade', (request, stream, head) => {
+    const socket = stream as Socket // On a listening socket it is one.
+    const connection = connectionOf(socket)
+    const isItsTurn = !connection.isServing && !connection.isEnding && responseOf(socket) === undefined
+    if (isItsTurn && isHandshake(request)) requests.upgrade(request, socket, head)
+    else connection.hold(request, head)
   })
-  const refusedConnections = guardConnections(server, options.connections)
+  const { refused: refusedConnections, end: endConnection } = guardConnections(server, options.connections)
   const sockets = trackSockets(server)
+  const descriptors = options.guardDescriptors?.(sockets)
+  if (descriptors !== undefined) server.on('connection', () => descriptors.accepted())
   let idleBefore: ReadonlySet<Socket> = new Set()
 
-  function cutOverdue(): void {
-    const { keepAliveTimeoutMs, headerTimeoutMs } = options
+  /** Lets Node read a socket again that it has let go of. */
+  function attach(socket: Socket): void {
+    read(socket)
+    holdRequests(socket, mustHold)
+  }
+
+  function endOverdue(): void {
     const nowMs = performance.now()
     for (const socket of sockets) {
-      if (connectionOf(socket).isOverdue(nowMs, keepAliveTimeoutMs, headerTimeoutMs)) socket.destroy()
+      const overdue = overdueOf(connectionOf(socket), nowMs, options.deadlines)
+      if (overdue !== undefined) endConnection(socket, overdue)
     }
+    descriptors?.check()
   }
 
   async function listen(target: Target): Promise<Address> {
     const warnings = checkNode()
-    if (options.warnsOfNode !== false) for (const warning of warnings) options.connections.log.warn(warning)
+    if (options.warnsOfNode !== false) for (const warning of warnings) log.warn(warning)
     await bind(server, target)
-    const watch = setInterval(cutOverdue, checkEveryMs).unref()
+    const watch = setInterval(endOverdue, checkEveryMs).unref()
     server.once('close', () => clearInterval(watch))
-    server.on('error', (error) => options.connections.log.error(`a connection was not accepted: ${error.message}`))
+    server.on('error', (error) => log.error(`a connection was not accepted: ${error.message}`))
     const bound = server.address()
     if (bound !== null && typeof bound === 'object') return tcpAddress(bound, options.certificates !== undefined)
     for (const event of ['connection', 'secureConnection']) server.prependListener(event, nameLocalPeer)
@@ -141,8 +188,11 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
       idleBefore = idle
     },
 
-    /** Open connections, and those that a limit has refused since the start. */
-    connections: () => ({ open: sockets.size, refused: refusedConnections() }),
+    /** Open connections; since the start, those that a limit has refused, and those closed for want of descriptors. */
+    connections: () => ({ open: sockets.size, refused: refusedConnections(), stalled: descriptors?.closed ?? 0 }),
+
+    /** Messages for the operator, as long as their reason lasts. */
+    warnings: (): readonly string[] => descriptors?.warnings() ?? [],
 
     /** Cuts every connection. Resolves when all are closed and their requests have ended. */
     closeAll: async (): Promise<void> => {
@@ -153,21 +203,22 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
   }
 }
 
-function makeServer(options: ListenerOptions): Server | TlsServer {
+function makeServer({ certificates, deadlines }: ListenerOptions): Server | TlsServer {
+  const { headerTimeoutMs, keepAliveTimeoutMs } = deadlines
   const limits: ServerOptions<typeof IncomingRequest> & { keepAliveTimeoutBuffer: number } = {
     IncomingMessage: IncomingRequest,
-    headersTimeout: options.headerTimeoutMs,
-    requestTimeout: options.requestTimeoutMs,
+    headersTimeout: headerTimeoutMs,
+    requestTimeout: 0, // Node's ends a body however steadily it comes; see `deadlines.ts`.
     connectionsCheckingInterval: checkEveryMs,
-    keepAliveTimeout: options.keepAliveTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
     // Node would answer by itself, without a reason and without an access line; see `createHostGuard`.
     requireHostHeader: false,
     // Later versions of Node wait this much longer than `keepAliveTimeout`; a second by default.
     keepAliveTimeoutBuffer: checkEveryMs,
   }
-  const { certificates, headerTimeoutMs: handshakeTimeout } = options
   if (certificates === undefined) return createServer(limits)
-  return process.getBuiltinModule('node:https').createServer({ ...limits, ...certificates, handshakeTimeout })
+  const tlsOptions = { ...limits, ...certificates, handshakeTimeout: headerTimeoutMs, allowHalfOpen: true }
+  return process.getBuiltinModule('node:https').createServer(tlsOptions)
 }
 
 /** The open sockets. With TLS, the TCP socket while the handshake is pending, then the TLS socket in its place. */

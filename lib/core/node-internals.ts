@@ -132,7 +132,7 @@ export function replaceClose(socket: Socket, close: () => void): void {
   socket.destroySoon = close
 }
 
-// ---- the requests of a server: `upgrade`, `_dump` ----
+// ---- the requests of a server: `_dump` ----
 
 interface DumpingMessage extends Incoming {
   _dump?(): void
@@ -140,68 +140,94 @@ interface DumpingMessage extends Incoming {
 
 const dump = (IncomingMessage.prototype as DumpingMessage)._dump
 
-/** Whether a request that asks for an upgrade gets it; `incoming-request.ts` sets it when it is loaded. */
-let isUpgrade = (_request: Incoming): boolean => true
-
-/** Sets which requests that ask for an upgrade get it. */
-export function decideUpgrades(decide: (request: Incoming) => boolean): void {
-  isUpgrade = decide
-}
-
 /**
- * A request of this server; `ServerOptions.IncomingMessage` is documented, two of its members are not.
+ * A request of this server; `ServerOptions.IncomingMessage` is documented, `_dump` is not.
  *
- * `upgrade`: Node sets it before it knows the header fields, and reads it when it does, to decide whether it lets go of
- * the socket. Here it is an accessor, so that other upgrades than WebSocket handshakes and CONNECT (`h2c`, say) are
- * served as plain requests (RFC 9110, section 7.8). A version that decides in another way cuts such requests. Node's
- * own option, `shouldUpgradeCallback`, came with 24.9.
- *
- * `_dump`: when an answer has been sent, Node calls it to read and throw away the rest of the body, which runs the
- * whole machinery of a stream up to `end` and `close`. It is skipped for a request that has come whole and of which
- * nothing lies unread, as nearly all without a body: a fifteenth of a plain request. A version without it loses
- * nothing. Node's own option, `optimizeEmptyRequests`, came with 24.12 and makes a request look destroyed before its
- * body is read.
- *
- * Surprise: a class of its own for each level, or one made by a function, takes 2 to 4 % of a plain request.
+ * When an answer has been sent, Node calls `_dump` to read and throw away the rest of the body, which runs the whole
+ * machinery of a stream up to `end` and `close`. It is skipped for a request that has come whole and of which nothing
+ * lies unread, as nearly all without a body: a fifteenth of a plain request. A version without it loses nothing. Node's
+ * own option, `optimizeEmptyRequests`, came with 24.12 and makes a request look destroyed before its body is read.
  */
 export class IncomingRequest extends IncomingMessage {
-  /** Whether the parser took this for an upgrade. */
-  upgradeAsked: unknown = false
-
-  get upgrade(): boolean {
-    return this.upgradeAsked === true && isUpgrade(this)
-  }
-
-  set upgrade(asked: unknown) {
-    this.upgradeAsked = asked
-  }
-
   _dump(): void {
     if (!this.complete || this.readableLength > 0) dump?.call(this)
   }
 }
 
-// ---- the state of a socket: `_httpMessage`, `parser.getCurrentBuffer` ----
+// ---- the parser of a connection: `parser.onIncoming` ----
 
-interface ServedSocket extends Socket {
+interface HttpParser {
+  onIncoming?: ((request: Incoming, keepAlive: boolean) => number) | null
+}
+
+/** A request as the parser makes it: with a member that says whether its socket leaves the server. */
+interface ParsedRequest extends Incoming {
+  upgrade?: boolean
+}
+
+/** Tells the parser that no further byte of its input belongs to HTTP. */
+const stopParsing = 2
+
+/**
+ * Asks about each request of a connection before it is served, when its header section has been parsed. A request that
+ * is held is not served: Node parses nothing behind it, body included, lets go of the socket, and emits `upgrade` or
+ * `connect` with the request and the bytes behind its header section, as after a handshake.
+ *
+ * Without `parser.onIncoming`, Node parses requests that were sent without waiting all at once, and `server.ts` serves
+ * the first of them alone.
+ * @param socket that the server has begun to read
+ * @returns false where this version of Node has no such function
+ */
+export function holdRequests(socket: Socket, mustHold: (request: Incoming) => boolean): boolean {
+  const { parser } = socket as Socket & { readonly parser?: HttpParser | null }
+  const onIncoming = parser?.onIncoming
+  if (typeof onIncoming !== 'function' || !parser) return false
+  parser.onIncoming = (request: ParsedRequest, keepAlive) => {
+    if (!mustHold(request)) return onIncoming(request, keepAlive)
+    request.upgrade = true
+    return stopParsing
+  }
+  return true
+}
+
+/** Whether a request asks for an upgrade, as the parser understood it. */
+export function asksForUpgrade(request: Incoming): boolean {
+  return (request as ParsedRequest).upgrade === true
+}
+
+// ---- the state of a socket: `_httpMessage`, `writeQueueSize`, `_parent` ----
+
+interface InnerSocket extends Socket {
   readonly _httpMessage?: ServerResponse | null
-  readonly parser?: { getCurrentBuffer?(): Buffer } | null
+  readonly _handle?: { readonly writeQueueSize?: number } | null
+  /** The TCP socket below one of TLS. */
+  readonly _parent?: InnerSocket | null
 }
 
 /**
- * Whether a response still uses the socket, as one that has ended in this turn of the event loop does. A handshake that
- * arrives behind such a response is served as a plain request. On a Node without the field its connection is cut.
+ * The response that still uses the socket, as one that has ended in this turn of the event loop does. Without the field
+ * the next request of a connection may be served in the same turn, and Node orders the two.
  */
-export function isAnswering(socket: Socket): boolean {
-  return Boolean((socket as ServedSocket)._httpMessage)
+export function responseOf(socket: Socket): ServerResponse | undefined {
+  return (socket as InnerSocket)._httpMessage ?? undefined
 }
 
 /**
- * The piece of input that the parser is reading, which tells whether something follows a request that asked for an
- * upgrade: Node throws that away. Without it a piece counts as one with more in it, and the connection is closed.
+ * Tells the response on a socket that it may write on, as Node does while it reads the socket. Without it, a response
+ * to a slow client would stop once a further request has been read.
  */
-export function currentPiece(socket: Socket): Buffer | undefined {
-  return (socket as ServedSocket).parser?.getCurrentBuffer?.()
+export function emitDrain(socket: Socket): void {
+  const response = responseOf(socket)
+  if (response?.writableEnded === false) response.emit('drain')
+}
+
+/**
+ * A number that changes when the system takes output of a socket, and at no other time. Without `writeQueueSize`, which
+ * Node itself asks before it emits `timeout`, it changes with each write that the system has taken whole.
+ */
+export function takenByClient(socket: Socket): number {
+  const { _parent: below, _handle: handle } = socket as InnerSocket
+  return socket.bytesWritten - socket.writableLength - ((below?._handle ?? handle)?.writeQueueSize ?? 0)
 }
 
 // ---- a Unix socket: `remoteAddress` ----
@@ -222,6 +248,39 @@ export function nameLocalPeer(socket: Socket): void {
  */
 export function closeListening(server: Server, closed: () => void): void {
   NetServer.prototype.close.call(server, closed)
+}
+
+/** Hands a piece of raw input to the server that reads a socket, as the socket itself does. */
+export function feed(socket: Socket, piece: Buffer): void {
+  socket.emit('data', piece)
+}
+
+/** Tells the server that reads a socket that its input has ended, which happened while the server did not read it. */
+export function endInput(socket: Socket): void {
+  socket.emit('end')
+}
+
+// ---- a client that ends its side: `httpAllowHalfOpen` ----
+
+/**
+ * Lets a server answer a client that has ended its side of the connection, as `socat` and `nc` do after a request. Node
+ * destroys its request otherwise. A version without this member does so too. With TLS, `allowHalfOpen` of `net.Server`
+ * is needed as well, which a server of plain HTTP sets by itself.
+ */
+export function answerHalfClosed(server: Server): void {
+  Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+// ---- a socket that a server reads again: the first listener of `connection` ----
+
+/**
+ * Gives the function with which a server begins to read a socket, for sockets that it has let go of. Node documents
+ * that a server takes any stream by the event `connection`, whose other listeners must not see a socket twice.
+ * @param server without listeners other than its own
+ */
+export function readerOf(server: Server, isSecure: boolean): (socket: Socket) => void {
+  const [listener] = server.listeners(isSecure ? 'secureConnection' : 'connection')
+  return (socket) => void listener?.call(server, socket)
 }
 
 // ---- a connection that did not come through the socket: `connection` ----

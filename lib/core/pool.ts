@@ -7,13 +7,19 @@
  * too, once the event loop has run items for that long in one turn: in the queue they are counted and limited, and the
  * pool learns when their clients disconnect.
  *
- * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded.
+ * Several pools may share the places of one queue: each has its own queue, and the sum of them is bounded. With
+ * `maxWaitMs` no item waits longer: under overload a late answer is worth less than an early refusal.
+ *
+ * An item that waits for its client may give its worker back in the meantime: call `leave()`, then `resume()`.
  */
 import { performance } from 'node:perf_hooks'
 import { unserved } from '../http/errors.ts'
 
 /** One error for all refusals: to record a new stack for each would cost more than the rest of the refusal. */
 export const overloaded = unserved('Every worker is busy and the queue is full')
+
+/** The error of a request that waited in the queue as long as any may. */
+export const waitedTooLong = unserved('No worker was free in time')
 
 /** The result of `enter`. */
 export type Entry = 'started' | 'queued' | 'refused'
@@ -41,8 +47,12 @@ export interface PoolOptions<T> {
   readonly turnMs?: number
   /** Called when an item gets its worker: in `enter()`, in the `leave()` of another item, or later. Must not throw. */
   readonly start: (item: T) => void
-  /** The percentage of busy workers, 1 to 100, from which the pool is saturated. */
+  /** The percentage of busy workers, or of taken places of the queue, 1 to 100, from which the pool is saturated. */
   readonly alertPercent?: number
+  /** The longest wait in the queue, in milliseconds; from half of it on the pool is saturated. No limit unless given. */
+  readonly maxWaitMs?: number
+  /** Called with an item that has waited for that long, and is not started any more. Must not throw. */
+  readonly onExpired?: (item: T, waitedMs: number) => void
   /** Called when an item that was queued gets its worker, with the milliseconds that it waited. */
   readonly onWaited?: (waitedMs: number) => void
   /** Called when saturation begins and when it ends. */
@@ -55,6 +65,9 @@ export interface QueuePlaces {
   /** How many are taken now. Only pools change it. */
   taken: number
 }
+
+/** How often the queue is checked for items that have waited too long, in milliseconds. */
+const checkEveryMs = 100
 
 /** How long a turn runs items of the queue, in milliseconds: short, since Node accepts one connection in a turn. */
 const pieceMs = 1
@@ -69,11 +82,14 @@ export class Pool<T> implements PoolCounts {
   busy = 0
   /** Items refused since the pool was made. */
   refused = 0
-  /** Whether the busy workers have reached the alert share. */
+  /** Whether the busy workers or the queue have reached the alert share, or an item has waited for long. */
   alert = false
   readonly #places: QueuePlaces
   readonly #start: (item: T) => void
   readonly #alertAt: number
+  readonly #queueAlertAt: number
+  readonly #maxWaitMs: number
+  readonly #onExpired: ((item: T, waitedMs: number) => void) | undefined
   readonly #onAlert: ((saturated: boolean) => void) | undefined
   readonly #onWaited: ((waitedMs: number) => void) | undefined
   readonly #turnMs: number
@@ -83,6 +99,11 @@ export class Pool<T> implements PoolCounts {
   #isInTurn = false
   /** The waiting items, and since when they wait. */
   readonly #queue = new Map<T, number>()
+  /** Items that had a worker, gave it back, and want one again. */
+  readonly #returning: (() => void)[] = []
+  /** Runs while items wait. */
+  #checks: NodeJS.Timeout | undefined = undefined
+  #hasLongWait = false
   #handingOver = false
 
   constructor(options: PoolOptions<T>) {
@@ -92,7 +113,11 @@ export class Pool<T> implements PoolCounts {
     this.#turnMs = options.turnMs ?? Infinity
     this.#turnEndsAt = options.turnMs === undefined ? Infinity : -Infinity
     this.#start = options.start
-    this.#alertAt = Math.max(1, Math.ceil((options.workers * (options.alertPercent ?? 100)) / 100))
+    const alertShare = (options.alertPercent ?? 100) / 100
+    this.#alertAt = Math.max(1, Math.ceil(options.workers * alertShare))
+    this.#queueAlertAt = Math.max(1, Math.ceil(this.#places.size * alertShare))
+    this.#maxWaitMs = options.maxWaitMs ?? Infinity
+    this.#onExpired = options.onExpired
     this.#onWaited = options.onWaited
     this.#onAlert = options.onAlert
   }
@@ -112,13 +137,15 @@ export class Pool<T> implements PoolCounts {
    * @param nowMs `performance.now()`; pass it when the caller already has the time
    */
   enter(item: T, nowMs = performance.now()): Entry {
-    if (this.busy < this.workers && this.#queue.size === 0 && this.#hasTime(nowMs)) {
+    if (this.busy < this.workers && this.#queue.size === 0 && this.#returning.length === 0 && this.#hasTime(nowMs)) {
       this.#begin(item)
       return 'started'
     }
     if (this.#places.taken < this.#places.size || this.#isBurst()) {
       this.#places.taken += 1
       this.#queue.set(item, performance.now())
+      if (this.#maxWaitMs < Infinity) this.#checks ??= setInterval(() => this.#check(), this.#checkEveryMs).unref()
+      this.#updateAlert()
       return 'queued'
     }
     this.refused += 1
@@ -127,15 +154,30 @@ export class Pool<T> implements PoolCounts {
 
   #begin(item: T): void {
     this.busy += 1
-    if (this.busy >= this.#alertAt && !this.alert) this.#setAlert(true)
+    this.#updateAlert()
     this.#start(item)
   }
 
-  /** Frees one worker; the item that has waited longest gets it. */
+  /** Frees one worker: an item that returns gets it, else the one that has waited longest. */
   leave(): void {
     this.busy -= 1
-    if (this.#queue.size > 0) this.#handOver()
-    if (this.alert && this.busy < this.#alertAt) this.#setAlert(false)
+    if (this.#queue.size > 0 || this.#returning.length > 0) this.#handOver()
+    this.#updateAlert()
+  }
+
+  /**
+   * Gives an item that has left its worker a worker again, before the items that wait in the queue.
+   * @param proceed called later, with a worker, unless one is free now. Must not throw
+   * @returns whether it has a worker now
+   */
+  resume(proceed: () => void): boolean {
+    if (this.busy >= this.workers) {
+      this.#returning.push(proceed)
+      return false
+    }
+    this.busy += 1
+    this.#updateAlert()
+    return true
   }
 
   /** @param nowMs the time at which the first item is started, if there is time then */
@@ -144,9 +186,19 @@ export class Pool<T> implements PoolCounts {
     this.#handingOver = true
     let startMs = nowMs
     try {
+      while (this.busy < this.workers) {
+        const proceed = this.#returning.shift()
+        if (proceed === undefined) break
+        this.busy += 1
+        proceed()
+      }
       for (const [next, since] of this.#queue) {
         if (this.busy === this.workers || !this.#hasTime(startMs)) break
         this.forget(next)
+        if (startMs - since >= this.#maxWaitMs) {
+          this.#expire(next, startMs - since)
+          continue
+        }
         this.#onWaited?.(startMs - since)
         this.#begin(next)
         startMs = performance.now()
@@ -191,10 +243,42 @@ export class Pool<T> implements PoolCounts {
   forget(item: T): boolean {
     if (!this.#queue.delete(item)) return false
     this.#places.taken -= 1
+    if (this.alert) this.#updateAlert()
     return true
   }
 
-  #setAlert(saturated: boolean): void {
+  get #checkEveryMs(): number {
+    return Math.min(checkEveryMs, Math.max(10, this.#maxWaitMs / 4))
+  }
+
+  /** Refuses the items that have waited too long, oldest first. */
+  #check(): void {
+    const nowMs = performance.now()
+    this.#hasLongWait = false
+    for (const [item, since] of this.#queue) {
+      const waitedMs = nowMs - since
+      this.#hasLongWait = waitedMs >= this.#maxWaitMs / 2
+      if (waitedMs < this.#maxWaitMs) break
+      this.forget(item)
+      this.#expire(item, waitedMs)
+    }
+    if (this.#queue.size === 0) {
+      this.#hasLongWait = false
+      clearInterval(this.#checks)
+      this.#checks = undefined
+    }
+    this.#updateAlert()
+  }
+
+  #expire(item: T, waitedMs: number): void {
+    this.refused += 1
+    this.#onExpired?.(item, waitedMs)
+  }
+
+  #updateAlert(): void {
+    const waiting = this.#queue.size
+    const saturated = this.busy >= this.#alertAt || waiting >= this.#queueAlertAt || (waiting > 0 && this.#hasLongWait)
+    if (saturated === this.alert) return
     this.alert = saturated
     this.#onAlert?.(saturated)
   }

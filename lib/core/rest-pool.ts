@@ -12,10 +12,11 @@ import { performance } from 'node:perf_hooks'
 import type { LogPort, OpenLog } from '../base/ports.ts'
 import { isAbortError } from '../base/reason.ts'
 import type { CoreContext } from '../http/context.ts'
-import { unserved, type HttpError } from '../http/errors.ts'
+import type { HttpError } from '../http/errors.ts'
 import { label, withRequestId } from '../http/label.ts'
 import type { EndReason, ParkedReply } from '../http/parked.ts'
 import type { ReadyReply, StreamReply } from '../http/reply.ts'
+import { connectionOf } from './connection.ts'
 import { overloaded, Pool, type QueuePlaces } from './pool.ts'
 
 /** The limits of the pool. */
@@ -82,8 +83,6 @@ export class RestPool {
   readonly #held = new Set<ParkedReply>()
   /** Runs while any reply is held. */
   #sweeps: NodeJS.Timeout | undefined = undefined
-  /** By socket: the last reply that began to wait while the answer to an earlier request was owed. */
-  readonly #behind = new WeakMap<object, ParkedReply>()
   #stopping = false
 
   constructor(host: ParkingHost, options: RestPoolOptions, log: OpenLog) {
@@ -125,7 +124,7 @@ export class RestPool {
     parked.parking = this
     parked.state = 'asking'
     if (ctx.method === 'HEAD') return this.end(parked, 'head')
-    if (ctx.gone) return this.end(parked, 'left')
+    if (ctx.gone || (parked.needsClient && !connectionOf(ctx.request.socket).mayWait())) return this.end(parked, 'left')
     if (parked.isRevoked) return this.end(parked, 'session')
     try {
       const ready = parked.ready()
@@ -174,12 +173,6 @@ export class RestPool {
     if (this.#stopping) return this.end(parked, 'stop')
     if (parked.timeoutMs === 0) return this.end(parked, 'deadline')
     const { ctx, kind } = parked
-    if (!this.#mayWait(parked)) {
-      this.#forget(parked)
-      ctx.lastOnConnection = true // Or more of them would pile up.
-      const error = unserved('Other requests of this connection wait before it')
-      return this.#host.refuse(ctx, error, 'others of its connection wait before it')
-    }
     this.#hold(parked, parked.timeoutMs)
     const entry = this[kind].enter(parked)
     if (entry === 'queued') this.#wait(parked, 'queued')
@@ -188,19 +181,6 @@ export class RestPool {
       const held = `${this[kind].busy} ${kind === 'sse' ? 'streams' : 'long polls'} held`
       this.#host.refuse(ctx, overloaded, `${held}, ${this.queue} of the REST pool waiting`)
     }
-  }
-
-  /**
-   * Answers leave in the order of their requests, so a wait behind another wait is useless, and one connection that
-   * sends many requests at once must not take every worker.
-   */
-  #mayWait(parked: ParkedReply): boolean {
-    const { response, request } = parked.ctx
-    if (response.socket !== null) return true
-    const before = this.#behind.get(request.socket)
-    if (before !== undefined && before.state !== 'over' && before.ctx.response.socket === null) return false
-    this.#behind.set(request.socket, parked)
-    return true
   }
 
   /** From now on its time-out ends it, and so does the stop. */

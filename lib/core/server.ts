@@ -24,10 +24,10 @@ import { BodyReply, emptyReply, type ReadyReply, type Reply, type StreamReply, U
 import type { Registry } from '../routing/registry.ts'
 import { ordinaryMethods, PathEncodingError } from '../routing/trie.ts'
 import { AnswerBatch } from './answer-batch.ts'
-import { connectionOf, type Connection } from './connection.ts'
-import { discardInput, lastResponseOn } from './connections.ts'
-import { losesWhatFollows } from './incoming-request.ts'
-import { overloaded, Pool, type PoolOptions } from './pool.ts'
+import { BodyWaits } from './body-waits.ts'
+import { connectionOf } from './connection.ts'
+import { handshakeResponse } from './connections.ts'
+import { overloaded, Pool, waitedTooLong, type PoolOptions } from './pool.ts'
 import { isLost, isSent, respond, respondBody, wasCut } from './respond.ts'
 import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 
@@ -35,7 +35,7 @@ import { RestPool, type RestPoolOptions } from './rest-pool.ts'
 export interface ServerParts {
   readonly registry: Registry<Chain>
   readonly ContextClass: ContextClass
-  readonly pool: Omit<PoolOptions<CoreContext>, 'start'>
+  readonly pool: Omit<PoolOptions<CoreContext>, 'start' | 'onExpired'>
   /** For long polls and streams. */
   readonly restPool: RestPoolOptions
   /** Throws HttpError for a request with a Host field that this server does not serve. */
@@ -53,8 +53,6 @@ export interface ServerParts {
   readonly unrouted?: (ctx: CoreContext) => void
   /** The reply to an OPTIONS that asks whether another request may be sent; undefined when it is no such question. */
   readonly preflight?: (ctx: CoreContext) => BodyReply | undefined
-  /** The most requests of one connection that are served at a time, from 1. */
-  readonly pipelineLimit: number
 }
 
 /** The Expect field of a request (RFC 9110, section 10.1.1): `continue` asks for `100 Continue` before the body. */
@@ -73,13 +71,15 @@ interface Answer {
 
 /** Joins the parts into a server. */
 export function createRequestServer(parts: ServerParts) {
-  const { registry, ContextClass, checkHost, staticFiles, accessLog, pipelineLimit } = parts
+  const { registry, ContextClass, checkHost, staticFiles, accessLog } = parts
   const errorLog = parts.log('error')
   const requestLog = parts.log('worker_http')
   const responseLog = parts.log('response')
   const cutAnswers = new RateLimited(responseLog.info, 1000)
   const refusals = new RateLimited(parts.log('pool').warn, 1000)
-  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker })
+  const pool = new Pool<CoreContext>({ ...parts.pool, start: runAsWorker, onExpired: refuseLate })
+  const bodyWaits = new BodyWaits(pool)
+  ContextClass.prototype.services.bodyWaits = bodyWaits
   const begin = (ctx: CoreContext, stream: StreamReply): void => respond(ctx, stream, draining)
   const restPool = new RestPool({ settle: answerParked, begin, fail, refuse }, parts.restPool, parts.log)
   const batch = new AnswerBatch(send)
@@ -89,29 +89,19 @@ export function createRequestServer(parts: ServerParts) {
 
   /** Serves one request. */
   function handle(request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    const connection = connectionBehindAnswers(request.socket)
-    if (connection.takes(pipelineLimit)) serve(connection, request, response, expect)
-    else connection.hold(() => serve(connection, request, response, expect))
-  }
-
-  /** Before a request behind others of its connection, ready answers are sent: one may be the last (`ignores`). */
-  function connectionBehindAnswers(socket: Socket): Connection {
-    const connection = connectionOf(socket)
-    if (connection.isServing) batch.sendAll()
-    return connection
-  }
-
-  function serve(connection: Connection, request: IncomingMessage, response: ServerResponse, expect: Expect): void {
-    const isBehind = response.socket === null || request.socket.writableEnded
-    if (isBehind && connection.ignores()) return void request.resume()
+    const connection = connectionOf(request.socket)
+    if (connection.isServing || connection.isEnding) {
+      // Only a Node that `holdRequests` does not know gives a request before its turn.
+      request.resume()
+      return connection.endAfterCurrent()
+    }
     const targetIsPath = toOriginForm(request)
     const ctx = new ContextClass(request, response)
     ctx.expectsContinue = expect === 'continue'
-    if (losesWhatFollows(request)) ctx.lastOnConnection = true
     active += 1
     admit(ctx, targetIsPath, expect)
     if (ctx.closed) return
-    connection.began(response)
+    connection.began(ctx)
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
   }
 
@@ -120,15 +110,13 @@ export function createRequestServer(parts: ServerParts) {
    * @param head the bytes that arrived after its header section
    */
   function upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    const connection = connectionBehindAnswers(socket)
-    if (connection.ignores()) return discardInput(socket)
     const targetIsPath = toOriginForm(request)
-    const response = lastResponseOn(socket, request)
+    const response = handshakeResponse(socket, request, head)
     const ctx = new ContextClass(request, response)
     ctx.upgrading = { socket, head }
-    ctx.lastOnConnection = true
+    ctx.lastOnConnection = head.length === 0
     active += 1
-    connection.began(response)
+    connectionOf(socket).began(ctx)
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
     admit(ctx, targetIsPath, 'nothing')
   }
@@ -159,6 +147,11 @@ export function createRequestServer(parts: ServerParts) {
   function refuse(ctx: CoreContext, error: HttpError, state: string): void {
     refusals.say(withRequestId(`refused ${label(ctx)}: ${state}`, ctx))
     fail(ctx, error)
+  }
+
+  function refuseLate(ctx: CoreContext, waitedMs: number): void {
+    parts.unrouted?.(ctx) // None of the middleware has run.
+    refuse(ctx, waitedTooLong, `it waited ${Math.round(waitedMs)} ms in the queue, ${pool.waiting} are waiting`)
   }
 
   function answerUnmatched(ctx: CoreContext): void {
@@ -279,7 +272,10 @@ export function createRequestServer(parts: ServerParts) {
   function release(ctx: CoreContext): void {
     if (!ctx.running) return
     ctx.running = false
-    if (ctx.closed) leave()
+    if (ctx.closed) {
+      leave()
+      discard(ctx)
+    }
     // Last: the pool starts what waits, and that may finish this request, which then leaves by itself.
     if (ctx.holdsWorker) {
       ctx.holdsWorker = false
@@ -290,9 +286,8 @@ export function createRequestServer(parts: ServerParts) {
   function finish(ctx: CoreContext, completed: boolean): void {
     if (ctx.closed) return
     if (pool.waiting > 0) pool.forget(ctx)
-    ctx.close(completed)?.catch((error: unknown) => {
-      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
-    })
+    ctx.close(completed)
+    if (!ctx.running) discard(ctx) // Else its action may still read a body that has come whole.
     const { parked } = ctx
     if (parked !== undefined) restPool.left(parked)
     else if (wasCut(ctx)) cutAnswers.say(`${label(ctx)}: the connection ended before its answer had left whole`)
@@ -303,7 +298,13 @@ export function createRequestServer(parts: ServerParts) {
       requestLog.debug(`${label(ctx)} -> ${ctx.sentStatus} in ${ctx.durationMs.toFixed(3)} ms`)
     }
     if (!ctx.running) leave()
-    connectionOf(ctx.request.socket).ended(ctx.response, pipelineLimit)
+    connectionOf(ctx.request.socket).ended(ctx.request)
+  }
+
+  function discard(ctx: CoreContext): void {
+    ctx.discardBody()?.catch((error: unknown) => {
+      responseLog.error(withRequestId(`${label(ctx)}: an upload's temporary files could not be removed`, ctx), error)
+    })
   }
 
   function leave(): void {

@@ -13,7 +13,7 @@ import { announcesBody } from './framing.ts'
 import { parseJson, type ExplainJson } from './json.ts'
 import { MultipartForm } from './multipart-form.ts'
 import { parseParameters, type ValueWithParameters } from './parameters.ts'
-import { readChunks, type Reading } from './read-chunks.ts'
+import { readChunks, type Reading, type ReadingWait } from './read-chunks.ts'
 import { fieldOf } from './request-fields.ts'
 import { parseUrlencoded } from './urlencoded.ts'
 
@@ -21,8 +21,8 @@ import { parseUrlencoded } from './urlencoded.ts'
 export interface BodyOptions {
   /** The most bytes that are read, including the framing of a multipart form. */
   readonly maxBytes: number
-  /** Called once before reading begins, when there is a body: for `100 Continue`. */
-  readonly onStart?: () => void
+  /** Called once before a body is read that has not come whole: for `100 Continue`. Throws HttpError 503. */
+  readonly onStart?: () => ReadingWait | undefined
   /** The folder of temporary folders for uploads; the system's unless given. */
   readonly temporaryFolder?: string | undefined
   /** Explains a body that is not JSON; see `parseJson`. */
@@ -66,6 +66,8 @@ export class Body {
   #reading: Reading | undefined
   #received = 0
   #tooLarge = false
+  /** Whether a part of the body will never come. */
+  #stopped = false
   #disposed = false
 
   /** @param request whose body has not been read */
@@ -124,6 +126,14 @@ export class Body {
     return (this.#form ??= kept(this.#readForm()))
   }
 
+  /** Ends a reading of a body that has not come whole, and each later one. A body that has come can still be read. */
+  stop(): void {
+    if (!this.#isThere || this.#request.complete) return
+    this.#stopped = true
+    this.#reading?.stop()
+    this.#request.resume()
+  }
+
   /**
    * Ends a reading and removes temporary files. Call it when the request has ended, however it ended; it may be called
    * at any time and again. Returns a promise only when there may be files, which rejects when one cannot be removed.
@@ -147,10 +157,8 @@ export class Body {
       throw unsupportedType('it was read as a multipart form, whose bytes are not kept: read the bytes before the form')
     }
     const collector = new ByteCollector()
-    await this.#read((chunk) => {
-      collector.add(chunk)
-      return undefined
-    })
+    const add = (chunk: Buffer): undefined => void collector.add(chunk)
+    await this.#read(add, () => collector.length)
     return collector.take()
   }
 
@@ -182,14 +190,14 @@ export class Body {
   }
 
   async #readMultipart(boundary: string): Promise<Form> {
-    if (this.#disposed) throw incomplete()
+    if (this.#disposed || this.#stopped) throw incomplete()
     const upload = new MultipartForm(
       boundary,
       this.#options.temporaryFolder ?? process.getBuiltinModule('node:os').tmpdir(),
     )
     this.#upload = upload
     if (this.#bytes === undefined) {
-      await this.#read((chunk) => upload.write(chunk))
+      await this.#read((chunk) => upload.write(chunk), () => upload.heldBytes)
     } else {
       const bytes = await this.#bytes
       for (let at = 0; at < bytes.length; at += pieceBytes) await upload.write(bytes.subarray(at, at + pieceBytes))
@@ -197,26 +205,43 @@ export class Body {
     return upload.end()
   }
 
-  /** Reads to the end. Throws at once for a body that cannot be read. */
-  #read(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> | undefined {
+  /**
+   * Reads to the end. Throws at once for a body that cannot be read.
+   * @param heldBytes gives the bytes of the body that are in memory
+   */
+  #read(accept: (chunk: Buffer) => Promise<void> | undefined, heldBytes: () => number): Promise<void> | undefined {
     const request = this.#request
     if (!this.#isThere) return undefined
     this.#checkReadable()
-    this.#options.onStart?.()
+    if (request.complete) return this.#readArrived(accept)
+    const wait = this.#options.onStart?.()
     const counted = (chunk: Buffer): Promise<void> | undefined => {
-      this.#received += chunk.length
-      if (this.#received > this.#options.maxBytes) throw this.#refuseSize()
+      wait?.hold(heldBytes() + chunk.length)
+      this.#count(chunk.length)
       return accept(chunk)
     }
-    this.#reading = readChunks(request, counted, incomplete)
+    this.#reading = readChunks(request, counted, incomplete, wait)
     return this.#reading.done
+  }
+
+  /** Takes a body that has come whole, without events; also when its client has disconnected since. */
+  async #readArrived(accept: (chunk: Buffer) => Promise<void> | undefined): Promise<void> {
+    const bytes = this.#request.read() as Buffer | null
+    if (bytes === null) return
+    this.#count(bytes.length)
+    for (let at = 0; at < bytes.length; at += pieceBytes) await accept(bytes.subarray(at, at + pieceBytes))
+  }
+
+  #count(bytes: number): void {
+    this.#received += bytes
+    if (this.#received > this.#options.maxBytes) throw this.#refuseSize()
   }
 
   #checkReadable(): void {
     const request = this.#request
     if (this.#disposed) throw incomplete()
     if (request.readableDidRead) throw new Error('Cannot read the body: other code has read from the request before')
-    if (request.destroyed) throw incomplete()
+    if (this.#stopped || (request.destroyed && !request.complete)) throw incomplete()
     const encoding = fieldOf(request, 'content-encoding')?.trim().toLowerCase() ?? ''
     if (encoding !== '' && encoding !== 'identity') {
       throw new HttpError(415, 'unsupported_encoding', 'Cannot read the body: it must have no Content-Encoding', {

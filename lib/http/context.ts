@@ -13,6 +13,7 @@ import { isSameCookie, serializeCookie, type CookieAttributes } from './cookie.t
 import { HttpError, Refusal } from './errors.ts'
 import { HeaderList } from './header-list.ts'
 import type { ParkedReply } from './parked.ts'
+import type { ReadingWait } from './read-chunks.ts'
 import { ReceivedRequest } from './received-request.ts'
 import {
   BodyReply,
@@ -127,6 +128,15 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
   /** Values that middleware passes to later middleware and to the action; an object that inherits nothing. */
   get state(): Record<string, unknown> {
     return (this.#state ??= new State())
+  }
+
+  /**
+   * Whether the request is of no use once the client has ended its side of the connection: it waits for an event, its
+   * action watches for the client to leave, or it is a handshake. Every other request is answered all the same.
+   */
+  get needsClient(): boolean {
+    if (this.parked !== undefined) return this.parked.needsClient
+    return this.#abort !== undefined || this.upgrading !== undefined
   }
 
   /** Aborts when the client disconnects before its answer is complete, and when a wait ends without its event. */
@@ -260,17 +270,18 @@ export class CoreContext extends ReceivedRequest implements EndedRequest {
     this.#abort?.abort()
   }
 
-  /**
-   * Call when the response has ended or the client has disconnected. Releases the body and aborts `signal`.
-   * @returns as `discardBody`
-   */
-  close(completed: boolean): Promise<void> | undefined {
+  protected override beginReading(): ReadingWait | undefined {
+    return this.services.bodyWaits?.begin(this)
+  }
+
+  /** Call when the response has ended or the client has disconnected. Ends a reading, and aborts `signal`. */
+  close(completed: boolean): void {
     this.closed = true
     if (!completed) {
       this.left = true
       this.#abort?.abort()
     }
-    return this.discardBody()
+    this.stopReading()
   }
 }
 

@@ -73,6 +73,11 @@ export abstract class ParkedReply {
     return this.state === 'over' || this.ctx.gone
   }
 
+  /** Whether it is of no use to a client that has ended its side of the connection, which counts as left. */
+  get needsClient(): boolean {
+    return this.state !== 'over'
+  }
+
   /** Ends the wait as its time-out does, since its session has ended. One that is not parked yet will not wait. */
   revoke(): void {
     this.isRevoked = true

@@ -12,17 +12,34 @@ export interface Reading {
   stop(): void
 }
 
+/** What is done while a reading waits for its client. */
+export interface ReadingWait {
+  /**
+   * Counts the bytes that the reading holds in memory now.
+   * @throws HttpError 503 when all readings together hold too much
+   */
+  hold(bytes: number): void
+  /**
+   * Call when the reading has ended.
+   * @param proceed called later, when the request may go on
+   * @returns whether it may go on at once; `proceed` is not called then
+   */
+  end(proceed: () => void): boolean
+}
+
 /**
  * Begins to read.
  * @param request that has not ended and is not read elsewhere
  * @param accept takes a chunk. The next chunk waits for a promise that it returns, and so does `done`, even after a
  *   failure. An error that it throws ends the reading
  * @param incomplete makes the error of a reading that was stopped, or whose client has disconnected
+ * @param wait its `end` is called before `done` settles
  */
 export function readChunks(
   request: IncomingMessage,
   accept: (chunk: Buffer) => Promise<void> | undefined,
   incomplete: () => Error,
+  wait?: ReadingWait,
 ): Reading {
   let accepting: Promise<void> | undefined
   let ended = false
@@ -37,8 +54,11 @@ export function readChunks(
     if (ended) return
     ended = true
     request.pause()
-    const settle = (): void => reject(reason)
+    const settle = (): void => goOn(() => reject(reason))
     Promise.resolve(accepting).then(settle, settle)
+  }
+  const goOn = (proceed: () => void): void => {
+    if (wait === undefined || wait.end(proceed)) proceed()
   }
   const stop = (): void => {
     if (!ended) fail(incomplete())
@@ -60,8 +80,9 @@ export function readChunks(
   }
   // `end` comes right after the last chunk, even while the request is paused.
   const onEnd = (): void => {
+    if (ended) return
     ended = true
-    resolve(accepting)
+    goOn(() => resolve(accepting))
   }
 
   // The listeners stay: to remove them costs more than to ask whether the reading has ended.

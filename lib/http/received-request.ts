@@ -12,7 +12,9 @@ import { Body } from './body.ts'
 import type { ClientAddress, ClientInfo } from './client-address.ts'
 import { parseCookies } from './cookie.ts'
 import type { Form } from './form.ts'
+import type { ReadingWait } from './read-chunks.ts'
 import { fieldOf, fieldsOf } from './request-fields.ts'
+import type { BodyWaits } from '../core/body-waits.ts'
 import type { HeaderSections } from '../core/header-section.ts'
 import type { ExplainJson } from './json.ts'
 
@@ -27,6 +29,8 @@ export interface RequestServices {
   readonly explainJson?: ExplainJson
   /** The header sections of this server; the first answer makes them. */
   headerSections?: HeaderSections
+  /** What is done while bodies are awaited; set by the server. Without it nothing is. */
+  bodyWaits?: BodyWaits
 }
 
 /** The request that a context is about. */
@@ -152,11 +156,19 @@ export class ReceivedRequest {
       temporaryFolder: this.services.temporaryFolder,
       explainJson: this.services.explainJson,
       onStart: () => {
-        if (!this.expectsContinue || this.response.headersSent) return
-        this.expectsContinue = false
-        this.response.writeContinue()
+        const wait = this.beginReading()
+        if (this.expectsContinue && !this.response.headersSent) {
+          this.expectsContinue = false
+          this.response.writeContinue()
+        }
+        return wait
       },
     }))
+  }
+
+  /** Called before a body is read that has not come whole. Throws HttpError 503 when too many bodies are arriving. */
+  protected beginReading(): ReadingWait | undefined {
+    return undefined
   }
 
   /** Reads the body as bytes. It and the three below read once and may be called again; 413 when it is too large. */
@@ -179,12 +191,17 @@ export class ReceivedRequest {
     return () => this.body.form()
   }
 
+  /** Ends a reading of a body that has not come whole. */
+  protected stopReading(): void {
+    this.#body?.stop()
+  }
+
   /**
-   * Ends the reading of the body, and reads and discards the rest of it, so that the connection can be reused or closed
-   * without a reset.
+   * Discards the body, and what its client still sends of it, so that the connection can be reused or closed without a
+   * reset. Call it when the request has been answered and its action has ended.
    * @returns as `Body.dispose`
    */
-  protected discardBody(): Promise<void> | undefined {
+  discardBody(): Promise<void> | undefined {
     if (this.#body === undefined && !this.hasBody) return undefined
     const disposal = this.body.dispose() // Also when nothing was read: a later read rejects then.
     this.request.resume()

@@ -138,6 +138,11 @@ class StreamedReply extends ParkedReply {
     return undefined
   }
 
+  /** A client that ends its side may still read a stream to its end. */
+  override get needsClient(): boolean {
+    return false
+  }
+
   waiting(): void {}
 
   started(): undefined {

@@ -2,6 +2,7 @@
  * Every metric of a process, declared once: its kind, how it is read, and its name and help in the Prometheus text.
  * Readings, sums, differences and the text are made from this table, and the text has its order.
  */
+import { getHeapStatistics } from 'node:v8'
 import type { Config } from '../config/table.ts'
 import type { PoolCounts } from '../core/pool.ts'
 import type { EventStatus } from '../events/events.ts'
@@ -30,8 +31,8 @@ export interface MetricSources {
   readonly sessions: () => StoreCounts
   /** The refused requests of each rule of `setup.limit` since the start. */
   readonly limits: () => Readonly<Record<string, number>>
-  /** Open connections, and those refused by a limit since the start. */
-  readonly connections: () => { readonly open: number; readonly refused: number }
+  /** Open connections; since the start, those refused by a limit, and those closed for want of file descriptors. */
+  readonly connections: () => { readonly open: number; readonly refused: number; readonly stalled: number }
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly accessLog: LineCounts
@@ -127,6 +128,8 @@ export const metricTable = {
     'svc_connections_open', 'Open connections.'),
   connectionsRefused: counter(({ connections }) => connections().refused,
     'svc_connections_refused_total', 'Connections refused by a limit.'),
+  connectionsStalled: counter(({ connections }) => connections().stalled,
+    'svc_connections_stalled_total', 'Connections without progress, closed when file descriptors ran short.'),
   loopDelay: histogram(({ eventLoop }) => eventLoop.delay.read(),
     'svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.'),
   loopActive: counter(({ eventLoop }) => eventLoop.activeSeconds,
@@ -162,9 +165,20 @@ export type MetricName = keyof typeof metricTable
 /** The value of each metric. */
 export type MetricValues = { readonly [Name in MetricName]: ReturnType<(typeof metricTable)[Name]['read']> }
 
+/** The memory of this process. Node opens a file for it; where no descriptor is free, the most memory it ever had. */
+function memoryUsage(): NodeJS.MemoryUsage {
+  try {
+    return process.memoryUsage()
+  } catch {
+    const { used_heap_size, total_heap_size, external_memory } = getHeapStatistics()
+    const rss = process.resourceUsage().maxRSS * 1024
+    return { rss, heapUsed: used_heap_size, heapTotal: total_heap_size, external: external_memory, arrayBuffers: 0 }
+  }
+}
+
 /** Reads every metric. */
 export function readMetrics(sources: MetricSources): MetricValues {
-  const moment: Moment = { ...sources, served: sources.metrics.read(), memory: process.memoryUsage() }
+  const moment: Moment = { ...sources, served: sources.metrics.read(), memory: memoryUsage() }
   const values = Object.entries(metricTable).map(([name, { read }]) => [name, read(moment)])
   return Object.fromEntries(values) as MetricValues // It has a value for each row.
 }

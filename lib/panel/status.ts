@@ -57,7 +57,11 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
     },
     latency_ms: latencyOf(values.durations),
     routes: routes.map(routeOf),
-    connections: { active: values.connectionsOpen, refused: values.connectionsRefused },
+    connections: {
+      active: values.connectionsOpen,
+      refused: values.connectionsRefused,
+      stalled: values.connectionsStalled,
+    },
     event_loop: eventLoopOf(values),
     memory: memoryOf(values),
     pool_http: {

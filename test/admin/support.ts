@@ -115,7 +115,6 @@ export async function serve(t: TestContext, { registry, port }: PortInHand, rout
     metrics: { record: () => {} },
     log: () => silentLogger,
     reveal: () => false,
-    pipelineLimit: 100,
   })
   const server = createServer((request, response) => handle(request, response, 'nothing'))
   return `http://127.0.0.1:${await listen(t, server)}`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { maxConnections } from '../../lib/application/file-descriptors.ts'
+import { maxConnections, processDescriptors } from '../../lib/application/file-descriptors.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 test('a sixteenth of the file descriptors is kept for files, 64 at least', () => {
@@ -15,7 +15,8 @@ test('a sixteenth of the file descriptors is kept for files, 64 at least', () =>
   ]
   for (const [limit, expected] of rows) {
     writeFileSync(file, `Limit  Soft Limit\nMax open files            ${limit}          524288          files\n`)
-    assert.equal(maxConnections(file), expected, limit)
+    const descriptors = processDescriptors(file)
+    assert.equal(descriptors && maxConnections(descriptors), expected, limit)
   }
-  assert.equal(maxConnections(join(file, 'none')), undefined)
+  assert.equal(processDescriptors(join(file, 'none')), undefined)
 })

@@ -296,7 +296,8 @@ describe('TLS', () => {
   it('survives plain HTTP and rubbish, and knows the address of a client that left', async (t) => {
     const { cert, key } = makeCertificate(temporaryFolder(), 'server')
     const config = { 'server.tls.cert': cert, 'server.tls.key': key }
-    const { url, port, lines } = await serve(t, { ...actions, '/secure': '(ctx) => String(ctx.secure)' }, config)
+    const leave = "(ctx) => new Promise((resolve) => { ctx.log('waits'); ctx.signal.onabort = resolve })"
+    const { url, port, lines } = await serve(t, { ...actions, '/leave': leave, '/secure': '(ctx) => String(ctx.secure)' }, config)
     for (const bytes of [requestText('GET /ok'), 'x'.repeat(100_000)]) {
       const client = new Connection(t, port)
       await client.send(bytes)
@@ -305,7 +306,7 @@ describe('TLS', () => {
     const ca = readFileSync(cert)
     const socket = tlsConnect({ port, host: '127.0.0.1', ca })
     await once(socket, 'secureConnect')
-    socket.write(requestText('GET /wait'))
+    socket.write(requestText('GET /leave'))
     await until(() => lines().some((line) => line.endsWith('waits')))
     socket.destroy()
     await until(() => lines('access.log').length === 1)

@@ -4,95 +4,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { IncomingRequest } from '../../lib/core/incoming-request.ts'
+import { isHandshake, rawSection } from '../../lib/core/raw-section.ts'
 import { Connection, requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { until } from '../support/until.ts'
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server that keeps what it is given. */
-async function startServer(t: TestContext, answer: Answering = (_request, response) => void response.end('plain')) {
-  const seen = { requests: [] as IncomingMessage[], upgrades: [] as { request: IncomingMessage; head: string }[], connects: 0 }
-  const server = createServer({ IncomingMessage: IncomingRequest }, (request, response) => {
-    seen.requests.push(request)
-    answer(request, response)
-  })
-  server.on('upgrade', (request, socket, head: Buffer) => {
-    seen.upgrades.push({ request, head: head.toString() })
-    socket.end('taken')
-  })
-  server.on('connect', (_request, socket) => {
-    seen.connects += 1
-    socket.end()
-  })
-  return { seen, port: await listen(t, server) }
+/** A server of Node's own with the requests of this one. */
+function startServer(t: TestContext, answer: Answering): Promise<number> {
+  return listen(t, createServer({ IncomingMessage: IncomingRequest }, answer))
 }
 
 describe('a request', () => {
-  const both = 'Connection: Upgrade'
-  const rows: readonly (readonly [what: string, bytes: string, taken: boolean])[] = [
-    ['a handshake', requestText('GET /', [both, 'Upgrade: websocket']), true],
-    ['in other letters', requestText('GET /', [both, 'Upgrade: WebSocket']), true],
-    ['in a list', requestText('GET /', ['Connection: keep-alive, Upgrade', 'Upgrade: h2c, websocket']), true],
-    ['in two fields', requestText('GET /', [both, 'Upgrade: h2c', 'Upgrade: websocket']), true],
-    ['that says that it has no body', requestText('GET /', [both, 'Upgrade: websocket', 'Content-Length: 0']), true],
-    ['of HTTP/1.0', `GET / HTTP/1.0\r\n${both}\r\nUpgrade: websocket\r\n\r\n`, true],
-    ['for h2c', requestText('GET /', [both, 'Upgrade: h2c']), false],
-    ['for something like it', requestText('GET /', [both, 'Upgrade: websockets, xwebsocket']), false],
-    ['without the option', requestText('GET /', ['Upgrade: websocket']), false],
-    ['with nothing to upgrade to', requestText('GET /', [both]), false],
-    ['of HEAD', requestText('HEAD /', [both, 'Upgrade: websocket']), false],
-    ['of OPTIONS', requestText('OPTIONS /', [both, 'Upgrade: websocket']), false],
-    ['of POST', requestText('POST /', [both, 'Upgrade: websocket', 'Content-Length: 1'], 'x'), false],
-    ['with a body', requestText('GET /', [both, 'Upgrade: websocket', 'Content-Length: 1'], 'x'), false],
-    ['with chunks', requestText('GET /', [both, 'Upgrade: websocket', 'Transfer-Encoding: chunked'], '0\r\n\r\n'), false],
-  ]
-  for (const [what, bytes, taken] of rows) {
-    it(`${what} is ${taken ? 'taken for a handshake' : 'a plain one'}`, async (t) => {
-      const { seen, port } = await startServer(t)
-      const client = new Connection(t, port)
-      await client.send(bytes)
-      if (taken) assert.equal(await client.closed(), 'taken')
-      else await until(() => client.received.startsWith('HTTP/1.1 200'))
-      assert.deepEqual([seen.upgrades.length, seen.requests.length], taken ? [1, 0] : [0, 1])
-      assert.equal(Reflect.get(seen.upgrades[0]?.request ?? seen.requests[0] ?? {}, 'upgrade'), taken)
-    })
-  }
-
-  it('gives what stands behind a handshake with it', async (t) => {
-    const { seen, port } = await startServer(t)
-    const client = new Connection(t, port)
-    await client.send(requestText('GET /', [both, 'Upgrade: websocket']) + 'frames')
-    await client.closed()
-    assert.equal(seen.upgrades[0]?.head, 'frames')
-  })
-
-  it('is no handshake as long as an answer before it is owed, and may be one afterwards', async (t) => {
-    const answers: ServerResponse[] = []
-    const { seen, port } = await startServer(t, (_request, response) => void answers.push(response))
-    const client = new Connection(t, port)
-    const handshake = requestText('GET /', [both, 'Upgrade: websocket'])
-    await client.send(requestText('GET /') + handshake)
-    await until(() => answers.length === 2)
-    await client.send(handshake)
-    await until(() => answers.length === 3)
-    for (const answer of answers) answer.end()
-    await client.answers(3)
-    assert.equal(seen.upgrades.length, 0)
-    await client.send(handshake)
-    assert.match(await client.closed(), /taken$/)
-  })
-
-  it('with CONNECT is one always', async (t) => {
-    const { seen, port } = await startServer(t)
-    const client = new Connection(t, port)
-    await client.send('CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n')
-    await client.closed()
-    assert.equal(seen.connects, 1)
-  })
-
   it('has its body thrown away where nobody reads it, so that the connection serves on', async (t) => {
-    const { port } = await startServer(t)
+    const port = await startServer(t, (_request, response) => void response.end('plain'))
     const socket: Socket = connect({ port, host: '127.0.0.1' })
     t.after(() => socket.destroy())
     let text = ''
@@ -106,7 +32,7 @@ describe('a request', () => {
 
   it('without a body ends without the events of a stream that nobody reads', async (t) => {
     const events: string[] = []
-    const { port } = await startServer(t, (request, response) => {
+    const port = await startServer(t, (request, response) => {
       for (const event of ['end', 'close']) request.on(event, () => events.push(event))
       response.end('plain')
     })
@@ -117,4 +43,40 @@ describe('a request', () => {
     }
     assert.deepEqual(events, [])
   })
+})
+
+/** Parses requests that came one by one, as the server's parser does. */
+async function parse(t: TestContext, bytes: string): Promise<IncomingMessage> {
+  const server = createServer()
+  const parsed = new Promise<IncomingMessage>((resolve) => {
+    server.on('request', (request, response) => (response.end(), resolve(request)))
+    server.on('upgrade', (request, socket) => (socket.destroy(), resolve(request)))
+  })
+  const port = await listen(t, server)
+  new Connection(t, port).socket.write(bytes, 'latin1')
+  return parsed
+}
+
+describe('the header section of a request that waits', () => {
+  const both = 'Connection: Upgrade'
+  const rows: readonly (readonly [what: string, bytes: string, section: string, handshake: boolean])[] = [
+    ['as it came', requestText('GET /a?b=%20', ['A: b', 'a: c', 'X:  \xe9 ']), requestText('GET /a?b=%20', ['A: b', 'a: c', 'X: \xe9']), false],
+    ['of HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.0\r\n\r\n', false],
+    ['a handshake', requestText('GET /', [both, 'Upgrade: websocket']), requestText('GET /', [both, 'Upgrade: websocket']), true],
+    ['in other letters', requestText('GET /', [both, 'Upgrade: WebSocket']), requestText('GET /', [both, 'Upgrade: WebSocket']), true],
+    ['in a list', requestText('GET /', ['Connection: keep-alive, Upgrade', 'Upgrade: h2c, websocket']), requestText('GET /', ['Connection: keep-alive, Upgrade', 'Upgrade: h2c, websocket']), true],
+    ['that says that it has no body', requestText('GET /', [both, 'Upgrade: websocket', 'Content-Length: 0']), requestText('GET /', [both, 'Upgrade: websocket', 'Content-Length: 0']), true],
+    ['for h2c', requestText('GET /', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c']), requestText('GET /', ['Connection:  HTTP2-Settings', 'Upgrade: h2c']), false],
+    ['for something like it', requestText('GET /', [both, 'Upgrade: websockets, xwebsocket']), requestText('GET /', ['Connection: ', 'Upgrade: websockets, xwebsocket']), false],
+    ['without the option', requestText('GET /', ['Upgrade: websocket']), requestText('GET /', ['Upgrade: websocket']), false],
+    ['of HEAD', requestText('HEAD /', [both, 'Upgrade: websocket']), requestText('HEAD /', ['Connection: ', 'Upgrade: websocket']), false],
+    ['with a body', requestText('GET /', [both, 'Upgrade: websocket', 'Content-Length: 1'], 'x'), requestText('GET /', ['Connection: ', 'Upgrade: websocket', 'Content-Length: 1']), false],
+    ['with chunks', requestText('GET /', [both, 'Upgrade: websocket', 'Transfer-Encoding: chunked'], '0\r\n\r\n'), requestText('GET /', ['Connection: ', 'Upgrade: websocket', 'Transfer-Encoding: chunked']), false],
+  ]
+  for (const [what, bytes, section, handshake] of rows) {
+    it(`is written ${what}`, async (t) => {
+      const request = await parse(t, bytes)
+      assert.deepEqual([isHandshake(request), rawSection(request).toString('latin1')], [handshake, section])
+    })
+  }
 })

@@ -8,31 +8,43 @@ import { connect, Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { IncomingRequest } from '../../lib/core/incoming-request.ts'
-import { attachSocket, checkNode, currentPiece, emitClose, isAnswering, releaseSocket } from '../../lib/core/node-internals.ts'
-import { nameLocalPeer, replaceClose, sectionOf, sendsSections, setSection } from '../../lib/core/node-internals.ts'
+import { asksForUpgrade, attachSocket, checkNode, emitClose, emitDrain, holdRequests, releaseSocket } from '../../lib/core/node-internals.ts'
+import { answerHalfClosed, nameLocalPeer, readerOf, replaceClose, responseOf } from '../../lib/core/node-internals.ts'
+import { sectionOf, sendsSections, setSection, takenByClient } from '../../lib/core/node-internals.ts'
 import { makeCertificate } from '../support/certificate.ts'
 import { requestText } from '../support/connection.ts'
 import { listen } from '../support/listen.ts'
 import { readAll } from '../support/raw.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { until } from '../support/until.ts'
 
 interface Handlers {
   readonly request: (request: IncomingMessage, response: ServerResponse) => void
   readonly upgrade?: (request: IncomingMessage, socket: Socket) => void
 }
 
-/** Serves one connection, sends it the text, and resolves with all that came back when it is closed. */
-async function serveOne(t: TestContext, tls: boolean, text: string, handlers: Handlers): Promise<string> {
+async function makeServer(t: TestContext, tls: boolean) {
   const options = { IncomingMessage: IncomingRequest }
   const files = tls ? makeCertificate(temporaryFolder(), 'node') : undefined
   const server = files === undefined
     ? createServer(options)
-    : createTlsServer({ ...options, cert: readFileSync(files.cert), key: readFileSync(files.key) })
+    : createTlsServer({ ...options, allowHalfOpen: true, cert: readFileSync(files.cert), key: readFileSync(files.key) })
+  return { server, port: await listen(t, server) }
+}
+
+async function connectTo(port: number, tls: boolean): Promise<Socket> {
+  const options = { port, host: '127.0.0.1' }
+  const socket = tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
+  await once(socket, tls ? 'secureConnect' : 'connect')
+  return socket
+}
+
+/** Serves one connection, sends it the text, and resolves with all that came back when it is closed. */
+async function serveOne(t: TestContext, tls: boolean, text: string, handlers: Handlers): Promise<string> {
+  const { server, port } = await makeServer(t, tls)
   server.on('request', handlers.request)
   server.on('upgrade', (request, socket) => handlers.upgrade?.(request, socket as Socket))
-  const port = await listen(t, server)
-  const socket = tls ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }) : connect(port, '127.0.0.1')
-  if (tls) await once(socket, 'secureConnect')
+  const socket = await connectTo(port, tls)
   socket.write(text)
   return readAll(socket)
 }
@@ -70,42 +82,101 @@ for (const tls of [false, true]) {
       assert.equal(closes, 1)
     })
 
-    it('shows the piece of input and the response that has the socket', async (t) => {
+    it('shows the response that has the socket', async (t) => {
       const seen: unknown[] = []
       await serveOne(t, tls, last, {
         request: ({ socket }, response) => {
-          seen.push(currentPiece(socket)?.toString(), isAnswering(socket))
-          response.on('close', () => seen.push(isAnswering(socket)))
+          seen.push(responseOf(socket) === response)
+          response.on('close', () => seen.push(responseOf(socket)))
           response.end()
         },
       })
-      assert.deepEqual(seen, [last, true, false])
+      assert.deepEqual(seen, [true, undefined])
     })
 
-    it('lets go of the socket of a handshake alone, and answers it with a response of its own', async (t) => {
+    it('lets go of the socket of a handshake, and answers it with a response of its own', async (t) => {
       const seen: string[] = []
       const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
-      const plain = requestText('GET /h2c', ['Connection: Upgrade', 'Upgrade: h2c'])
-      const ask = (text: string): Promise<string> =>
-        serveOne(t, tls, text, {
-          request: ({ url }, response) => {
-            seen.push(`request ${url}`)
-            response.setHeader('Connection', 'close').end('plain')
-          },
-          upgrade: (request, socket) => {
-            seen.push(`upgrade ${request.url}`)
-            const response = new ServerResponse(request)
-            attachSocket(response, socket)
-            response.on('close', () => seen.push('closed'))
-            response.writeHead(101, upgrade.flatMap((field) => field.split(': '))).end()
-            releaseSocket(response, socket)
-            emitClose(response)
-            socket.end('frames')
-          },
+      const answer = await serveOne(t, tls, requestText('GET /ws', upgrade), {
+        request: () => {},
+        upgrade: (request, socket) => {
+          seen.push(`upgrade ${request.url} ${asksForUpgrade(request)}`)
+          const response = new ServerResponse(request)
+          attachSocket(response, socket)
+          response.on('close', () => seen.push('closed'))
+          response.writeHead(101, upgrade.flatMap((field) => field.split(': '))).end()
+          releaseSocket(response, socket)
+          emitClose(response)
+          socket.end('frames')
+        },
+      })
+      assert.match(answer, /^HTTP\/1\.1 101 Switching Protocols\r\n[^]*\r\n\r\nframes$/)
+      assert.deepEqual(seen, ['upgrade /ws true', 'closed'])
+    })
+
+    it('holds a request with the bytes behind its header section, and reads the socket again', async (t) => {
+      const seen: string[] = []
+      const { server, port } = await makeServer(t, tls)
+      const read = readerOf(server, tls)
+      const holdsB = (socket: Socket): boolean => holdRequests(socket, ({ url }) => url === '/b')
+      server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => seen.push(`holds ${holdsB(socket)}`))
+      server.on('request', (request, response) => {
+        seen.push(request.url ?? '')
+        response.end(request.url)
+      })
+      server.on('upgrade', (request, stream, head) => {
+        const socket = stream as Socket
+        seen.push(`held ${request.method} ${request.url} ${head}`)
+        setImmediate(() => {
+          read(socket)
+          socket.emit('data', Buffer.from(last))
         })
-      assert.match(await ask(plain), /^HTTP\/1\.1 200 OK[^]*plain/)
-      assert.match(await ask(requestText('GET /ws', upgrade)), /^HTTP\/1\.1 101 Switching Protocols\r\n[^]*\r\n\r\nframes$/)
-      assert.deepEqual(seen, ['request /h2c', 'upgrade /ws', 'closed'])
+      })
+      const socket = await connectTo(port, tls)
+      socket.write(requestText('GET /a') + requestText('POST /b', ['Content-Length: 4'], 'body') + 'more')
+      const received = await readAll(socket)
+      assert.deepEqual(seen, ['holds true', '/a', 'held POST /b bodymore', '/last'])
+      assert.equal(received.match(/HTTP\/1\.1 200/g)?.length, 2)
+    })
+
+    it('tells how much of a response the system has taken, and lets a response write on', async (t) => {
+      const size = 20_000_000
+      const { server, port } = await makeServer(t, tls)
+      const steps: number[] = []
+      let drained = false
+      server.on('request', (request, response) => {
+        response.on('drain', () => (drained = true))
+        response.write('x'.repeat(size))
+        const look = setInterval(() => steps.push(takenByClient(request.socket)), 5)
+        t.after(() => clearInterval(look))
+        emitDrain(request.socket)
+      })
+      const socket = await connectTo(port, tls)
+      socket.pause()
+      socket.write(requestText('GET /'))
+      const stalled = (): boolean => steps.length > 5 && new Set(steps.slice(-5)).size === 1
+      await until(stalled)
+      assert.ok(drained)
+      const before = steps.at(-1) as number
+      socket.resume()
+      let received = 0
+      socket.on('data', (piece: Buffer) => {
+        received += piece.length
+        if (received > size / 2) socket.pause() // The client reads half of it, and stops again.
+      })
+      await until(() => received > size / 2 && stalled())
+      const after = steps.at(-1) as number
+      assert.ok(after > before, `${after} after ${before}`)
+      socket.destroy()
+    })
+
+    it('answers a client that has ended its side', async (t) => {
+      const { server, port } = await makeServer(t, tls)
+      answerHalfClosed(server)
+      server.on('request', (_request, response) => void setTimeout(() => response.end('late'), 20))
+      const socket = await connectTo(port, tls)
+      socket.end(requestText('GET /'))
+      assert.match(await readAll(socket), /late/)
     })
 
     it('does nothing to the end of a request that nobody reads', async (t) => {

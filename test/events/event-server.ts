@@ -11,6 +11,7 @@ import { compose, type Chain } from '../../lib/chain/compose.ts'
 import type { RestPoolOptions } from '../../lib/core/rest-pool.ts'
 import { parsePattern } from '../../lib/routing/pattern.ts'
 import { Registry } from '../../lib/routing/registry.ts'
+import { tenSeconds } from '../support/deadlines.ts'
 import { createRequestServer, type RequestServer } from '../../lib/core/server.ts'
 
 /** A server with events and nothing else. */
@@ -60,12 +61,10 @@ export async function eventServer(
     metrics: { record: () => {} },
     log,
     reveal: () => true,
-    pipelineLimit: 100,
   })
   const listener = createListener(requests, {
-    headerTimeoutMs: 10_000,
-    requestTimeoutMs: 10_000,
-    keepAliveTimeoutMs: 10_000,
+    deadlines: tenSeconds,
+    guardDescriptors: undefined,
     certificates: undefined,
     connections: { addressLimit: undefined, isTrusted: () => true, log: silentLogger, onRefused: () => {} },
   })

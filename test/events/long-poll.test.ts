@@ -404,7 +404,7 @@ describe('a long poll of a queue', () => {
     const { port, held, queue, get, events } = await begin(t)
     const connection = new Connection(t, port)
     await connection.send(requestText('GET /poll') + requestText('GET /queue'))
-    await held(2)
+    await held(1)
     queue.push(1)
     assert.equal((await get('/queue')).text, '{"ok":true,"event":1}')
     queue.push(2)

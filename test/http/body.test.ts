@@ -28,7 +28,7 @@ test('gives the bytes, the text and the JSON of a body, in any order and again',
 
 test('gives a request without a body nothing, and does not begin to read', async (t) => {
   let started = 0
-  const server = await serveBody(t, { onStart: () => (started += 1) }, async (body, request) => {
+  const server = await serveBody(t, { onStart: () => void (started += 1) }, async (body, request) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
     assert.equal(announcesBody(length, encoding), false)
     assert.equal(body.consumed, true)
@@ -125,7 +125,7 @@ test('takes a body of exactly the limit', async (t) => {
 
 test('refuses a body that is announced too large before any of it has come', async (t) => {
   let started = 0
-  const server = await serveBody(t, { maxBytes: 100, onStart: () => (started += 1) }, async (body) => {
+  const server = await serveBody(t, { maxBytes: 100, onStart: () => void (started += 1) }, async (body) => {
     await rejectsWith(body.json(), 413, 'body_too_large')
     await rejectsWith(body.form(), 415, 'unsupported_media_type')
     assert.equal(body.consumed, false)
@@ -155,7 +155,7 @@ test('refuses a chunked body as soon as it passes the limit, and reads no furthe
 
 test('begins once, just before reading, and so can send 100 Continue', async (t) => {
   let started = 0
-  const server = await serveBody(t, { onStart: () => (started += 1) }, async (body, request) => {
+  const server = await serveBody(t, { onStart: () => void (started += 1) }, async (body, request) => {
     request.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
     await body.text()
     return (await body.bytes()).length

@@ -28,19 +28,19 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   const all = linesOf(sources)
   const plain = loaded === undefined ? [] : sources.filter(({ path }) => loaded.includes(path))
   const measures: Measure[] = [
-    { what: 'files', value: sources.length, limit: 302, budget: 270 },
-    { what: 'lines', value: all, limit: 37_100, budget: 27_000 },
+    { what: 'files', value: sources.length, limit: 310, budget: 340 },
+    { what: 'lines', value: all, limit: 37_800, budget: 41_500 },
     { what: 'percent of the lines that are comments', value: Math.round((100 * sumOf(sources, commentLines)) / all) },
-    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1030, budget: 850 },
+    { what: 'exported names', value: sumOf(sources, (source) => exportedNames(source).length), limit: 1050, budget: 1150 },
     { what: 'files outside a room', value: sources.filter(({ path }) => !path.includes('/')).length, limit: 4, budget: 4 },
     { what: 'lines of the longest function, nested ones apart', value: Math.max(...functions.map(({ ownLines }) => ownLines)), limit: 100, budget: 100 },
     {
       what: 'lines for several processes and machines',
       value: linesOf(sources.filter(({ path }) => distribution.test(path))),
       limit: 5550,
-      budget: 4500,
+      budget: 5700,
     },
-    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_000, budget: 10_000 },
+    { what: 'lines of tier 1', value: linesOf(sources.filter(({ path }) => tierOne.test(path))), limit: 10_700, budget: 10_700 },
     { what: 'lines of metrics/', value: linesOf(sources.filter(({ path }) => path.startsWith('metrics/'))), limit: 1220, budget: 1300 },
   ]
   if (loaded === undefined) return measures

@@ -1,0 +1,92 @@
+/**
+ * The time-outs of what a client has to do: send a request, send the rest of a body, read what was sent. Silence ends a
+ * wait, and so does a body that comes too slowly; a client that keeps up is never cut. The time that the server itself
+ * takes does not count.
+ */
+import type { Connection } from './connection.ts'
+
+/** The time-outs, in milliseconds. */
+export interface Deadlines {
+  /** For a header section, from its first byte or the turn of its request. */
+  readonly headerTimeoutMs: number
+  /** For a header section and its body together. */
+  readonly requestTimeoutMs: number
+  /** For an idle connection. */
+  readonly keepAliveTimeoutMs: number
+  /** The longest silence of a client whose body is awaited. */
+  readonly bodyIdleTimeoutMs: number
+  /** The longest time in which a client takes nothing of what is sent to it. */
+  readonly sendIdleTimeoutMs: number
+}
+
+/** Why a connection is ended. */
+export interface Overdue {
+  /** 408, or undefined to cut the connection without a response. */
+  readonly status: 408 | undefined
+  /** Completes `408 for ADDRESS: `; '' where nothing is to be said. */
+  readonly reason: string
+}
+
+/** A body must bring this number of bytes in this time, in milliseconds. */
+const leastBodyBytes = 1024
+const leastBodyEveryMs = 60_000
+
+const cut: Overdue = { status: undefined, reason: '' }
+
+/**
+ * Whether the client of a connection is overdue. Call it at regular intervals: it sees progress only between two calls.
+ * @param nowMs `performance.now()`
+ */
+export function overdueOf(connection: Connection, nowMs: number, deadlines: Deadlines): Overdue | undefined {
+  const wait = connection.watch(nowMs)
+  if (wait === undefined) return undefined
+  const stillForMs = nowMs - wait.movedAtMs
+  switch (wait.awaited) {
+    case 'reading': {
+      const { sendIdleTimeoutMs } = deadlines
+      if (stillForMs < sendIdleTimeoutMs) return undefined
+      return { status: undefined, reason: `it took nothing of its response for ${sendIdleTimeoutMs / 1000} s` }
+    }
+    case 'request': {
+      // Bytes may be empty lines, which are no request, or begin one, which then has the time of a header section.
+      if (wait.moved > wait.markMoved && wait.markMs === undefined) {
+        wait.markMs = nowMs
+        connection.stopIdleTimeout()
+      }
+      const { keepAliveTimeoutMs, headerTimeoutMs } = deadlines
+      const idleForMs = nowMs - wait.sinceMs
+      if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section came too slowly')
+      if (wait.markMs === undefined || nowMs - wait.markMs < headerTimeoutMs) return undefined
+      return idleForMs < keepAliveTimeoutMs ? undefined : cut
+    }
+    default: {
+      const reason = reasonOfBody(connection, wait, nowMs, deadlines)
+      if (reason === undefined) return undefined
+      return connection.isServing ? late(reason) : cut
+    }
+  }
+}
+
+function reasonOfBody(
+  { beganAtMs, isServing }: Connection,
+  wait: NonNullable<ReturnType<Connection['watch']>>,
+  nowMs: number,
+  { bodyIdleTimeoutMs, requestTimeoutMs }: Deadlines,
+): string | undefined {
+  if (nowMs - wait.movedAtMs >= bodyIdleTimeoutMs) {
+    return `nothing more of the request's body came for ${bodyIdleTimeoutMs / 1000} s`
+  }
+  if (isServing && nowMs - beganAtMs >= requestTimeoutMs) {
+    return `the request took longer than ${requestTimeoutMs / 1000} s to arrive`
+  }
+  wait.markMs ??= wait.sinceMs
+  if (nowMs - wait.markMs < leastBodyEveryMs) return undefined
+  if (wait.moved - wait.markMoved < leastBodyBytes) return "less than 1 KiB of the request's body came in 60 s"
+  wait.markMs = nowMs
+  wait.markMoved = wait.moved
+  return undefined
+}
+
+function late(reason: string): Overdue {
+  return { status: 408, reason }
+}
