@@ -49,7 +49,7 @@ export interface PoolOptions<T> {
   readonly start: (item: T) => void
   /** The percentage of busy workers, or of taken places of the queue, 1 to 100, from which the pool is saturated. */
   readonly alertPercent?: number
-  /** The longest wait in the queue, in milliseconds; from half of it on the pool is saturated. No limit unless given. */
+  /** The longest wait in the queue, in milliseconds; from half of it on the pool is saturated. Default: no limit. */
   readonly maxWaitMs?: number
   /** Called with an item that has waited for that long, and is not started any more. Must not throw. */
   readonly onExpired?: (item: T, waitedMs: number) => void
