@@ -33,3 +33,17 @@ test('what processes of this host that are gone have left is removed, of another
   assert.deepEqual(readdirSync(parent).sort(), stays.sort())
   assert.equal(await sweepUploads(join(parent, 'not there')), 0)
 })
+
+test('a folder of another user is left where it is, and named', async (t) => {
+  const parent = temporaryFolder()
+  const folder = join(parent, `svc-upload-${spawnSync('true').pid}-${hostname()}-abcdef`)
+  mkdirSync(folder)
+  const { geteuid } = process
+  const restore = (): unknown => Object.assign(process, { geteuid })
+  t.after(restore)
+  process.geteuid = () => statSync(folder).uid + 1
+  const message = `${folder} belongs to another user: remove it, unless it is in use`
+  await assert.rejects(sweepUploads(parent), { message })
+  restore()
+  assert.equal(await sweepUploads(parent), 1)
+})
