@@ -2,7 +2,8 @@
  * Reads from the general log what was changed, and who changed it: the lines about a request of the admin panel, which
  * name its address, and those about a signal. They are read from the files, so that they outlive the process.
  */
-import { open, readdir, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { rotatedName } from './log-file.ts'
 
@@ -35,9 +36,14 @@ export async function readChanges(folder: string, file: string, most: number): P
   let leftBytes = maxBytes
   for (const name of newestFirst) {
     if (found.length >= most || leftBytes <= 0) break
-    const size = await sizeOf(join(folder, name))
-    if (size === 0) continue
-    const handle = await open(join(folder, name))
+    const handle = await openIfThere(join(folder, name))
+    if (handle === undefined) continue
+    const stats = await handle.stat()
+    const size = stats.isFile() ? stats.size : 0
+    if (size === 0) {
+      await handle.close()
+      continue
+    }
     const ofFile: ChangeLine[] = []
     for await (const line of handle.readLines({ start: Math.max(0, size - leftBytes), end: size - 1 })) {
       const change = changeOf(line)
@@ -49,13 +55,13 @@ export async function readChanges(folder: string, file: string, most: number): P
   return found.slice(0, most)
 }
 
-/** The size of a file; 0 when it is not there, or is a pipe. */
-async function sizeOf(path: string): Promise<number> {
+/** Opens a file for reading, without waiting for the other end of a pipe; undefined for a socket, too. */
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
   try {
-    const facts = await stat(path)
-    return facts.isFile() ? facts.size : 0
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0 // `node:fs` throws Errors.
+    const { code } = error as NodeJS.ErrnoException // `node:fs` throws Errors.
+    if (code === 'ENOENT' || code === 'ENXIO') return undefined
     throw error
   }
 }
