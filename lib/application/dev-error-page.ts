@@ -2,7 +2,7 @@
  * The page of a 500 in `dev`: the message, the source lines around the place, the application's frames of the stack,
  * and the request. The frames of the server and of Node are folded away, and values that look like secrets are masked.
  */
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isError, textOf } from '../base/reason.ts'
@@ -11,6 +11,7 @@ import type { CoreContext } from '../http/context.ts'
 import { htmlPage, policyOf, type PageForError } from '../http/error-reply.ts'
 import { escapeHtml } from '../http/escape-html.ts'
 import { STATUS_CODES } from '../http/node-http.ts'
+import { readFileWithin } from '../storage/opened-file.ts'
 import { isWithin } from '../storage/paths.ts'
 
 /** A place in a file of the application. */
@@ -118,7 +119,7 @@ function placeOf(path: string, line: string, root: string): Place | undefined {
 const serverFolder = fileURLToPath(new URL('../', import.meta.url))
 
 function sourceOf({ path, line }: Place, root: string): string {
-  const lines = readFileSync(path, 'utf8').replace(/\n$/, '').split('\n')
+  const lines = textOfFile(path, root).replace(/\n$/, '').split('\n')
   const first = Math.max(1, line - around)
   const shown = lines.slice(first - 1, line + around).map((text, at) => {
     const number = first + at
@@ -126,6 +127,15 @@ function sourceOf({ path, line }: Place, root: string): string {
   })
   const title = escapeHtml(`${relative(root, path)}:${line}`)
   return `<h2>${title}</h2>\n<div class="source"><code>${shown.join('')}</code></div>\n`
+}
+
+/** The text of a file of the application; empty where it can no longer be read or has come to lead elsewhere. */
+function textOfFile(path: string, root: string): string {
+  try {
+    return readFileWithin(root, path, mostBytes).text
+  } catch {
+    return ''
+  }
 }
 
 function framesOf(own: readonly string[], all: readonly string[], root: string): string {

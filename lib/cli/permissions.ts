@@ -25,7 +25,8 @@ interface Grants {
 const firstMajor = 24
 const codeFolder = fileURLToPath(new URL('..', import.meta.url)) // lib/ or dist/
 const serverFolder = dirname(codeFolder)
-const limits = '--allow-fs-read=/proc/self/limits' // See maxConnections.
+/** See maxConnections and pathOfOpen. */
+const ofProcess = ['/proc/self/limits', '/proc/self/fd/*'].map((path) => `--allow-fs-read=${path}`)
 const optionOf = { 'server.host': '--host', 'server.port': '--port', 'app.env': '--env' } as const
 /** Without a right to start processes nobody can tell systemd that the server is ready or alive: see createNotifier. */
 const withoutNotifications = 'Type=exec\nNotifyAccess=none\nWatchdogSec=0\n'
@@ -56,7 +57,7 @@ export async function permissions(
     const written = writeGrants(loaded, path, write)
     const read = readGrants(loaded, path, written)
     const several = processCount(loaded.config) > 1
-    const flags = [...flagsOf('--allow-fs-read', read), limits, ...flagsOf('--allow-fs-write', written)]
+    const flags = [...flagsOf('--allow-fs-read', read), ...ofProcess, ...flagsOf('--allow-fs-write', written)]
     const starred = flags.find((flag) => flag.slice(0, -1).includes('*'))
     if (starred !== undefined) {
       return refuse(`Node takes the * in ${JSON.stringify(starred)} for any text: rename that folder`)

@@ -7,8 +7,8 @@
  * change, since a second change could leave the same times (RFC 9110 section 8.8.1).
  */
 import { createHash } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
-import { open, type FileHandle } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -62,9 +62,6 @@ const pieceBytes = 65_536
 
 /** The errors of the file system for a name that leads to no file. */
 const absent = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
-
-/** Refuses a symbolic link, and does not wait for the other end of a FIFO. */
-const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 const utf8 = '; charset=utf-8'
 
@@ -143,11 +140,6 @@ const types: ReadonlyMap<string, string> = new Map([
 /** The Content-Type of a file, by the part of its name after the last dot, in any case. */
 export function contentTypeOf(fileName: string): string {
   return types.get(extname(fileName).slice(1).toLowerCase()) ?? 'application/octet-stream'
-}
-
-/** Opens a file for reading, unless it is a symbolic link. The caller closes the handle. */
-export function openForReading(file: string): Promise<FileHandle> {
-  return open(file, openFlags)
 }
 
 /** Whether an error says that there is no such file. */

@@ -4,7 +4,8 @@
  * Small files are kept in memory and served from it as long as their inode, size and times are unchanged; one `stat`
  * per file and turn of the event loop checks that. A large file is opened and sent in pieces. Only regular files are
  * served whose real path is below the folder's real path, with no dot file or dot folder in it (`/.well-known/` aside):
- * a link may lead to another place in the folder, and nowhere else.
+ * a link may lead to another place in the folder, and nowhere else. The file that was opened is what is checked, sent
+ * and kept.
  *
  * A compressed copy beside a file (`app.js.br`, `app.js.zst`, `app.js.gz`) is sent to clients that accept its coding,
  * unless it is older than the file. Small text without one is compressed here, once for each version of the file.
@@ -12,6 +13,7 @@
  * Every reply must be sent, also when the client has disconnected: the file is closed when sending ends.
  */
 import { statSync, type Stats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { parse, resolve } from 'node:path'
 import { isUnchanged } from '../storage/file-version.ts'
@@ -22,9 +24,9 @@ import type { CoreContext } from '../http/context.ts'
 import { HttpError, isHttpError } from '../http/errors.ts'
 import { StreamReply } from '../http/reply.ts'
 import { answerWith } from './conditional.ts'
-import { contentTypeOf, describeFile, isAbsent, openForReading, sendFile } from './static-file.ts'
+import { contentTypeOf, describeFile, isAbsent, sendFile } from './static-file.ts'
 import type { FileCoding, Representation, StaticFile } from './static-file.ts'
-import { realPathInside, staticPath } from './static-path.ts'
+import { openInside, realPathInside, staticPath } from './static-path.ts'
 
 /** The parts of a request that are read. */
 type StaticRequest = Pick<CoreContext, 'header' | 'method' | 'path' | 'rawQuery'>
@@ -165,8 +167,8 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
     coding: Coding | undefined,
   ): Promise<StreamReply | undefined> {
     try {
-      const real = await realPathInside(folder, nameOnDisk(name, coding))
-      return real === undefined ? undefined : await load(request, name, real, coding)
+      const handle = await openInside(folder, nameOnDisk(name, coding))
+      return handle === undefined ? undefined : await load(request, name, handle, coding)
     } catch (error) {
       if (coding !== undefined && isAbsent(error)) return undefined // The file itself is sent.
       throw error
@@ -176,10 +178,9 @@ export function createStaticFiles(options: StaticOptions): StaticFiles {
   async function load(
     request: StaticRequest,
     name: string,
-    real: string,
+    handle: FileHandle,
     coding: Coding | undefined,
   ): Promise<StreamReply | undefined> {
-    const handle = await openForReading(real)
     let handedOver = false
     try {
       const stats = await handle.stat()

@@ -10,12 +10,12 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
-import { isWithin } from '../storage/paths.ts'
+import { readFileWithin } from '../storage/opened-file.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { compile, type Program } from './compile.ts'
 import { DiskCache, sha256 } from './disk-cache.ts'
 import { createRender, type Render } from './render.ts'
-import { findView, versionOf } from './resolve.ts'
+import { findView, versionFrom, versionOf } from './resolve.ts'
 import { ViewError } from './template.ts'
 
 /** Where views are found, and where compiled ones are kept. */
@@ -163,7 +163,6 @@ export class Views {
     const dependencies: Dependency[] = []
     try {
       for (const [index, name] of program.files.entries()) {
-        if (!isWithin(this.#root, join(this.#root, name))) return undefined
         const { dependency } = this.#read(name)
         if (dependency.hash !== hashes[index]) return undefined
         dependencies.push(dependency)
@@ -175,14 +174,12 @@ export class Views {
     return { program, dependencies }
   }
 
-  /** Reads a file. Its version is taken first, so that a change while reading shows. */
+  /** Reads a file of the application. Its version is taken first, so that a change while reading shows. */
   #read(name: string): { text: string; dependency: Dependency } {
     const path = join(this.#root, name)
     try {
-      const version = versionOf(path)
-      if (version === undefined) throw new Error('it is gone')
-      const text = readFileSync(path, 'utf8')
-      return { text, dependency: { path, version, hash: sha256(text) } }
+      const { text, stats } = readFileWithin(this.#root, path)
+      return { text, dependency: { path, version: versionFrom(stats), hash: sha256(text) } }
     } catch (error) {
       throw new ViewError(name, 0, `cannot read the view: ${reasonOf(error)}`, { cause: error })
     }

@@ -68,11 +68,14 @@ export function findView(root: string, name: string, folders: readonly string[],
 export function versionOf(path: string): FileVersion | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false })
-    if (stats === undefined || !stats.isFile()) return undefined
-    const { dev, ino, size, mtimeMs, ctimeMs } = stats
-    return { dev, ino, size, mtimeMs, ctimeMs }
+    return stats?.isFile() === true ? versionFrom(stats) : undefined
   } catch (error) {
     if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
+}
+
+/** The version of a file by its state. */
+export function versionFrom({ dev, ino, size, mtimeMs, ctimeMs }: FileVersion): FileVersion {
+  return { dev, ino, size, mtimeMs, ctimeMs }
 }

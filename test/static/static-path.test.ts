@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { dirname, join, posix } from 'node:path'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import { isAbsent, openForReading } from '../../lib/static/static-file.ts'
-import { contentTypeOf } from '../../lib/static/static-file.ts'
-import { staticPath } from '../../lib/static/static-path.ts'
+import { contentTypeOf, isAbsent } from '../../lib/static/static-file.ts'
+import { openForReading, staticPath } from '../../lib/static/static-path.ts'
+import { aroundOpen, withoutProc } from '../support/around-open.ts'
 import { Seeded } from '../support/seeded.ts'
 import { openFilesBelow, serveStatic } from './static-server.ts'
 
@@ -175,6 +175,58 @@ test('stops serving a kept file once a link to the outside takes its place', asy
   assert.equal((await server.ask('/a.txt')).status, 200)
   execFileSync('ln', ['-sfn', '../outside.txt', join(server.folder, 'a.txt')])
   assert.equal((await server.ask('/a.txt')).status, 404)
+})
+
+for (const system of ['with /proc', 'without /proc']) {
+  for (const [size, content] of [['small', 'inside'], ['large', 'inside'.repeat(2 ** 18)]] as const) {
+    test(`serves nothing through a folder that is swapped for a link between check and opening, ${size}, ${system}`,
+      async (t) => {
+      const server = await serveStatic(t, { 'sub/a.txt': content })
+      if (system === 'without /proc') withoutProc(t)
+      const [folder, moved] = [join(server.folder, 'sub'), join(server.folder, 'moved')]
+      const secret = join(dirname(server.folder), 'secret')
+      mkdirSync(secret)
+      writeFileSync(join(secret, 'a.txt'), content.replaceAll('inside', 'secret'))
+      const swap = (): void => {
+        renameSync(folder, moved)
+        symlinkSync(secret, folder)
+      }
+      const swapBack = (): void => {
+        rmSync(folder)
+        renameSync(moved, folder)
+      }
+      await t.test('and left there', async (t) => {
+        aroundOpen(t, swap)
+        assert.equal((await server.ask('/sub/a.txt')).status, 404)
+      })
+      assert.equal((await server.ask('/sub/a.txt')).status, 404)
+      swapBack()
+      await t.test('and swapped back', async (t) => {
+        aroundOpen(t, swap, swapBack)
+        assert.equal((await server.ask('/sub/a.txt')).status, 404)
+      })
+      const { status, body } = await server.ask('/sub/a.txt')
+      assert.deepEqual([status, body.toString()], [200, content])
+      assert.equal(openFilesBelow(dirname(server.folder)), 0)
+    })
+  }
+}
+
+test('serves a file that is replaced or removed just after it was opened', async (t) => {
+  const server = await serveStatic(t, { 'a.txt': 'old', 'b.txt': 'b' })
+  const file = join(server.folder, 'a.txt')
+  await t.test('replaced', async (t) => {
+    aroundOpen(t, () => {}, () => {
+      writeFileSync(join(server.folder, 'new'), 'new')
+      renameSync(join(server.folder, 'new'), file)
+    })
+    assert.equal((await server.ask('/a.txt')).body.toString(), 'old')
+  })
+  assert.equal((await server.ask('/a.txt')).body.toString(), 'new')
+  await t.test('removed', async (t) => {
+    aroundOpen(t, () => {}, () => rmSync(join(server.folder, 'b.txt')))
+    assert.equal((await server.ask('/b.txt')).body.toString(), 'b')
+  })
 })
 
 test('serves no FIFO, no socket and no folder as a file', { timeout: 10_000 }, async (t) => {

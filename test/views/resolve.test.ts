@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { aroundOpen } from '../support/around-open.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { asOrdinaryUser, makeViews, writeFiles } from './make-views.ts'
 
@@ -71,6 +72,37 @@ test('reads nothing outside the root, nor what is no view', () => {
     assert.throws(() => views.render('w.html', {}, {}), { name: 'ViewError', message: reason, line: 2 }, name)
   }
 })
+
+for (const back of [false, true]) {
+  test(`reads nothing through a folder that is swapped for a link before it is opened${back ? ', and back' : ''}`, (t) => {
+    const outer = temporaryFolder()
+    const root = join(outer, 'app')
+    const [folder, moved] = [join(root, 'sub'), join(root, 'moved')]
+    writeFiles(outer, { 'secret/v.html': 'secret', 'app/sub/v.html': 'v', 'app/w.html': "@view 'sub/v.html'\n" })
+    const { views } = makeViews({}, { root })
+    const swap = (): void => {
+      if (isSwapped) return
+      isSwapped = true
+      renameSync(folder, moved)
+      symlinkSync(join(outer, 'secret'), folder)
+    }
+    const swapBack = (): void => {
+      if (!isSwapped) return
+      isSwapped = false
+      rmSync(folder)
+      renameSync(moved, folder)
+    }
+    let isSwapped = false
+    aroundOpen(t, swap, back ? swapBack : undefined)
+    for (const view of ['sub/v.html', 'w.html']) {
+      for (let round = 0; round < 2; round += 1) {
+        const reason = new RegExp(`cannot read the view: it is outside ${root}$|is a link that leads outside`)
+        assert.throws(() => views.render(view, {}, {}), { name: 'ViewError', message: reason })
+      }
+      swapBack()
+    }
+  })
+}
 
 test('follows a link within the root, and a root that is a link', () => {
   const outer = temporaryFolder()
