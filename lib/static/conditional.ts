@@ -4,7 +4,8 @@
  *
  * Malformed header fields are ignored, as the RFC asks; only a well-formed range past the end is an error. Several
  * ranges in one request get the whole file, which section 14.2 allows: the parts of such an answer would cost more than
- * they save, and have been used for attacks.
+ * they save, and have been used for attacks. A range of an empty file gets the whole, too: clients that bound every
+ * download ask for one, and `Content-Range` cannot name a part without bytes.
  */
 import type { CoreContext } from '../http/context.ts'
 import { HttpError } from '../http/errors.ts'
@@ -88,8 +89,8 @@ export function evaluatePreconditions(request: HeaderSource, validators: Validat
 /**
  * The range that the request asks for.
  * @param size of the whole representation in bytes
- * @returns undefined for the whole (no range, several, a malformed one, or If-Range names another version);
- *   `unsatisfiable` when it begins past the end
+ * @returns undefined for the whole (no range, several, a malformed one, one of no bytes, or If-Range names another
+ *   version); `unsatisfiable` when it begins past the end
  */
 export function requestedRange(
   request: HeaderSource,
@@ -97,7 +98,7 @@ export function requestedRange(
   size: number,
 ): ByteRange | 'unsatisfiable' | undefined {
   const range = request.header('range')
-  if (range === undefined || !ifRangeHolds(request.header('if-range'), validators)) return undefined
+  if (range === undefined || size === 0 || !ifRangeHolds(request.header('if-range'), validators)) return undefined
   const match = rangePattern.exec(range.trim())
   if (match === null) return undefined
   const [, first = '', last = ''] = match

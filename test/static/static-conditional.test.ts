@@ -128,7 +128,10 @@ for (const [kind, smallMaxBytes] of [['in memory', 1000], ['from the disk', 5]] 
       if (status === 206) assert.equal(answer.headers['content-type'], 'text/plain; charset=utf-8', what)
       if (status === 304) assert.equal(answer.headers['content-type'], undefined, what)
     }
-    assert.equal((await server.ask('/empty.txt', { range: 'bytes=0-' })).headers['content-range'], 'bytes */0')
+    for (const range of ['bytes=0-', 'bytes=0-0', 'bytes=0-99', 'bytes=5-', 'bytes=-5', 'bytes=-0']) {
+      const { status, headers } = await server.ask('/empty.txt', { range })
+      assert.deepEqual([status, headers['content-range'], headers['content-length']], [200, undefined, '0'], range)
+    }
     await server.allClosed()
   })
 }
