@@ -114,7 +114,7 @@ function changesSomething(row: GuardedRow, ctx: CoreContext): boolean {
   return row.change === 'with-query' && ctx.rawQuery.length > 1
 }
 
-/** For a path that changes something with a query alone: the registry takes no HEAD on the others. */
+/** Every path where a GET changes something takes POST too; the registry refuses HEAD where there is only POST. */
 function headRefused(ctx: CoreContext): HttpError {
   const allow = 'GET, OPTIONS, POST'
   return new HttpError(405, 'method_not_allowed', `${ctx.path} changes something, so it takes ${allow}, not HEAD`, {

@@ -136,7 +136,7 @@ export function createPanel(parts: PanelParts) {
         record: { name, url, method, action: '', middleware: '', scope: '' },
         pattern: parsePattern(url),
         system: true,
-        refusesHead: row.change === 'always',
+        refusesHead: row.change !== 'never',
         target: compose(layers, action, noReports),
       }
     })

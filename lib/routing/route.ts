@@ -28,7 +28,7 @@ export interface Route<T> {
   readonly pattern: Pattern
   /** True for the server's own routes (`svc.*`): a reload keeps them. */
   readonly system: boolean
-  /** True when the route takes GET but refuses HEAD, since a request changes something; `Allow` omits HEAD then. */
+  /** True when a GET may change something, so that a HEAD which would is refused; `Allow` never names HEAD then. */
   readonly refusesHead?: boolean
   readonly target: T
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { systemRoutes } from '../../lib/panel/table.ts'
 import { traceModules } from '../../lib/log/trace.ts'
 import { serverName } from '../../lib/base/version.ts'
 import type { Answer } from '../support/request.ts'
@@ -274,10 +275,10 @@ test('GET also serves HEAD where nothing changes, and OPTIONS says what is taken
     const [head, get] = [await server.askSignedIn(path, { method: 'HEAD' }), await server.askSignedIn(path)]
     assert.deepEqual([head.status, head.text, head.headers['content-type']], [200, '', get.headers['content-type']])
   }
-  const trace = await server.askSignedIn('/svc-trace', { method: 'OPTIONS' })
-  assert.deepEqual([trace.status, trace.headers.allow], [204, 'GET, HEAD, OPTIONS, POST'])
-  for (const path of ['/svc-stop', '/svc-cache-clear', '/svc-bench-start', '/svc-bench-stop', '/svc-routes/reload', '/svc-logout']) {
-    for (const [method, status] of [['OPTIONS', 204], ['PUT', 405]] as const) {
+  const paths = systemRoutes.filter(({ method, change }) => method !== 'POST' && change !== 'never').map(({ url }) => url)
+  assert.ok(paths.includes('/svc-stop') && paths.includes('/svc-trace'))
+  for (const path of [...paths, '/svc-trace?mod=app&on=0']) {
+    for (const [method, status] of [['OPTIONS', 204], ['PUT', 405], ['DELETE', 405], ['PATCH', 405]] as const) {
       const { status: found, headers } = await server.askSignedIn(path, { method })
       assert.deepEqual([found, headers.allow], [status, 'GET, OPTIONS, POST'], `${method} ${path}`)
     }
