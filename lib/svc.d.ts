@@ -570,8 +570,10 @@ declare module 'svc' {
     readonly timeout_s?: number
   }
 
-  /** The export `websocket` of a module. Each function may be missing, and may be async. */
+  /** The export `websocket` of a module. Each member may be missing, and each function may be async. */
   export interface WebSocketHandlers<Path extends string = string> {
+    /** The subprotocols of the server: the first that the client offers too is chosen. Without it none is. */
+    readonly protocols?: readonly string[]
     /** Called first; no message is read before it is done. */
     open?(ws: WebSocketConnection, ctx: Context<Path>): unknown
     /** Called with each message: text as a string, bytes as a Buffer. */
@@ -584,6 +586,8 @@ declare module 'svc' {
   export interface WebSocketConnection {
     /** Whether messages can be sent. */
     readonly isOpen: boolean
+    /** The subprotocol that was chosen of `protocols`; empty when there is none. */
+    readonly protocol: string
     /** Bytes that wait because the peer does not read fast enough. */
     readonly bufferedAmount: number
     /** Values of the handlers for this connection; an object without prototype. */

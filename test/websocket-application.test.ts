@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { WebSocketHandlers } from '../lib/websocket/connection.ts'
 import type { FullContext } from './support/context.ts'
 import { Connection, requestText, splitAnswers } from './support/connection.ts'
 import { exchange, parseAnswer } from './support/raw.ts'
@@ -41,6 +42,30 @@ describe('a handshake', () => {
     assert.deepEqual([connection, upgrade, id], ['Upgrade', 'websocket', '12345678'])
     client.say('hello')
     assert.equal(await client.hear(), 'hello')
+  })
+
+  it('names the first protocol of the module that the client offers, and none otherwise', async (t) => {
+    const open: WebSocketHandlers<FullContext>['open'] = (ws) => void ws.send(`protocol ${ws.protocol}`)
+    const { port } = await serveRoutes(t, {
+      '/two': { handlers: { protocols: ['chat.v2', 'chat'], open } },
+      '/none': { handlers: { open } },
+    })
+    const rows: [target: string, offered: string[], chosen: string | undefined][] = [
+      ['/two', ['chat'], 'chat'],
+      ['/two', ['chat, chat.v2'], 'chat.v2'],
+      ['/two', ['chat', 'chat.v2'], 'chat.v2'],
+      ['/two', ['other'], undefined],
+      ['/two', [], undefined],
+      ['/none', ['chat'], undefined],
+    ]
+    for (const [target, offered, chosen] of rows) {
+      const client = new WebSocketClient(t, port)
+      const fields = offered.map((value) => `Sec-WebSocket-Protocol: ${value}`)
+      const { status, headers } = await client.handshake(target, fields)
+      const what = `${target} ${offered.join('; ')}`
+      assert.deepEqual([status, headers['sec-websocket-protocol']], [101, chosen], what)
+      assert.equal(await client.hear(), `protocol ${chosen ?? ''}`, what)
+    }
   })
 
   it('carries the session’s cookie when middleware has written to the session', async (t) => {

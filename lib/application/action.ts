@@ -6,14 +6,15 @@
  * looked for at each request; a broken one stays broken until a reload resolves the action again.
  */
 import { stat } from 'node:fs/promises'
+import { isToken } from '../base/token.ts'
 import { HttpError } from '../http/errors.ts'
 import { actionPath, moduleEndings, namesTypeScript, parseAction, type ActionReference } from '../routing/action.ts'
 import type { ModuleNamespace, Modules } from './modules.ts'
 
-/** The handlers of a module that serves WebSockets; each may be missing. Their parameters do not matter here. */
+/** The export of a module that serves WebSockets; each member may be missing. Parameters do not matter here. */
 export type WebSocketExport = Readonly<
   Partial<Record<(typeof websocketHandlers)[number], (...args: never[]) => unknown>>
->
+> & { readonly protocols?: readonly string[] }
 
 /** An action's function. It returns the reply, or a promise of one. */
 type ActionFunction<Context> = (context: Context) => unknown
@@ -147,10 +148,30 @@ function websocketProblem(value: unknown): string | undefined {
   const names = websocketHandlers.join(', ')
   if (typeof value !== 'object' || value === null) return `must be an object with the functions ${names}`
   for (const [name, member] of Object.entries(value)) {
-    if (!websocketHandlers.some((known) => known === name)) return `has an unknown member ${name}: it may have ${names}`
+    if (name === 'protocols') continue
+    if (!websocketHandlers.some((known) => known === name)) {
+      return `has an unknown member ${name}: it may have ${names}, protocols`
+    }
     if (typeof member !== 'function') {
       return `must have a function ${name}: it is ${member === null ? 'null' : typeof member}`
     }
+  }
+  return 'protocols' in value && value.protocols !== undefined ? protocolsProblem(value.protocols) : undefined
+}
+
+/** The problem of the names of subprotocols (RFC 6455, section 11.3.4), to follow the name of the export. */
+function protocolsProblem(value: unknown): string | undefined {
+  if (!Array.isArray(value)) {
+    return `must have a list of names as protocols: it is ${value === null ? 'null' : typeof value}`
+  }
+  const seen = new Set<string>()
+  for (const name of value as readonly unknown[]) { // Nothing else is known of a list.
+    if (typeof name !== 'string' || !isToken(name)) {
+      const found = typeof name === 'string' ? JSON.stringify(name) : typeof name
+      return `must have names of letters, digits and any of !#$%&'*+-.^_\`|~ as protocols: one is ${found}`
+    }
+    if (seen.has(name)) return `must name each of its protocols once: "${name}" is there twice`
+    seen.add(name)
   }
   return undefined
 }

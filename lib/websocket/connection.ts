@@ -16,8 +16,10 @@ import { opcodes } from './frame.ts'
 import { ControlFrame, MessageReader } from './message-reader.ts'
 import { Outbox } from './outbox.ts'
 
-/** The handlers that a route module exports as `websocket`. Each may be missing, and may return a promise. */
+/** What a route module exports as `websocket`. Each may be missing, and each function may return a promise. */
 export interface WebSocketHandlers<C> {
+  /** The subprotocols of the server, tokens without duplicates: the first that the client offers too is chosen. */
+  readonly protocols?: readonly string[]
   /** Called first. No message is read before it is done. */
   open?(ws: WebSocketConnection<C>, context: C): unknown
   /** Called with a text message as a string, or a binary one as a Buffer that the application may keep and change. */
@@ -60,6 +62,7 @@ export class WebSocketConnection<C = unknown> implements Beating {
   readonly #services: WebSocketServices<C>
   readonly #handlers: WebSocketHandlers<C>
   readonly #context: C
+  readonly #protocol: string
   readonly #outbox: Outbox
   readonly #reader: MessageReader
   #phase: Phase = 'new'
@@ -87,12 +90,20 @@ export class WebSocketConnection<C = unknown> implements Beating {
    * Takes over a socket after the 101 answer was written. Nothing happens before `start()`.
    * @param handlers called with `this` set to this object
    * @param context given to `open`, and to the callbacks of the services
+   * @param protocol the subprotocol that the answer names; empty for none
    */
-  constructor(socket: Socket, services: WebSocketServices<C>, handlers: WebSocketHandlers<C>, context: C) {
+  constructor(
+    socket: Socket,
+    services: WebSocketServices<C>,
+    handlers: WebSocketHandlers<C>,
+    context: C,
+    protocol = '',
+  ) {
     this.#socket = socket
     this.#services = services
     this.#handlers = handlers
     this.#context = context
+    this.#protocol = protocol
     this.#reader = new MessageReader(services.maxMessageBytes)
     this.#outbox = new Outbox(socket, () => this.#written())
   }
@@ -120,6 +131,11 @@ export class WebSocketConnection<C = unknown> implements Beating {
   /** Whether messages can be sent: from `open` until closing begins, on either side. */
   get isOpen(): boolean {
     return this.#phase === 'open'
+  }
+
+  /** The subprotocol that was chosen; empty when there is none. */
+  get protocol(): string {
+    return this.#protocol
   }
 
   /** Sent bytes that the operating system has not accepted yet, since the peer does not read fast enough. */

@@ -1,6 +1,6 @@
 /**
- * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). It accepts no extension and no
- * subprotocol. The caller checks `Origin`.
+ * The opening handshake of a WebSocket, the server's side (RFC 6455, section 4.2). It accepts no extension. The caller
+ * checks `Origin`.
  *
  * A handshake that announces a body is refused. The bytes after its header section are frames; a proxy that took them
  * for a body would read the connection differently from this server, which is a way to smuggle requests.
@@ -40,6 +40,17 @@ export function checkHandshake(request: Pick<CoreContext, 'method' | 'httpVersio
   const key = request.header('sec-websocket-key')
   if (key === undefined || !keyPattern.test(key)) throw bad('Sec-WebSocket-Key must be 16 bytes in base64')
   return createHash('sha1').update(key + guid).digest('base64')
+}
+
+/**
+ * Chooses a subprotocol: the first of the server's that the client offers (RFC 6455, section 4.2.2). Case matters.
+ * @param offered the value of Sec-WebSocket-Protocol
+ * @returns undefined for none: the answer has no such field then, and a browser that offers any closes the connection
+ */
+export function chooseProtocol(offered: string | undefined, protocols: readonly string[] = []): string | undefined {
+  if (offered === undefined || protocols.length === 0) return undefined
+  const names = offered.split(',').map((name) => name.trim())
+  return protocols.find((protocol) => names.includes(protocol))
 }
 
 function bad(reason: string): HttpError {

@@ -17,7 +17,7 @@ import { emitClose, releaseSocket } from '../core/node-internals.ts'
 import { Pool, type PoolCounts } from '../core/pool.ts'
 import { closeCodes } from './close-code.ts'
 import { beatMs, WebSocketConnection, type WebSocketHandlers, type WebSocketServices } from './connection.ts'
-import { checkHandshake } from './handshake.ts'
+import { checkHandshake, chooseProtocol } from './handshake.ts'
 
 /** The WebSockets of one server. */
 export interface WebSockets {
@@ -110,10 +110,12 @@ export function createWebSockets(options: {
     ctx.outgoing.set('Upgrade', 'websocket')
     ctx.outgoing.set('Connection', 'Upgrade')
     ctx.outgoing.set('Sec-WebSocket-Accept', accept)
+    const protocol = chooseProtocol(ctx.header('sec-websocket-protocol'), handlers.protocols)
+    if (protocol !== undefined) ctx.outgoing.set('Sec-WebSocket-Protocol', protocol)
     if (ctx.idToSend !== undefined) ctx.outgoing.set('X-Request-Id', ctx.idToSend)
     ctx.response.writeHead(101, ctx.outgoing.flat.slice()).end()
     releaseSocket(ctx.response, upgrading.socket)
-    const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx)
+    const ws = new WebSocketConnection<Context>(upgrading.socket, services, handlers, ctx, protocol)
     open.set(ws, new LiveEnd(ctx, (_, json) => void ws.send(json)))
     if (socketLog.debugEnabled) socketLog.debug(`${nameOf(ctx)}: open`)
     ws.start(upgrading.head)

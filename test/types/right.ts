@@ -124,8 +124,9 @@ export const setup: Setup = async ({ config, process, logger, channel, queue }: 
 export const plain: Setup = () => {}
 export const ending: Setup = () => () => [1, 2].pop()
 export const websocket: WebSocketHandlers<'/rooms/:room'> = {
+  protocols: ['chat.v2', 'chat'],
   async open(ws, { params, state }) {
-    ws.state['room'] = params.room + state.user.name
+    ws.state['room'] = params.room + state.user.name + ws.protocol.length
   },
   message: (ws: WebSocketConnection, data) => ws.send(data),
   close(ws, code, reason) {

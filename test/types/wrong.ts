@@ -45,6 +45,8 @@ export const middleware: Middleware = () => 'text'
 export const setup: Setup = () => 7
 // @ts-expect-error A WebSocket has no such handler.
 export const websocket: WebSocketHandlers = { opened() {} }
+// @ts-expect-error The protocols of a WebSocket are a list.
+export const protocols: WebSocketHandlers = { protocols: 'chat' }
 // @ts-expect-error A server has no such option.
 createApp({ port: 8080 })
 // @ts-expect-error The server's own commands are no part of what embedding uses.

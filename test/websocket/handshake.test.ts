@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkHandshake } from '../../lib/websocket/handshake.ts'
+import { checkHandshake, chooseProtocol } from '../../lib/websocket/handshake.ts'
 import { sampleKey } from './peer.ts'
 
 const fields: Readonly<Record<string, string>> = {
@@ -67,5 +67,24 @@ for (const version of [undefined, '', '8', '14', '13, 13']) {
       code: 'upgrade_required',
       headers: { 'Sec-WebSocket-Version': '13', Upgrade: 'websocket' },
     })
+  })
+}
+
+for (const [offered, protocols, chosen] of [
+  ['chat', ['chat'], 'chat'],
+  ['superchat, chat', ['chat', 'superchat'], 'chat'],
+  ['chat,superchat', ['superchat', 'chat'], 'superchat'],
+  [' a ,\tb ', ['b'], 'b'],
+  [',, a', ['a'], 'a'],
+  ['chat', ['Chat'], undefined],
+  ['chatter', ['chat'], undefined],
+  ['a chat', ['chat'], undefined],
+  ['', ['chat'], undefined],
+  ['chat', [], undefined],
+  ['chat', undefined, undefined],
+  [undefined, ['chat'], undefined],
+] as const) {
+  test(`chooses ${chosen ?? 'no protocol'} of ${JSON.stringify(protocols)} for ${JSON.stringify(offered)}`, () => {
+    assert.equal(chooseProtocol(offered, protocols), chosen)
   })
 }
