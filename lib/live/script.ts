@@ -10,6 +10,7 @@ import { codingFor } from '../http/compress.ts'
 import { BodyReply } from '../http/reply.ts'
 import { parsePattern } from '../routing/pattern.ts'
 import type { Route } from '../routing/route.ts'
+import { evaluatePreconditions } from '../static/conditional.ts'
 
 const type = 'text/javascript; charset=utf-8'
 const url = '/svc-live.js'
@@ -30,7 +31,8 @@ export function liveScriptRoute(): Route<Chain> {
       ctx.setHeader('X-Content-Type-Options', 'nosniff')
       ctx.setHeader('Vary', 'Accept-Encoding')
       ctx.setHeader('ETag', etag)
-      if (ctx.header('if-none-match')?.includes(etag) === true) return ctx.empty(304)
+      const status = evaluatePreconditions(ctx, { etag, modifiedMs: undefined })
+      if (status !== 200) return ctx.empty(status)
       if (isPacked) ctx.setHeader('Content-Encoding', 'gzip')
       return new BodyReply(type, bytes)
     },

@@ -71,19 +71,26 @@ export function answerWith(
   return { status: 206, headers: [...representation.headersOf(length), 'Content-Range', contentRange], part: range }
 }
 
-/** Evaluates the preconditions: 200 means that the request is to be answered. */
-export function evaluatePreconditions(request: HeaderSource, validators: Validators): 200 | 304 | 412 {
+/**
+ * Evaluates the preconditions: 200 means that the request is to be answered.
+ * @param validators `modifiedMs` undefined: no date is known, and conditions on it are ignored
+ */
+export function evaluatePreconditions(
+  request: HeaderSource,
+  { etag, modifiedMs }: { readonly etag: string; readonly modifiedMs: number | undefined },
+): 200 | 304 | 412 {
   const ifMatch = request.header('if-match')
   if (ifMatch !== undefined) {
-    if (!listHas(ifMatch, validators.etag, 'strong')) return 412
-  } else {
+    if (!listHas(ifMatch, etag, 'strong')) return 412
+  } else if (modifiedMs !== undefined) {
     const unmodifiedSince = httpDate(request.header('if-unmodified-since'))
-    if (unmodifiedSince !== undefined && validators.modifiedMs > unmodifiedSince) return 412
+    if (unmodifiedSince !== undefined && modifiedMs > unmodifiedSince) return 412
   }
   const ifNoneMatch = request.header('if-none-match')
-  if (ifNoneMatch !== undefined) return listHas(ifNoneMatch, validators.etag, 'weak') ? 304 : 200
+  if (ifNoneMatch !== undefined) return listHas(ifNoneMatch, etag, 'weak') ? 304 : 200
+  if (modifiedMs === undefined) return 200
   const modifiedSince = httpDate(request.header('if-modified-since'))
-  return modifiedSince !== undefined && validators.modifiedMs <= modifiedSince ? 304 : 200
+  return modifiedSince !== undefined && modifiedMs <= modifiedSince ? 304 : 200
 }
 
 /**

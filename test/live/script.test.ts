@@ -30,6 +30,18 @@ describe('/svc-live.js', () => {
 
     const known = await request(`${url}/svc-live.js`, { headers: { 'if-none-match': `"a", ${headers.etag}` } })
     assert.deepEqual([known.status, known.text, known.headers.etag], [304, '', headers.etag])
+    for (const [name, value, status] of [
+      ['if-none-match', '*', 304],
+      ['if-none-match', `W/${headers.etag}`, 304],
+      ['if-none-match', `"a${String(headers.etag).slice(1)}`, 200],
+      ['if-match', '*', 200],
+      ['if-match', '"a"', 412],
+      ['if-modified-since', new Date().toUTCString(), 200],
+      ['if-unmodified-since', new Date(0).toUTCString(), 200],
+    ] as const) {
+      const answer = await request(`${url}/svc-live.js`, { headers: { [name]: value } })
+      assert.deepEqual([answer.status, answer.headers.etag], [status, headers.etag], `${name}: ${value}`)
+    }
     const other = await request(`${url}/svc-live.js`, { headers: { ...accepting, 'if-none-match': String(headers.etag) } })
     assert.equal(other.status, 200)
     const head = await request(`${url}/svc-live.js`, { method: 'HEAD' })

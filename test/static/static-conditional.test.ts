@@ -54,6 +54,14 @@ for (const [headers, status, weakStatus = status] of preconditions) {
   })
 }
 
+test('ignores conditions on a date where none is known', () => {
+  for (const name of ['if-modified-since', 'if-unmodified-since']) {
+    for (const date of [earlier, later]) {
+      assert.equal(evaluatePreconditions(source({ [name]: date }), { etag, modifiedMs: undefined }), 200)
+    }
+  }
+})
+
 const dates: [string | undefined, string | undefined][] = [
   [undefined, undefined],
   ['Sun, 06 Nov 1994 08:49:37 GMT', '1994-11-06T08:49:37.000Z'],
