@@ -11,7 +11,6 @@ import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { extname } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants as zlib, gzip } from 'node:zlib'
 import { settledMs } from '../storage/file-version.ts'
@@ -151,6 +150,9 @@ export function isAbsent(error: unknown): boolean {
  * Sends a part of a file as the body of the response, ends the response and closes the handle, also when the client
  * disconnects. A file that has become shorter cuts the connection: after a normal end the client would wait for the
  * rest, or take the next response for it.
+ *
+ * One buffer is used for all pieces. A stream would allocate one for each, which a slow client leaves to the garbage
+ * collector by the megabyte.
  * @param onFailure called when the file could not be read to the end of the part, after the connection was cut
  */
 export async function sendFile(
@@ -159,22 +161,33 @@ export async function sendFile(
   response: ServerResponse,
   onFailure: (error: unknown) => void,
 ): Promise<void> {
-  const pieces = handle.createReadStream({ start, end: start + length - 1, highWaterMark: pieceBytes })
+  const buffer = Buffer.allocUnsafeSlow(Math.min(pieceBytes, length))
   try {
-    await pipeline(pieces, response, { end: false })
-    if (pieces.bytesRead < length) throw new Error(`the file ended ${length - pieces.bytesRead} bytes early`)
-    response.end()
+    for (let sent = 0; sent < length && !response.destroyed; ) {
+      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, length - sent), start + sent)
+      if (bytesRead === 0) throw new Error(`the file ended ${length - sent} bytes early`)
+      sent += bytesRead
+      await write(response, buffer.subarray(0, bytesRead))
+    }
+    if (!response.destroyed) response.end()
   } catch (error) {
     response.destroy()
-    if (!isOfClient(error)) onFailure(error)
+    onFailure(error)
   } finally {
-    handle.close().catch(onFailure) // The stream does not, where the client had disconnected before it was read.
+    handle.close().catch(onFailure)
   }
 }
 
-/** Whether sending failed since the client has disconnected. */
-function isOfClient(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^ERR_STREAM_/.test(String(error.code))
+/** Resolves when the system has taken the piece, or the client has disconnected. */
+function write(response: ServerResponse, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.destroyed) return resolve()
+    response.once('close', resolve)
+    response.write(piece, () => {
+      response.off('close', resolve)
+      resolve()
+    })
+  })
 }
 
 /** How an open file is described. */

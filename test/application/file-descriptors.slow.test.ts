@@ -1,23 +1,34 @@
+// Clients that hold connections without doing anything, against a server with few file descriptors and workers.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { writeFiles } from '../support/application.ts'
-import { root } from '../support/launch.ts'
+import { requestText } from '../support/connection.ts'
+import { optionsOfTarget, root } from '../support/launch.ts'
 import { request } from '../support/request.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
 
-test('a server without a free file descriptor refuses connections, says so, and goes on', async (t) => {
+const hello = { name: 'hello', url: '/hello', action: 'hello.mjs' }
+
+/** Starts a server with a limit of open files, in a process of its own. */
+async function startLimited(t: TestContext, limit: number) {
   const folder = temporaryFolder()
   writeFiles(folder, {
-    'svc.json': { app: { env: 'dev' }, app_key: 'test', server: { port: 0 } },
-    'routes/hello.json': [{ name: 'hello', url: '/hello', action: 'hello.html' }],
-    'hello.html': 'hello',
+    'svc.json': {
+      app: { env: 'dev' }, app_key: 'test', server: { port: 0 }, paths: { public: 'public' }, pool_http: { workers: 20 },
+    },
+    'routes/hello.json': [hello, { ...hello, name: 'read', url: '/read', action: 'hello.mjs@read' }, { ...hello, name: 'poll', url: '/poll', action: 'hello.mjs@poll' }],
+    'hello.mjs': `export default () => 'hello'
+      export const read = async (ctx) => (await ctx.readText()).length + ' bytes'
+      export const poll = (ctx) => ctx.longPoll(ctx.channel('c'), { timeout_s: 600 })`,
+    'public/large.bin': 'x'.repeat(4_000_000),
   })
   // Node opens the modules of one import at the same time, so a server does not start with 128.
-  const limited = ['-c', 'ulimit -n 512; exec "$0" "$@"', process.execPath, ...nodeOptions(), `${root}bin/svc.js`]
+  const limited = ['-c', `ulimit -n ${limit}; exec "$0" "$@"`, process.execPath, ...optionsOfTarget(), `${root}bin/svc.js`]
   const child = spawn('sh', [...limited, 'start'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   t.after(async () => {
@@ -28,37 +39,67 @@ test('a server without a free file descriptor refuses connections, says so, and 
   child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
   await until(() => text.includes('listening on '))
   const url = /listening on (\S+)/.exec(text)?.[1] as string // It has just been said.
-  const port = Number(new URL(url).port)
   const sockets: Socket[] = []
   t.after(() => sockets.forEach((socket) => socket.destroy()))
-  const kept = await openConnection()
-  let closed = 0
-  for (let count = 0; count < 600; count += 1) {
-    sockets.push(connect(port, '127.0.0.1').on('error', () => {}).on('close', () => (closed += 1)))
-  }
-  await until(() => closed === 153) // 512 less 64 are taken, one of them by `kept`.
-  kept.write('GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  const [answer] = (await once(kept, 'data')) as [Buffer]
-  assert.match(answer.toString(), /^HTTP\/1\.1 200 [^]*hello/) // There is a descriptor left to read the view with.
-  assert.match(text, /\[WARN \] \[socket\] refused a connection: 448 are open, as many as the limit of open files allows/)
-  for (const socket of sockets) socket.destroy()
-  await until(async () => (await request(`${url}/hello`).catch(() => undefined))?.status === 200)
-  const { connections } = (await request(`${url}/svc-status`)).json() as { connections: { refused: number } }
-  assert.ok(connections.refused >= 153)
-
-  async function openConnection(): Promise<Socket> {
-    const socket = connect(port, '127.0.0.1')
-    sockets.push(socket)
-    await once(socket, 'connect')
-    socket.write('GET /svc-ping HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await once(socket, 'data')
+  /** Opens a connection that sends the text and reads nothing. */
+  const open = (bytes: string): Socket => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+    socket.write(bytes)
+    sockets.push(socket.pause())
     return socket
   }
-})
-
-/** As the tests themselves are run. */
-function nodeOptions(): string[] {
-  const runsTypeScript = Boolean((process.features as { typescript?: string | false }).typescript)
-  if (process.env['SVC_TEST_TARGET'] === 'dist') return runsTypeScript ? ['--no-experimental-strip-types'] : []
-  return runsTypeScript ? [] : ['--import', import.meta.resolve('tsx')]
+  const status = async () =>
+    (await request(`${url}/svc-status`)).json() as {
+      connections: { stalled: number }
+      pool_rest: { longpoll: number }
+      warnings: string[]
+    }
+  const megabytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024
+  return { child, url, open, status, megabytes, log: () => text }
 }
+
+describe('a server with few file descriptors', () => {
+  it('closes the connections that have gone longest without progress, and no other', async (t) => {
+    const { url, open, status, log } = await startLimited(t, 512)
+    const waits = open(requestText('GET /poll', ['Host: localhost']).replace('Host: h\r\n', ''))
+    let waitsClosed = false
+    waits.resume().on('close', () => (waitsClosed = true))
+    await until(async () => (await status()).pool_rest.longpoll === 1)
+    let closed = 0
+    for (let count = 0; count < 600; count += 1) open('').resume().on('close', () => (closed += 1))
+    await until(() => closed > 150)
+    assert.equal((await request(`${url}/hello`)).text, 'hello')
+    const { connections, warnings } = await status()
+    assert.ok(connections.stalled > 150, `${connections.stalled}`)
+    assert.match(warnings.join(), /of 512 file descriptors are open: connections without progress are closed/)
+    assert.match(log(), /\[WARN \] \[socket\] \d+ of 512 file descriptors are open, with \d+ connections, closed \d+ that made no progress/)
+    assert.ok(!waitsClosed, 'a client that waits for an event keeps up')
+  })
+
+  it('serves others while 1,200 clients read nothing and 1,200 send nothing', async (t) => {
+    const { child, url, open, status, megabytes } = await startLimited(t, 400)
+    const local = ['Host: localhost']
+    const readsNothing = requestText('GET /large.bin', local).replace('Host: h\r\n', '').repeat(100)
+    const sendsNothing = requestText('POST /read', [...local, 'Content-Length: 100']).replace('Host: h\r\n', '')
+    let slowestMs = 0
+    const ask = async (): Promise<void> => {
+      const beganMs = performance.now()
+      assert.equal((await request(`${url}/hello`)).text, 'hello')
+      slowestMs = Math.max(slowestMs, performance.now() - beganMs)
+    }
+    for (let count = 0; count < 200; count += 1) await ask()
+    const [unloadedMs, before] = [slowestMs, megabytes()]
+    slowestMs = 0
+    for (let count = 0; count < 1200; count += 1) {
+      open(readsNothing)
+      open(sendsNothing)
+      if (count % 10 === 0) await ask()
+    }
+    for (let count = 0; count < 100; count += 1) await ask()
+    const grown = megabytes() - before
+    t.diagnostic(`slowest answer ${slowestMs.toFixed()} ms, unloaded ${unloadedMs.toFixed()} ms; ${grown.toFixed()} MB more`)
+    assert.ok(grown < 100, `${grown} MB more`)
+    assert.ok((await status()).connections.stalled > 1000)
+    assert.equal(child.exitCode, null)
+  })
+})

@@ -207,7 +207,7 @@ for (const system of ['with /proc', 'without /proc']) {
       })
       const { status, body } = await server.ask('/sub/a.txt')
       assert.deepEqual([status, body.toString()], [200, content])
-      assert.equal(openFilesBelow(dirname(server.folder)), 0)
+      await until(() => openFilesBelow(dirname(server.folder)) === 0)
     })
   }
 }
