@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Pool } from '../../lib/core/pool.ts'
 import { Seeded } from '../support/seeded.ts'
+import { until } from '../support/until.ts'
 
 interface Alerts {
   alertPercent?: number
@@ -44,6 +45,62 @@ describe('a pool', () => {
     const { pool, started } = makePool(0, 1)
     assert.deepEqual([pool.enter('a'), pool.enter('b'), pool.forget('a')], ['queued', 'refused', true])
     assert.deepEqual([started, pool.waiting, pool.alert], [[], 0, false])
+  })
+
+  it('gives a worker back to an item that left it, before those in the queue', () => {
+    const { pool, started } = makePool(1, 3)
+    for (const item of ['a', 'b', 'c']) pool.enter(item)
+    const resumed: string[] = []
+    pool.leave() // a waits for its client
+    assert.deepEqual([started, pool.resume(() => resumed.push('a')), pool.busy], [['a', 'b'], false, 1])
+    assert.equal(pool.enter('d'), 'queued')
+    pool.leave()
+    assert.deepEqual([started, resumed, pool.busy], [['a', 'b'], ['a'], 1])
+    pool.leave()
+    assert.deepEqual([started, pool.waiting], [['a', 'b', 'c'], 1])
+    pool.leave()
+    pool.leave()
+    assert.deepEqual([pool.resume(() => resumed.push('never')), pool.busy, resumed], [true, 1, ['a']])
+  })
+
+  it('refuses what has waited too long, oldest first, and what comes later not', async () => {
+    const expired: [string, number][] = []
+    const started: string[] = []
+    const pool = new Pool<string>({
+      workers: 1,
+      queueSize: 10,
+      start: (item) => started.push(item),
+      maxWaitMs: 50,
+      onExpired: (item, waitedMs) => expired.push([item, waitedMs]),
+    })
+    for (const item of ['a', 'b', 'c']) pool.enter(item)
+    await until(() => expired.length === 2)
+    assert.deepEqual(expired.map(([item]) => item), ['b', 'c'])
+    assert.ok(expired.every(([, waitedMs]) => waitedMs >= 50))
+    assert.deepEqual([pool.refused, pool.waiting, pool.enter('d')], [2, 0, 'queued'])
+    busyFor(60) // Its time is over before the pool has looked: the worker that is freed is not for it.
+    pool.leave()
+    assert.deepEqual([started, expired.at(-1)?.[0], pool.busy], [['a'], 'd', 0])
+  })
+
+  it('is saturated by a full queue and by a long wait, although workers are free', async () => {
+    const alerts: boolean[] = []
+    const options = { workers: 4, queueSize: 4, turnMs: 1, alertPercent: 75, maxWaitMs: 1000, onAlert: (on: boolean) => alerts.push(on) }
+    const pool: Pool<string> = new Pool<string>({ ...options, start: () => (busyFor(3), pool.leave()) })
+    for (const item of ['a', 'b', 'c']) pool.enter(item)
+    assert.deepEqual([pool.busy, pool.waiting, pool.alert], [0, 2, false])
+    pool.enter('d')
+    assert.deepEqual([pool.alert, alerts], [true, [true]])
+    while (pool.waiting > 0) await turn()
+    assert.deepEqual([pool.alert, alerts], [false, [true, false]])
+    const places = { size: 4, taken: 0 }
+    const slow = new Pool<string>({ workers: 0, queueSize: places, start: () => {}, maxWaitMs: 200 })
+    slow.enter('a')
+    assert.equal(slow.alert, false)
+    await until(() => slow.alert)
+    assert.equal(slow.waiting, 1)
+    await until(() => slow.waiting === 0)
+    assert.equal(slow.alert, false)
   })
 
   it('shares the places of its queue with others, and nothing else', () => {
