@@ -3,6 +3,7 @@
  * of values (`fields-kinds.ts`) say how their values are found in a form and checked.
  */
 import type { Form } from '../http/form.ts'
+import { FormIndex } from './form-index.ts'
 import { shown } from './fields-options.ts'
 import type { MessageName } from './validate-messages.ts'
 
@@ -18,7 +19,7 @@ export interface Kind {
   /** Whether white space around a text does not count. */
   readonly trims: boolean
   /** Finds what a form has under a path; undefined for nothing. */
-  readonly find: (form: Form, path: string) => unknown
+  readonly find: (form: FormIndex, path: string) => unknown
   /** Checks what was sent. Returns the value to hand on; undefined when it is wrong. */
   readonly check: (value: unknown, run: Run, path: string) => unknown
   /** Reads a required field that a form lacks; that is a problem unless given. */
@@ -36,11 +37,11 @@ const mostProblems = 1000
 /** One reading of a body. */
 export class Run {
   /** The form; undefined for JSON. */
-  readonly form: Form | undefined
+  readonly form: FormIndex | undefined
   readonly problems: Problem[] = []
 
   constructor(form: Form | undefined) {
-    this.form = form
+    this.form = form === undefined ? undefined : new FormIndex(form)
   }
 
   /** Notes a problem. `rules` has the values of the message's placeholders. */

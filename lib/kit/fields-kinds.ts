@@ -4,9 +4,9 @@
  * objects names such as `lines.0.name`.
  */
 import { isObject } from '../base/object.ts'
-import type { Form } from '../http/form.ts'
 import { Field, readField, type Member, type Run } from './fields-field.ts'
 import { isDate, shown, wrongField, type Options } from './fields-options.ts'
+import type { FormIndex } from './form-index.ts'
 import type { MessageName } from './validate-messages.ts'
 
 /** What else a text must be, and how it is handled. */
@@ -94,11 +94,10 @@ export function fileField({ types, maxKb = Infinity }: Options): Field {
   const rules = { types: types?.join(', '), maxKb }
   const check = (value: unknown, run: Run, path: string): unknown => {
     // An object of JSON could name any file of the server, so only those of a form count.
-    const file = run.form?.files.find((one) => one === value)
-    if (file === undefined) return wrongType(value, run, path, 'file')
-    const isWanted = types?.some((wanted) => isOfType(file.type, wanted)) ?? true
+    if (run.form?.isFile(value) !== true) return wrongType(value, run, path, 'file')
+    const isWanted = types?.some((wanted) => isOfType(value.type, wanted)) ?? true
     if (!isWanted) return run.wrong(path, 'file_type', rules)
-    return file.size > maxKb * 1024 ? run.wrong(path, 'file_size', rules) : file
+    return value.size > maxKb * 1024 ? run.wrong(path, 'file_size', rules) : value
   }
   return new Field({ trims: false, find: findFile, check })
 }
@@ -112,7 +111,7 @@ function isOfType(type: string, wanted: string): boolean {
 export function listField(item: Field, { min = 0, max = mostEntries }: Options): Field {
   const rules = { min, max }
   const findAll = isDeep(item) ? findRows : findEntries
-  const find = (form: Form, path: string): unknown => {
+  const find = (form: FormIndex, path: string): unknown => {
     const found = findAll(form, path, item)
     return found.size === 0 ? undefined : found
   }
@@ -145,7 +144,7 @@ export function objectField(members: readonly Member[]): Field {
     }
     return read
   }
-  const find = (form: Form, path: string): unknown => {
+  const find = (form: FormIndex, path: string): unknown => {
     return members.some(([key, { kind }]) => (kind.find(form, `${path}.${key}`) ?? '') !== '') ? form : undefined
   }
   return new Field({ trims: false, find, check, unsent: (run, path) => check(run.form, run, path), members })
@@ -162,33 +161,27 @@ function ownMember(value: object, key: string): unknown {
 }
 
 /** The text of a name; all texts where there are several. */
-function findText(form: Form, path: string): unknown {
+function findText(form: FormIndex, path: string): unknown {
   const values = form.valuesOf(path)
   return values === undefined || values.length > 1 ? values : values[0]
 }
 
 /** The file of a name; a text where the browser sent the form without its files. */
-function findFile(form: Form, path: string): unknown {
-  const files = form.files.filter(({ name }) => name === path)
+function findFile(form: FormIndex, path: string): unknown {
+  const files = form.filesOf(path)
   return files.length > 1 ? files : (files[0] ?? findText(form, path))
 }
 
 /** The values of a name with their places, without those that are empty. */
-function findEntries(form: Form, path: string, { kind }: Field): Map<number, unknown> {
-  const files = kind.find === findFile ? form.files.filter(({ name }) => name === path) : []
+function findEntries(form: FormIndex, path: string, { kind }: Field): Map<number, unknown> {
+  const files = kind.find === findFile ? form.filesOf(path) : []
   const values: readonly unknown[] = files.length > 0 ? files : (form.valuesOf(path) ?? [])
   return new Map([...values.entries()].filter(([, value]) => value !== ''))
 }
 
 /** The rows of a list, by the numbers in the names, without those that are empty. */
-function findRows(form: Form, path: string, { kind }: Field): Map<number, unknown> {
-  const start = `${path}.`
-  const numbers = new Set<number>()
-  for (const name of [...form.keys(), ...form.files.map((file) => file.name)]) {
-    const digits = name.startsWith(start) ? /^(?:0|[1-9]\d{0,5})(?=\.|$)/.exec(name.slice(start.length)) : null
-    if (digits !== null) numbers.add(Number(digits[0]))
-  }
-  const rows = [...numbers].sort((a, b) => a - b).map((at) => [at, kind.find(form, start + at)] as const)
+function findRows(form: FormIndex, path: string, { kind }: Field): Map<number, unknown> {
+  const rows = form.rowsOf(path).map((at) => [at, kind.find(form, `${path}.${at}`)] as const)
   return new Map(rows.filter(([, row]) => row !== undefined))
 }
 
