@@ -12,8 +12,8 @@ import { didYouMean } from '../base/nearest.ts'
 import { isObject } from '../base/object.ts'
 import { reasonOf } from '../base/reason.ts'
 import type { ReloadProblem } from './commands.ts'
-import { placeOf, type JsonNode } from '../json/json-map.ts'
-import { readJsonFile } from '../json/read-json.ts'
+import type { JsonNode } from '../json/json-map.ts'
+import { readJsonFile, type JsonFile } from '../json/read-json.ts'
 import { parsePattern, quote } from '../routing/pattern.ts'
 import type { PrefixFormat } from '../routing/registry.ts'
 import type { ErrorFormat } from '../routing/route.ts'
@@ -73,8 +73,8 @@ class Findings {
   readonly warnings: ReloadProblem[] = []
   /** Where each name was first given. */
   readonly places = new Map<string, { readonly file: string; readonly index: number }>()
-  /** The texts of the files, and the places in them. */
-  readonly texts = new Map<string, { readonly text: string; readonly root: JsonNode }>()
+  /** The places in the files. */
+  readonly texts = new Map<string, Pick<JsonFile, 'root' | 'placeOf'>>()
 
   refuseFile(file: string, error: string): void {
     this.problems.push({ file, index: null, name: '', error })
@@ -83,13 +83,13 @@ class Findings {
   placeOf(file: string, index: number, field: string): FilePlace {
     const found = this.texts.get(file)
     if (found === undefined) return {}
-    const { text, root } = found
+    const { root, placeOf } = found
     const member = (node: JsonNode | undefined, name: string) => node?.members?.find((one) => one.name === name)
     const record = (root.items ?? member(root, 'routes')?.value.items)?.[index]
     const alias = field === 'url' ? 'pattern' : field
     const given = member(record, field) ?? member(record, alias) ?? member(member(root, 'defaults')?.value, field)
     const start = given?.start ?? record?.start
-    return start === undefined ? {} : placeOf(text, start)
+    return start === undefined ? {} : placeOf(start)
   }
 
   /** @param error begins with the name of the field that it is about */

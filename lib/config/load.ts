@@ -8,19 +8,16 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import { nodeAt, placeOf, type JsonNode } from '../json/json-map.ts'
-import { readJsonFile } from '../json/read-json.ts'
+import { nodeAt } from '../json/json-map.ts'
+import { readJsonFile, type JsonFile } from '../json/read-json.ts'
 import { mayOthersRead } from '../storage/paths.ts'
 import { assembleConfig, findEntries, type Finding } from './assemble.ts'
 import { configKeys, configTable } from './table.ts'
 import type { Config, ConfigKey } from './table.ts'
 
-/** A configuration file: its absolute path, its text, its value and the positions in it. */
-interface ConfigDocument {
+/** A configuration file with its absolute path. */
+interface ConfigDocument extends JsonFile {
   readonly file: string
-  readonly text: string
-  readonly value: unknown
-  readonly root: JsonNode
 }
 
 /** A configuration that has been checked. */
@@ -178,10 +175,10 @@ function readDocument(file: string): ConfigDocument | undefined {
 }
 
 /** Where the keys of a file stand: `svc.json, line 12`. */
-function placesOf({ file, text, value, root }: ConfigDocument): [string, string][] {
+function placesOf({ file, value, root, placeOf }: ConfigDocument): [string, string][] {
   return [...findEntries(value).found.values()].map(({ key, path }) => {
     const node = nodeAt(root, path)
-    const line = node === undefined ? '' : `, line ${placeOf(text, node.start).line}`
+    const line = node === undefined ? '' : `, line ${placeOf(node.start).line}`
     return [key, basename(file) + line]
   })
 }
@@ -220,7 +217,7 @@ function inOrder(findings: readonly Finding[], documents: readonly ConfigDocumen
     const node = path === undefined || document === undefined ? undefined : nodeAt(document.root, path)
     if (document === undefined || node === undefined) return { text, layer: Infinity, start: 0 }
     const name = document.file.endsWith('.local.json') ? `${basename(document.file)}, ` : ''
-    return { text: `${text} (${name}line ${placeOf(document.text, node.start).line})`, layer, start: node.start }
+    return { text: `${text} (${name}line ${document.placeOf(node.start).line})`, layer, start: node.start }
   })
   return placed.sort((a, b) => a.layer - b.layer || a.start - b.start).map(({ text }) => text)
 }

@@ -64,10 +64,34 @@ export function explainJson(text: string): string {
   }
 }
 
-/** The line and column of an offset, both from 1. */
-export function placeOf(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset)
-  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+/** A line and a column, both from 1. */
+interface TextPlace {
+  readonly line: number
+  readonly column: number
+}
+
+/**
+ * Finds the places of offsets in a text. The text is searched for its lines once, at the first call: a search for each
+ * of many problems would take quadratic time.
+ */
+export function createPlaces(text: string): (offset: number) => TextPlace {
+  let starts: readonly number[] | undefined
+  return (offset) => {
+    starts ??= lineStarts(text)
+    let line = 0
+    for (let end = starts.length; end - line > 1; ) {
+      const middle = (line + end) >>> 1
+      if ((starts[middle] as number) <= offset) line = middle
+      else end = middle
+    }
+    return { line: line + 1, column: offset - (starts[line] as number) + 1 }
+  }
+}
+
+function lineStarts(text: string): number[] {
+  const starts = [0]
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
+  return starts
 }
 
 /** The node that a path of names leads to, or undefined. */
@@ -211,7 +235,7 @@ class Reader {
   }
 
   #error(what: string, offset = this.#at): JsonError {
-    const { line, column } = placeOf(this.#text, offset)
+    const { line, column } = createPlaces(this.#text)(offset)
     return new JsonError(`line ${line}, column ${column}: ${what}`)
   }
 }

@@ -3,13 +3,15 @@
  * what is wrong with them. No message has a part of the text, which may be a secret.
  */
 import { readFileSync, statSync } from 'node:fs'
-import { readJson, type JsonNode } from './json-map.ts'
+import { createPlaces, readJson, type JsonNode } from './json-map.ts'
 
 /** The content of a file: its text, without the byte order mark, its value, and the places in the text. */
-interface JsonFile {
+export interface JsonFile {
   readonly text: string
   readonly value: unknown
   readonly root: JsonNode
+  /** The line and column of an offset in the text, both from 1. */
+  readonly placeOf: ReturnType<typeof createPlaces>
 }
 
 /**
@@ -22,7 +24,7 @@ export function readJsonFile(path: string, empty: string): JsonFile | undefined 
   const text = readText(path)
   if (text === undefined) return undefined
   if (text.trim() === '') throw new Error(`it is empty: write ${empty}`)
-  return { text, ...readJson(text) }
+  return { text, ...readJson(text), placeOf: createPlaces(text) }
 }
 
 function readText(path: string): string | undefined {
