@@ -47,6 +47,8 @@ export class ReplyParser {
     this.#pieces.push(chunk)
     this.#held += chunk.length
     if (this.#held < this.#wanted) return
+    // An unfinished line has no line feed yet. To search all of it again with each piece would take quadratic time.
+    if (this.#wanted === 0 && this.#held <= maxLineBytes && !chunk.includes(lineFeed)) return
     this.#wanted = 0
     const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces)
     let at = 0
