@@ -70,10 +70,12 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
 export function parseCookies(header: string | undefined): Record<string, string> {
   const cookies = Object.create(null) as Record<string, string>
   if (header === undefined) return cookies
+  let equals = -1
   for (let start = 0; start < header.length; ) {
     const semicolon = header.indexOf(';', start)
     const end = semicolon < 0 ? header.length : semicolon
-    const equals = header.indexOf('=', start)
+    // Not searched again while it is ahead: pieces without one would take quadratic time.
+    if (equals < start) equals = header.indexOf('=', start)
     if (equals < 0) break
     if (equals < end) {
       const name = trimmed(header, start, equals)
