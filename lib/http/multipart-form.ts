@@ -8,7 +8,6 @@
 import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { MaybePromise } from '../base/maybe-promise.ts'
 import { reasonOf } from '../base/reason.ts'
 import { ByteCollector } from './byte-collector.ts'
 import { decodeText } from './charset.ts'
@@ -62,10 +61,17 @@ export class MultipartForm {
 
   /**
    * Takes the next chunk.
-   * @throws HttpError 400 `bad_form`, 415 `unsupported_media_type`, 500 `internal_error` when the disk does not take it
+   * @returns a promise only when the disk is written to: a client may send a body in chunks of one byte
+   * @throws HttpError 400 `bad_form`, 415 `unsupported_media_type`; a promise rejects with these, and with 500
+   *   `internal_error` when the disk does not take it
    */
-  async write(chunk: Buffer): Promise<void> {
-    for (const event of this.#parser.push(chunk)) await this.#accept(event)
+  write(chunk: Buffer): Promise<void> | undefined {
+    const events = this.#parser.push(chunk)
+    for (let at = 0; at < events.length; at += 1) {
+      const accepting = this.#accept(events[at] as MultipartEvent)
+      if (accepting !== undefined) return this.#acceptRest(accepting, events.slice(at + 1))
+    }
+    return undefined
   }
 
   /**
@@ -83,14 +89,23 @@ export class MultipartForm {
     this.#folder = undefined
   }
 
-  #accept(event: MultipartEvent): MaybePromise<void> {
-    if (event.kind === 'part') return void (this.#part = parsePartHeader(event.header))
-    if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // The end of a part follows its header.
-    this.#held.add(event.bytes)
-    if (this.#part?.filename !== undefined && this.#held.length > maxFileBytesInMemory) return this.#writeHeld()
+  async #acceptRest(accepting: Promise<void>, events: readonly MultipartEvent[]): Promise<void> {
+    await accepting
+    for (const event of events) await this.#accept(event)
   }
 
-  #endPart(part: PartHeader): MaybePromise<void> {
+  #accept(event: MultipartEvent): Promise<void> | undefined {
+    if (event.kind === 'end') return this.#endPart(this.#part as PartHeader) // The end of a part follows its header.
+    if (event.kind === 'part') {
+      this.#part = parsePartHeader(event.header)
+      return undefined
+    }
+    this.#held.add(event.bytes)
+    const isFull = this.#part?.filename !== undefined && this.#held.length > maxFileBytesInMemory
+    return isFull ? this.#writeHeld() : undefined
+  }
+
+  #endPart(part: PartHeader): Promise<void> | undefined {
     if (this.#file !== undefined) return this.#endFile(part, this.#file)
     const bytes = this.#held.take()
     this.#keptBytes += bytes.length
@@ -104,6 +119,7 @@ export class MultipartForm {
     } else if (filename !== '' || bytes.length > 0) {
       this.#files.push({ name, filename, type, size: bytes.length, bytes })
     }
+    return undefined
   }
 
   async #endFile(part: PartHeader, file: GrowingFile): Promise<void> {

@@ -3,8 +3,8 @@
  *
  * A delimiter is a line that begins with `--boundary`, and the CRLF before it belongs to it. So the parser searches for
  * CRLF `--boundary`, and puts a CRLF before the first byte. When a chunk ends within a possible delimiter, those few
- * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. The header of a part
- * waits too, and is searched anew with the next chunk.
+ * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. An incomplete header
+ * of a part waits too, in a buffer of its own, so that chunks of one byte do not make it search and copy all of it again.
  *
  * By the RFC a line that merely begins with the boundary is a delimiter too. The rest of such a line is refused as
  * wrong framing, and not taken for data.
@@ -30,13 +30,16 @@ const lineFeed = 0x0a
 const space = 0x20
 const tab = 0x09
 const headerEnd = Buffer.of(carriageReturn, lineFeed, carriageReturn, lineFeed)
-const nothing = Buffer.alloc(0)
+const nothing: Buffer = Buffer.alloc(0)
 
 /** Parses one body. Parts cannot be nested: a part is bytes. */
 export class MultipartParser {
   readonly #delimiter: Buffer
   #state: State = 'preamble'
   #waiting: Buffer = Buffer.of(carriageReturn, lineFeed)
+  /** The header that is incomplete, in its first `#headerLength` bytes. */
+  #header = nothing
+  #headerLength = 0
   #parts = 0
 
   /**
@@ -82,7 +85,7 @@ export class MultipartParser {
     const end = found < 0 ? this.#certainEnd(bytes, at) : found
     if (this.#state === 'data' && end > at) events.push({ kind: 'data', bytes: bytes.subarray(at, end) })
     if (found < 0) {
-      this.#waiting = bytes.subarray(end)
+      if (end < bytes.length) this.#waiting = bytes.subarray(end)
       return bytes.length
     }
     if (this.#state === 'data') events.push({ kind: 'end' })
@@ -112,18 +115,33 @@ export class MultipartParser {
   }
 
   #readHeader(bytes: Buffer, at: number, events: MultipartEvent[]): number {
-    const found = bytes.indexOf(headerEnd, at)
-    const end = found < 0 ? bytes.length - headerEnd.length + 1 : found // Or later, where it has not been found.
-    if (end - at > maxPartHeaderBytes) {
-      throw badFraming(`the header of part ${this.#parts} is longer than ${maxPartHeaderBytes} bytes`)
-    }
-    if (found < 0) {
-      this.#waiting = bytes.subarray(at)
-      return bytes.length
-    }
-    events.push({ kind: 'part', header: bytes.subarray(at, found) })
-    this.#state = 'data'
+    const found = this.#headerLength === 0 ? bytes.indexOf(headerEnd, at) : -1
+    if (found < 0 || found - at > maxPartHeaderBytes) return this.#holdHeader(bytes, at, events)
+    this.#endHeader(bytes.subarray(at, found), events)
     return found + headerEnd.length
+  }
+
+  /** Adds to the incomplete header, and reads it when it is complete. */
+  #holdHeader(bytes: Buffer, at: number, events: MultipartEvent[]): number {
+    const held = this.#headerLength
+    // A new one for each: the event refers to it.
+    if (held === 0) this.#header = Buffer.allocUnsafe(maxPartHeaderBytes + headerEnd.length)
+    this.#headerLength += bytes.copy(this.#header, held, at)
+    const header = this.#header.subarray(0, this.#headerLength)
+    const found = header.indexOf(headerEnd, Math.max(0, held - headerEnd.length + 1))
+    if (found >= 0) {
+      this.#endHeader(header.subarray(0, found), events)
+      return at + found + headerEnd.length - held
+    }
+    if (header.length < this.#header.length) return bytes.length
+    throw badFraming(`the header of part ${this.#parts} is longer than ${maxPartHeaderBytes} bytes`)
+  }
+
+  #endHeader(header: Buffer, events: MultipartEvent[]): void {
+    events.push({ kind: 'part', header })
+    this.#header = nothing
+    this.#headerLength = 0
+    this.#state = 'data'
   }
 }
 

@@ -236,3 +236,10 @@ test('gives the same form however the bytes are cut', async () => {
 })
 
 test('throws nothing but HttpError on damaged bytes, and leaves no file', () => checkDamagedForms(80))
+
+test('takes chunks of one byte without a promise for each', () => {
+  const upload = new MultipartForm('boundary', temporaryFolder())
+  const body = multipart('boundary', [['Content-Disposition: form-data; name="a"', 'x'.repeat(20_000)]])
+  for (const byte of body) assert.equal(upload.write(Buffer.of(byte)), undefined)
+  assert.equal(upload.end().get('a')?.length, 20_000)
+})
