@@ -1,0 +1,56 @@
+/**
+ * How the work of a function grows with its input. Processor time is measured, not time of the clock, so a busy machine
+ * changes little; of several measurements the least counts, and a row passes as soon as one pair of them does.
+ */
+
+/** Work on an input of a size: bytes, entries, or whatever its maker counts. */
+export interface Growing {
+  readonly name: string
+  /** The size of the larger input: the most that a client, a file or a peer may send, where there is a limit. */
+  readonly size: number
+  /** Makes an input and returns the work on it, which may be run again. */
+  readonly prepare: (size: number) => () => unknown
+}
+
+/** How many times larger the larger input is. */
+const factor = 16
+/** Linear work grows 16-fold, work that outgrows the processor's caches a little more, quadratic work 256-fold. */
+const mostGrowth = 64
+const attempts = 4
+/** Shorter work is repeated until it has taken this long, in microseconds. */
+const leastMicroseconds = 1500
+/** So much work, in microseconds, is done before the first measurement, for the engine to compile it. */
+const warmUpMicroseconds = 10_000
+
+/**
+ * Measures the growth of the work between a sixteenth of the size and the size.
+ * @returns how many times longer the larger input takes; the first acceptable value, or the least of all attempts
+ */
+export async function growthOf({ size, prepare }: Growing): Promise<number> {
+  const small = prepare(Math.round(size / factor))
+  const large = prepare(size)
+  await costOf(small, warmUpMicroseconds)
+  let smallCost = Infinity
+  let largeCost = Infinity
+  for (let attempt = 0; attempt < attempts && !(largeCost / smallCost < mostGrowth); attempt += 1) {
+    for (let times = 0; times < 3; times += 1) smallCost = Math.min(smallCost, await costOf(small))
+    largeCost = Math.min(largeCost, await costOf(large))
+  }
+  return largeCost / smallCost
+}
+
+/** Whether the growth is that of linear work. */
+export function isLinear(growth: number): boolean {
+  return growth < mostGrowth
+}
+
+/** Processor time of one run in microseconds. */
+async function costOf(work: () => unknown, microseconds = leastMicroseconds): Promise<number> {
+  const before = process.cpuUsage()
+  for (let runs = 1; ; runs += 1) {
+    const made = work()
+    if (made instanceof Promise) await made
+    const { user, system } = process.cpuUsage(before)
+    if (user + system >= microseconds) return (user + system) / runs
+  }
+}
