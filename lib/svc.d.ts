@@ -163,7 +163,8 @@ declare module 'svc' {
     /**
      * Signs a user in, as `SVC_MwIsAuth` knows them: the session gets the user and a new id, and loses its CSRF token.
      * What was opened under the old id ends.
-     * @param user any JSON value that names somebody: a name, an id, an object
+     * @param user any JSON value that names somebody: a name, an id, an object. Anything else, such as a promise that
+     *   was not awaited, is a TypeError
      */
     readonly signIn: (user: unknown) => void
     /** Ends the session with all that it holds, and the streams, polls and WebSockets that it opened. */
@@ -454,7 +455,7 @@ declare module 'svc' {
     /** A copy of what was set, else the fallback, whose type it should have. */
     get<Value>(key: string, fallback: Value): Widened<Value>
     get(key: string): unknown
-    /** Sets a value: what JSON can hold. Anything else is a TypeError. */
+    /** Sets a value: what JSON can hold, at any depth. Anything else, such as a Map or NaN, is a TypeError. */
     set<Key extends string>(key: Key, value: Key extends keyof SessionValues ? SessionValues[Key] : unknown): void
     /** Whether the key is there. */
     has(key: string): boolean
@@ -481,7 +482,7 @@ declare module 'svc' {
 
   /** The flash messages of a form id: values that are read once. */
   export interface FlashBag {
-    /** Sets a value: what JSON can hold. */
+    /** Sets a value: what JSON can hold, else a TypeError. */
     set(key: string, value: unknown): void
     /** Sets each member; other keys stay. */
     set(values: object): void
@@ -519,7 +520,7 @@ declare module 'svc' {
   /** A channel: each event goes to everybody. */
   export interface Channel {
     readonly name: string
-    /** Publishes what JSON can hold. Gives the id of the event, with several processes as a promise. */
+    /** Publishes what JSON can hold, else a TypeError. Gives the id of the event, with several processes as a promise. */
     publish(value: unknown): number | Promise<number>
     /** Calls a function with each event from now on. Returns what ends that. */
     subscribe(listener: (event: { readonly id: number; readonly data: unknown }) => unknown): () => void
@@ -530,7 +531,7 @@ declare module 'svc' {
   /** A queue: each event goes to one client, and is kept until one asks. */
   export interface Queue {
     readonly name: string
-    /** Appends what JSON can hold. */
+    /** Appends what JSON can hold, else a TypeError. */
     push(value: unknown): void | Promise<void>
   }
 

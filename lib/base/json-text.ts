@@ -1,18 +1,92 @@
-/** The text of a value that is kept or sent as JSON. */
-import { reasonOf } from './reason.ts'
+/**
+ * The text of a value that is kept or sent as JSON: in a session or a flash bag, as an event, as a member of presence.
+ *
+ * `JSON.stringify` is silent about what it cannot hold: a Map becomes `{}`, NaN becomes null. Who keeps such a value
+ * would notice only when it is read, so it is refused here. The text is made first and the value checked afterwards: a
+ * replacer function would take several times as long.
+ */
+import { isError, reasonOf } from './reason.ts'
+
+/** What is wrong with a value, or with something in it. */
+interface Problem {
+  /** The members that lead to it, such as `lines.0.total`; empty for the value itself. */
+  readonly path: string
+  /** The end of a sentence: `is a Map: ...`. */
+  readonly reason: string
+}
 
 /**
- * Returns the JSON of a value, in which a Date is a string and NaN is null.
+ * Returns the JSON of a value. What has `toJSON` is what that returns: a Date is a text. A member of an object that is
+ * undefined is left out.
  * @param refused the beginning of the message
- * @throws TypeError for a value that JSON cannot hold: undefined, a function, a symbol, a bigint, a circular structure
+ * @throws TypeError, which names the path, for a value that JSON cannot hold, at any depth: undefined but as a member,
+ *   a function, a symbol, a bigint, a number that is not finite, an invalid Date, a promise, a circular structure, and
+ *   objects whose content is not in their members, such as a Map, a Set, a RegExp and an Error
  */
 export function jsonText(value: unknown, refused: string): string {
   let text: string | undefined
+  let problem: Problem | undefined
   try {
     text = JSON.stringify(value)
+    problem = problemIn(value)
   } catch (error) {
     throw new TypeError(`${refused}: ${reasonOf(error)}`, { cause: error })
   }
-  if (text !== undefined) return text
-  throw new TypeError(`${refused}: it is of type ${typeof value}`)
+  if (problem === undefined && text !== undefined) return text
+  const { path, reason } = problem ?? { path: '', reason: 'has no JSON text' }
+  throw new TypeError(`${refused}: ${path === '' ? 'it' : path} ${reason}`)
+}
+
+function problemIn(value: unknown): Problem | undefined {
+  switch (typeof value) {
+    case 'number':
+      return Number.isFinite(value) ? undefined : { path: '', reason: `is ${value}` }
+    case 'object':
+      return value === null ? undefined : problemInObject(value)
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return { path: '', reason: `is of type ${typeof value}` }
+    default:
+      return undefined
+  }
+}
+
+function problemInObject(value: object): Problem | undefined {
+  const { then, toJSON } = value as { readonly then?: unknown; readonly toJSON?: unknown }
+  if (typeof then === 'function') return { path: '', reason: 'is a promise: await it' }
+  if (value instanceof Date && Number.isNaN(value.getTime())) return { path: '', reason: 'is an invalid Date' }
+  if (typeof toJSON === 'function') return problemIn(toJSON.call(value, ''))
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const problem = problemIn(value[at])
+      if (problem !== undefined) return below(String(at), problem)
+    }
+    return undefined
+  }
+  const keys = Object.keys(value)
+  if (hidesContent(value, keys)) {
+    const advice = 'of which JSON holds nothing: give an object, a list or a text'
+    return { path: '', reason: `is of class ${value.constructor?.name ?? 'unknown'}, ${advice}` }
+  }
+  for (const key of keys) {
+    const member = (value as Readonly<Record<string, unknown>>)[key]
+    const problem = member === undefined ? undefined : problemIn(member)
+    if (problem !== undefined) return below(key, problem)
+  }
+  return undefined
+}
+
+function below(key: string, { path, reason }: Problem): Problem {
+  return { path: path === '' ? key : `${key}.${path}`, reason }
+}
+
+/** Whether the content of an object is not in its members, as that of a Map or of private fields. */
+function hidesContent(value: object, keys: readonly string[]): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === null || prototype === Object.prototype) return false
+  if (value instanceof Map || value instanceof Set || value instanceof RegExp || isError(value)) return true
+  const isPrimitive = value instanceof String || value instanceof Number || value instanceof Boolean
+  // The prototype of a plain object of another realm has none itself.
+  return keys.length === 0 && !isPrimitive && Object.getPrototypeOf(prototype) !== null
 }

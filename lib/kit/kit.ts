@@ -7,6 +7,7 @@
  * `SVC_MwCors` answers preflights before any middleware runs.
  */
 import type { Scrypt } from '../admin/password.ts'
+import { jsonText } from '../base/json-text.ts'
 import type { BuiltInGroup, PreparedSettings } from '../chain/settings.ts'
 import type { Chain } from '../chain/compose.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -63,6 +64,7 @@ export function createKit({ registry, trustedOrigins, scrypt, userKey }: KitOpti
     if (isNobody(user)) {
       throw new TypeError(`Cannot sign in: ${JSON.stringify(user) ?? 'undefined'} names no user: give a name or an id`)
     }
+    jsonText(user, 'Cannot sign in: JSON cannot hold the user')
     session.set(userKey(), user)
     session.regenerate()
   }

@@ -10,6 +10,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
+import { jsonText } from '../base/json-text.ts'
 import type { Channel } from '../events/channel.ts'
 import { whenLive, type LiveEnd } from '../events/live-end.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -105,7 +106,7 @@ export class Presence {
 
   /**
    * Makes the client of a stream or WebSocket a member of a channel while it is open, and tells it of the others.
-   * @throws TypeError for a member that has no id, or takes more than 1 KiB as JSON
+   * @throws TypeError for a member that has no id, that JSON cannot hold, or that takes more than 1 KiB as JSON
    */
   add(ctx: CoreContext, { name }: Channel, member: Member): void {
     checkMember(name, member)
@@ -271,12 +272,11 @@ function textOf(type: 'list' | 'join' | 'leave', members: readonly Member[]): st
 }
 
 function checkMember(channel: string, member: Member): void {
+  const refused = `Cannot add a member to channel "${channel}"`
   const id = (member as Partial<Member> | null | undefined)?.id
-  const problem =
-    (typeof id !== 'string' || id === '') && typeof id !== 'number'
-      ? 'give an object with an id, a text or a number'
-      : Buffer.byteLength(JSON.stringify(member)) > mostBytes
-        ? `it takes more than ${mostBytes} bytes`
-        : undefined
-  if (problem !== undefined) throw new TypeError(`Cannot add a member to channel "${channel}": ${problem}`)
+  if ((typeof id !== 'string' || id === '') && typeof id !== 'number') {
+    throw new TypeError(`${refused}: give an object with an id, a text or a number`)
+  }
+  const text = jsonText(member, `${refused}: JSON cannot hold the member`)
+  if (Buffer.byteLength(text) > mostBytes) throw new TypeError(`${refused}: it takes more than ${mostBytes} bytes`)
 }

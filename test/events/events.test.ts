@@ -76,13 +76,16 @@ describe('channels and queues', () => {
     const { events } = begin(t)
     const circle: unknown[] = []
     circle.push(circle)
-    for (const value of [undefined, () => {}, Symbol('s'), 5n, circle]) {
+    for (const value of [undefined, () => {}, Symbol('s'), 5n, circle, new Map(), { at: NaN }, [undefined], Promise.resolve(1)]) {
       assert.throws(() => events.channel('a').publish(value), TypeError)
       assert.throws(() => events.queue('a').push(value), TypeError)
     }
     assert.equal(events.status().published, 0)
     assert.throws(() => events.channel('a').publish(undefined), {
       message: 'Cannot publish in channel "a": an event is a JSON value: it is of type undefined',
+    })
+    assert.throws(() => events.queue('a').push({ rows: [{ at: NaN }] }), {
+      message: 'Cannot publish in queue "a": an event is a JSON value: rows.0.at is NaN',
     })
   })
 

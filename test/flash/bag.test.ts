@@ -97,6 +97,8 @@ describe('a flash bag', () => {
     ['a symbol', ['k', Symbol('s')], /key "k": it is of type symbol$/],
     ['a bigint', ['k', 1n], /key "k": .*BigInt/],
     ['a circular object', ['k', circular], /key "k": .*circular/],
+    ['a Set', ['k', { tags: new Set(['a']) }], /key "k": tags is of class Set/],
+    ['undefined in a list', [{ k: [undefined] }], /key "k": 0 is of type undefined$/],
     ['what throws a text', ['k', { toJSON: () => { throw 'no' } }], /key "k": no$/],
     ['one wrong member of an object', [{ a: 1, b: undefined }], /key "b": it is of type undefined$/],
     ['no key', [undefined, 1], /^Cannot set flash "f": give a string and a value, or an object of keys and values$/],

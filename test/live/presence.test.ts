@@ -160,9 +160,9 @@ describe('presence', () => {
     assert.equal(bob.ids(), 'bob', 'the process was silent for too long')
   })
 
-  it('refuses a member without an id, and one of more than 1 KiB', () => {
+  it('refuses a member without an id, what JSON cannot hold, and more than 1 KiB', () => {
     const [presence] = startProcesses(1)
-    for (const wrong of [undefined, null, {}, { id: '' }, { id: null }, 'ann', { id: 'ann', text: 'x'.repeat(1024) }]) {
+    for (const wrong of [undefined, null, {}, { id: '' }, { id: null }, { id: NaN }, { id: 'ann', seen: new Set() }, 'ann', { id: 'ann', text: 'x'.repeat(1024) }]) {
       assert.throws(() => presence.add({} as CoreContext, board, wrong as Member), TypeError)
     }
   })

@@ -168,6 +168,16 @@ describe('ctx.signIn and ctx.signOut', () => {
     assert.deepEqual((await request(`${url}/me`, { headers: { cookie } })).json(), { id: 7 })
   })
 
+  it('refuse a user who was not awaited, and leave the session as it was', async (t) => {
+    const { url, lines } = await start(t, {
+      'routes/soon.json': [{ name: 'soon', url: '/soon', action: 'soon.mjs', middleware: 'SVC_MwSession' }],
+      'soon.mjs': 'export default ({ signIn }) => signIn(Promise.resolve(undefined))',
+    })
+    const answer = await request(`${url}/soon`)
+    assert.deepEqual([answer.status, answer.headers['set-cookie']], [500, undefined])
+    assert.match(lines().join('\n'), /Cannot sign in: JSON cannot hold the user: it is a promise: await it/)
+  })
+
   it('refuse a user who is nobody, and a route without a session', async (t) => {
     const { url, lines } = await start(t, {
       'routes/bare.json': [{ name: 'bare', url: '/bare', action: 'a.mjs@enter' }],

@@ -75,6 +75,9 @@ describe('what a session holds', () => {
     'a symbol': [Symbol('s'), /Cannot set key "k".*it is of type symbol/],
     'a bigint': [1n, /Cannot set key "k".*BigInt/],
     'a circle': [circle(), /Cannot set key "k".*circular/],
+    'a Map in a list in it': [{ a: [new Map()] }, /Cannot set key "k".*: a\.0 is of class Map/],
+    NaN: [NaN, /Cannot set key "k".*: it is NaN/],
+    'a promise': [Promise.resolve(1), /Cannot set key "k".*: it is a promise: await it/],
     'what fails': [{ toJSON: () => assert.fail('no JSON') }, /Cannot set key "k".*no JSON/],
     'what throws no error': [{ toJSON: () => throwText() }, /Cannot set key "k".*a text/],
   }
