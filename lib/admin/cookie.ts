@@ -7,6 +7,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
+import { readCookies } from '../http/cookie.ts'
 import type { AccessPort } from './port.ts'
 
 /** How cookies are signed and how long they are valid. */
@@ -50,13 +51,16 @@ export function cookieRulesOf(config: AccessPort['config'], secret: string, nowM
   return { secret, hardened: config['admin.hardened'], lifetimeMinutes: config['session.lifetime'], nowMs }
 }
 
-/** Whether a request has a valid cookie. */
+/** Whether a request has a valid cookie, also behind others of the name, such as one of an earlier server on this host. */
 export function hasAdminCookie(
   ctx: CoreContext,
   port: Pick<AccessPort, 'config' | 'credentials'>,
   nowMs: number,
 ): boolean {
-  return isAdminCookie(ctx.cookies[adminCookieName], cookieRulesOf(port.config, port.credentials().secret, nowMs))
+  const header = ctx.header('cookie')
+  if (header === undefined) return false
+  const rules = cookieRulesOf(port.config, port.credentials().secret, nowMs)
+  return readCookies(header, adminCookieName).some((value) => isAdminCookie(value, rules))
 }
 
 /** Gives the client a cookie issued now: HttpOnly, SameSite=Lax, Path=/, on TLS Secure. */

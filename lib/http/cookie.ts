@@ -92,16 +92,38 @@ export function parseCookies(header: string | undefined): Record<string, string>
  * @param name a token
  */
 export function readCookie(header: string, name: string): string | undefined {
-  for (let at = header.indexOf(name); at >= 0; at = header.indexOf(name, at + 1)) {
+  const equals = findCookie(header, name, 0)
+  return equals < 0 ? undefined : valueAt(header, equals)
+}
+
+/**
+ * All cookies of one name, in the order of the header. Browsers send several where one has a longer path or was set for
+ * a parent domain; a server cannot tell which of them is its own but by the value.
+ * @param name a token
+ */
+export function readCookies(header: string, name: string): string[] {
+  const values: string[] = []
+  for (let equals = findCookie(header, name, 0); equals >= 0; equals = findCookie(header, name, equals)) {
+    values.push(valueAt(header, equals))
+  }
+  return values
+}
+
+/** Finds a cookie from an offset on. Returns the offset of its equals sign; -1 without one. */
+function findCookie(header: string, name: string, from: number): number {
+  for (let at = header.indexOf(name, from); at >= 0; at = header.indexOf(name, at + 1)) {
     let before = at - 1
     while (isSpace(header.charCodeAt(before))) before -= 1
     let equals = at + name.length
     while (isSpace(header.charCodeAt(equals))) equals += 1
-    if (header[equals] !== '=' || (before >= 0 && header[before] !== ';')) continue
-    const semicolon = header.indexOf(';', equals)
-    return valueBetween(header, equals + 1, semicolon < 0 ? header.length : semicolon)
+    if (header[equals] === '=' && (before < 0 || header[before] === ';')) return equals
   }
-  return undefined
+  return -1
+}
+
+function valueAt(header: string, equals: number): string {
+  const semicolon = header.indexOf(';', equals)
+  return valueBetween(header, equals + 1, semicolon < 0 ? header.length : semicolon)
 }
 
 /**

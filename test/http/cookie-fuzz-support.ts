@@ -1,6 +1,6 @@
 // The seeded checks of cookies, for any number of inputs.
 import assert from 'node:assert/strict'
-import { parseCookies, readCookie, serializeCookie } from '../../lib/http/cookie.ts'
+import { parseCookies, readCookie, readCookies, serializeCookie } from '../../lib/http/cookie.ts'
 import { Seeded } from '../support/seeded.ts'
 
 const sessionId = 'k3Jr0vYw9LZ_x-2bq7H1cT5nE8sDfG4uMaPiOyRtWvQ'
@@ -32,7 +32,12 @@ export function checkCookieHeaders(inputs: number): void {
     }
     const names = new Set(sent.map((piece) => trim(piece.slice(0, piece.indexOf('=')))).filter((name) => name !== ''))
     assert.equal(Object.keys(cookies).length, names.size, shown(header))
-    for (const name of [...names, ...wellKnown]) assert.equal(readCookie(header, name), cookies[name], shown(header))
+    for (const name of [...names, ...wellKnown]) {
+      assert.equal(readCookie(header, name), cookies[name], shown(header))
+      const ofName = sent.filter((piece) => trim(piece.slice(0, piece.indexOf('='))) === name)
+      const alone = ofName.map((piece) => readCookie(piece, name))
+      assert.deepEqual(readCookies(header, name), alone, shown(header))
+    }
     if (cookies['SVCSID'] === sessionId) sessions += 1
   }
   assert.ok(sessions > inputs / 100 && sessions < inputs, `${sessions} had the session's id`)

@@ -103,8 +103,12 @@ describe('the session cookie', () => {
     assert.equal(await store.read(unknown), undefined)
   })
 
-  it('that comes twice counts by its first', async (t) => {
-    const { visitor } = await visit(t, {
+  it('that comes twice counts by the first whose session is there, whatever stands before it', async (t) => {
+    const { visitor, store } = await visit(t, {
+      enter: ({ session }) => {
+        session.regenerate()
+        session.set('a', 'entered')
+      },
       write: ({ session, query }) => session.set('a', query.get('a')),
       read: ({ session }) => String(session.get('a', 'none')),
     })
@@ -114,7 +118,25 @@ describe('the session cookie', () => {
     await visitor.ask('write?a=second')
     const read = async (cookie: string) => (await request(`${visitor.url}/read`, { headers: { cookie } })).text
     assert.equal(await read(`SVCSID=${first}; SVCSID=${visitor.id}`), 'first')
-    assert.equal(await read(`SVCSID=unknown; SVCSID=${first}`), 'none')
+    const gone = 'A'.repeat(43)
+    for (const before of ['SVCSID=unknown', 'SVCSID=', `SVCSID=${gone}`, `SVCSID="${gone}"; a=b; SVCSID=x; SVCSID=${'B'.repeat(43)}`]) {
+      assert.equal(await read(`${before}; SVCSID=${first}`), 'first', before)
+      assert.equal(await read(before), 'none', before)
+    }
+    // Signing in again gives the live one a new id, and takes over no other.
+    const answer = await request(`${visitor.url}/enter`, { headers: { cookie: `SVCSID=${gone}; SVCSID=${first}` } })
+    const entered = sessionCookieOf(answer)?.value
+    assert.equal(await read(`SVCSID=${gone}; SVCSID=${entered}`), 'entered')
+    assert.deepEqual([await store.read(gone), await store.read(String(first))], [undefined, undefined])
+  })
+
+  it('that comes many times asks the store for each id once', async (t) => {
+    const asked: string[] = []
+    const { visitor } = await visit(t, { read: () => 'x' }, noting(asked))
+    const ids = ['A', 'B', 'A', 'C', 'B'].map((letter) => letter.repeat(43))
+    const cookie = ids.map((id) => `SVCSID=${id}`).join('; ')
+    assert.equal((await request(`${visitor.url}/read`, { headers: { cookie } })).status, 200)
+    assert.deepEqual(asked, ['read', 'read', 'read'])
   })
 })
 
