@@ -507,8 +507,8 @@ declare module 'svc' {
     /** The text to store for a password. 422 for one of more than 1,024 bytes. */
     hash(password: string): Promise<string>
     /**
-     * Whether a password is that of a stored hash, and whether the hash should be made anew, since it is weaker than
-     * new ones are.
+     * Whether a password is that of a stored hash, and whether the hash should be made anew: it is weaker than new
+     * ones are, or was made of text that is not in Unicode normal form C.
      * @param stored undefined, where there is no such user, takes as long and is never right; a text that is no hash
      *   throws
      */

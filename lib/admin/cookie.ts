@@ -51,7 +51,7 @@ export function cookieRulesOf(config: AccessPort['config'], secret: string, nowM
   return { secret, hardened: config['admin.hardened'], lifetimeMinutes: config['session.lifetime'], nowMs }
 }
 
-/** Whether a request has a valid cookie, also behind others of the name, such as one of an earlier server on this host. */
+/** Whether a request has a valid cookie. An earlier server on this host may have left others of the name before it. */
 export function hasAdminCookie(
   ctx: CoreContext,
   port: Pick<AccessPort, 'config' | 'credentials'>,

@@ -2,7 +2,7 @@
  * The credentials of the admin panel: the rules for new ones, and how they are made at the first setup and by `passwd`.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { hashPassword } from './password.ts'
+import { hashPassword, normalPassword } from './password.ts'
 
 /** The present credentials: the keys `admin.user`, `admin.password` and `admin.secret`. */
 export interface AdminCredentials {
@@ -51,14 +51,15 @@ export interface SetupInput {
   readonly password2: string
 }
 
-/** The length of the shortest password, in characters (Unicode code points). */
+/** The length of the shortest password, in characters (Unicode code points of its normal form). */
 const minPasswordLength = 6
 
 /** The first rule that the input breaks, in the words of the specification; undefined when it breaks none. */
 export function checkSetup({ user, password, password2 }: SetupInput): string | undefined {
   if (user.trim() === '') return 'Username cannot be empty'
-  if ([...password].length < minPasswordLength) return `Password must be at least ${minPasswordLength} characters`
-  if (password !== password2) return 'Passwords do not match'
+  const normal = normalPassword(password)
+  if ([...normal].length < minPasswordLength) return `Password must be at least ${minPasswordLength} characters`
+  if (normal !== normalPassword(password2)) return 'Passwords do not match'
   return undefined
 }
 

@@ -49,26 +49,49 @@ export const maxMemoryBytes = 160 * 2 ** 20
 const scryptPattern = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9_-]{11,86})\$([A-Za-z0-9_-]{22,86})$/
 const md5Pattern = /^[0-9a-f]{32}$/
 
-/** The text for `admin.password`: the MD5 in lower-case hex or, hardened, a scrypt hash with a salt of its own. */
+/**
+ * The form in which a password is hashed: Unicode Normalization Form C (RFC 8265, section 4.2.2). One keyboard sends
+ * `é` as one code point, another as two.
+ */
+export function normalPassword(password: string): string {
+  return password.normalize('NFC')
+}
+
+/** The forms in which a password is compared: its normal form, then as it was typed, for a hash made of that before. */
+export function passwordForms(password: string): readonly string[] {
+  const normal = normalPassword(password)
+  return normal === password ? [password] : [normal, password]
+}
+
+/**
+ * The text for `admin.password`: the MD5 in lower-case hex or, hardened, a scrypt hash with a salt of its own. It is
+ * that of the normal form.
+ */
 export async function hashPassword(password: string, hardened: boolean): Promise<string> {
-  if (!hardened) return md5(password).toString('hex')
+  const normal = normalPassword(password)
+  if (!hardened) return md5(normal).toString('hex')
   const salt = randomBytes(saltBytes)
-  const key = await derive(password, salt, keyBytes, costOfNew)
+  const key = await derive(normal, salt, keyBytes, costOfNew)
   const { N, r, p } = costOfNew
   return ['scrypt', N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$')
 }
 
 /** Makes a check. Hashes of the hardened form are checked with `scrypt`. */
 export function createPasswordCheck(scrypt = createScrypt()) {
+  async function isThat(password: string, stored: string): Promise<boolean> {
+    if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
+    const { salt, key, cost } = readScrypt(stored)
+    return timingSafeEqual(await scrypt.derive(password, salt, key.length, cost), key)
+  }
+
   return {
     /**
      * Whether a password is that of a stored hash.
      * @throws HttpError 503 when too many checks wait; Error when the stored text is no hash of this server
      */
     async matches(password: string, stored: string): Promise<boolean> {
-      if (md5Pattern.test(stored)) return timingSafeEqual(md5(password), Buffer.from(stored, 'hex'))
-      const { salt, key, cost } = readScrypt(stored)
-      return timingSafeEqual(await scrypt.derive(password, salt, key.length, cost), key)
+      for (const form of passwordForms(password)) if (await isThat(form, stored)) return true
+      return false
     },
   }
 }

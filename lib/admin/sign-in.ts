@@ -70,7 +70,7 @@ export function createSignIn(port: AccessPort, options: SignInOptions) {
 
   async function areRight(user: string, password: string): Promise<boolean> {
     const credentials = port.credentials()
-    const isUser = equalTexts(user, credentials.user)
+    const isUser = equalTexts(user.normalize('NFC'), credentials.user.normalize('NFC'))
     const isPassword = await passwords.matches(password, credentials.password)
     return isUser && isPassword
   }

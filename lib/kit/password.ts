@@ -11,6 +11,8 @@ import {
   costOfNew,
   keyBytes,
   maxMemoryBytes,
+  normalPassword,
+  passwordForms,
   saltBytes,
   type Scrypt,
   type ScryptCost,
@@ -26,7 +28,7 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /**
    * Whether a password is that of a stored hash, and whether the hash should be made anew, since it has other
-   * parameters than new ones have.
+   * parameters than new ones have, or was made of a password that was not in its normal form.
    * @param stored undefined, where there is no such user, takes as long and is never right
    * @throws as `hash` does; Error when the stored text is no hash, an empty one too
    */
@@ -49,20 +51,24 @@ export function createPasswords(scrypt: Scrypt): Passwords {
     async hash(password) {
       checkPassword(password)
       const salt = randomBytes(saltBytes)
-      const key = await scrypt.derive(password, salt, keyBytes, costOfNew)
+      const key = await scrypt.derive(normalPassword(password), salt, keyBytes, costOfNew)
       const { N, r, p } = costOfNew
       return `$scrypt$ln=${Math.log2(N)},r=${r},p=${p}$${base64(salt)}$${base64(key)}`
     },
     async verify(password, stored) {
       checkPassword(password)
+      const forms = passwordForms(password)
       if (stored === undefined) {
-        await scrypt.derive(password, randomBytes(saltBytes), keyBytes, costOfNew)
+        for (const form of forms) await scrypt.derive(form, randomBytes(saltBytes), keyBytes, costOfNew)
         return { ok: false, stale: false }
       }
       const { cost, salt, key } = readHash(stored)
-      const ok = timingSafeEqual(await scrypt.derive(password, salt, key.length, cost), key)
       const isNew = cost.N === costOfNew.N && cost.r === costOfNew.r && cost.p === costOfNew.p
-      return { ok, stale: !isNew }
+      for (const form of forms) {
+        const ok = timingSafeEqual(await scrypt.derive(form, salt, key.length, cost), key)
+        if (ok) return { ok, stale: !isNew || form !== forms[0] }
+      }
+      return { ok: false, stale: !isNew }
     },
   }
 }

@@ -18,6 +18,20 @@ test('takes the right password alone, in both forms, and checks a hash by the co
   for (const stored of [await hashPassword('secret', false), cheapHash('secret')]) await takesSecretAlone(check, stored)
 })
 
+test('takes a password composed or decomposed, whichever it was set as; a decomposed hash of an earlier version as typed', async () => {
+  const [composed, decomposed] = ['p\u00e4ssword', 'pa\u0308ssword']
+  for (const set of [composed, decomposed]) {
+    for (const stored of [await hashPassword(set, false), cheapHash(set.normalize('NFC'))]) {
+      for (const typed of [composed, decomposed]) assert.equal(await check.matches(typed, stored), true)
+      assert.equal(await check.matches('password', stored), false)
+    }
+  }
+  assert.equal(await hashPassword(decomposed, false), await hashPassword(composed, false))
+  for (const before of [createHash('md5').update(decomposed).digest('hex'), cheapHash(decomposed)]) {
+    assert.deepEqual([await check.matches(decomposed, before), await check.matches(composed, before)], [true, false])
+  }
+})
+
 test('refuses a stored text that is no hash, or asks for more than it should', async () => {
   const salt = 'A'.repeat(22)
   const key = 'A'.repeat(43)

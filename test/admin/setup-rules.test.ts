@@ -17,6 +17,9 @@ const rows: [user: string, password: string, password2: string, message: string 
   ['ann', '12345', 'other', short],
   ['ann', '🔑🔑🔑', '🔑🔑🔑', short],
   ['ann', '🔑🔑🔑🔑🔑🔑', '🔑🔑🔑🔑🔑🔑', undefined],
+  ['ann', 'e\u0301e\u0301e\u0301', 'e\u0301e\u0301e\u0301', short],
+  ['ann', 'passe\u0301', 'pass\u00e9', short],
+  ['ann', 'passe\u0301s', 'pass\u00e9s', undefined],
   ['ann', 'secret', 'Secret', different],
   ['ann', 'secret', '', different],
 ]

@@ -277,6 +277,16 @@ test('a setup saves name, hash, secret and the key in use, for the owner alone, 
   redirects(await request(`${held.url}/svc-login`, form(right)), '/svc-status')
 })
 
+test('a name and a password set decomposed let in typed composed', async (t) => {
+  const held = await start(t)
+  const [user, password] = ['Zoe\u0308', 'se\u0301sames']
+  redirects(await request(`${held.url}/svc-setup`, form({ user, password, password2: password })), '/svc-login')
+  for (const way of ['NFC', 'NFD']) {
+    const typed = form({ user: user.normalize(way), password: password.normalize(way) })
+    redirects(await request(`${held.url}/svc-login`, typed), '/svc-status')
+  }
+})
+
 test('once there are credentials a setup changes nothing', async (t) => {
   const held = await start(t, ann)
   redirects(await request(`${held.url}/svc-setup`), '/svc-login')

@@ -9,11 +9,12 @@ import { startApplication } from '../support/application.ts'
 import { request } from '../support/request.ts'
 
 const salt = Buffer.alloc(16, 7)
+const [composed, decomposed] = ['caf\u00e9 Amelie', 'cafe\u0301 Amelie']
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
 /** A hash of `secret` that costs next to nothing. */
 function cheap(ln = 4, r = 1, p = 1, password = 'secret'): string {
-  return `$scrypt$ln=${ln},r=${r},p=${p}$${base64(salt)}$${base64(scryptSync(password, salt, 32, { N: 2 ** ln, r, p }))}`
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${base64(salt)}$${base64(scryptSync(password, salt, 32, { N: 2 ** ln, r, p, maxmem: 2 ** 26 }))}`
 }
 
 /** A scrypt that only notes what it is asked for. */
@@ -35,6 +36,28 @@ describe('a hash of ctx.password', () => {
     assert.equal(key, base64(expected))
     assert.deepEqual(await passwords.verify('pässwörd', one), { ok: true, stale: false })
     assert.deepEqual(await passwords.verify('passwörd', one), { ok: false, stale: false })
+  })
+
+  it('is that of the normal form, so that é may be typed as one code point or as two', async () => {
+    for (const typed of [composed, decomposed]) {
+      const stored = await passwords.hash(typed)
+      for (const again of [composed, decomposed]) {
+        assert.deepEqual(await passwords.verify(again, stored), { ok: true, stale: false })
+      }
+      assert.deepEqual(await passwords.verify('caffe\u0301', stored), { ok: false, stale: false })
+    }
+  })
+
+  it('made of a decomposed password by an earlier version is right as it was typed, and stale', async () => {
+    const stored = cheap(14, 8, 5, decomposed)
+    assert.deepEqual(await passwords.verify(decomposed, stored), { ok: true, stale: true })
+    assert.deepEqual(await passwords.verify(composed, stored), { ok: false, stale: false })
+    const { scrypt, costs } = noting()
+    const noted = createPasswords(scrypt)
+    await noted.verify(decomposed, stored)
+    const before = costs.splice(0).length
+    await noted.verify(decomposed, undefined)
+    assert.deepEqual([before, costs.length], [2, 2], 'nobody costs as much as somebody')
   })
 
   it('with other parameters is right or not, and stale', async () => {
