@@ -40,7 +40,6 @@ import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
 import { OpenReplies } from '../session/open-replies.ts'
-import type { SessionMembers } from '../session/feature.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { Views } from '../views/cache.ts'
@@ -190,11 +189,7 @@ export function buildApplication(
     const scrypt = createScrypt()
     const kit = createKit({ registry, trustedOrigins, scrypt, userKey: auth.userKey })
     const { trusts: isTrusted } = createClientAddress(config['server.trusted_proxies'])
-    const userOf = (ctx: CoreContext): unknown => {
-      const { session } = ctx as CoreContext & SessionMembers // Every context of a server has it.
-      return ctx.state['user'] ?? (session.isOpen ? session.get(auth.userKey()) : undefined)
-    }
-    const limits = createLimitGroup({ log, isTrusted, userOf, openBuckets: seams.openBuckets })
+    const limits = createLimitGroup({ log, isTrusted, userOf: auth.userOf, openBuckets: seams.openBuckets })
     const messages = createMessageGroup()
     const builtIn: readonly Omit<BuiltInGroup, 'table'>[] = [sessions, csrf, auth, jwt, limits, messages, ...kit.groups]
     const features = [

@@ -4,6 +4,7 @@
  * Pages behind it are `no-store` unless they set `Cache-Control` themselves: otherwise the back button would show them
  * after the sign-out.
  */
+import { isObject } from '../base/object.ts'
 import type { OpenLog } from '../base/ports.ts'
 import type { CoreContext } from '../http/context.ts'
 import { wantsJson } from '../http/error-reply.ts'
@@ -25,10 +26,15 @@ const table = settingsTable({
   },
 })
 
-/** The group, and the key that it looks at. */
+/** The group, and who is signed in by its settings. */
 interface AuthGroup extends BuiltInGroup {
   /** The present key of the session that names the user. */
   userKey(): string
+  /**
+   * Whose request it is: `ctx.state.user`, else the user of the session, else the claim `sub` of `ctx.state.jwt`, the
+   * first that names somebody; undefined when none does.
+   */
+  userOf(ctx: CoreContext): unknown
 }
 
 /** Makes the group `auth` with its middleware `SVC_MwIsAuth`. */
@@ -56,6 +62,15 @@ export function createAuthGroup({ log }: { readonly log: OpenLog }): AuthGroup {
     requires: new Map([['SVC_MwIsAuth', 'SVC_MwSession']]),
     prepare: (given) => prepareSettings('auth', table, given, (prepared) => (settings = prepared)),
     userKey: () => settings.user_key,
+    userOf(ctx) {
+      const { user, jwt } = ctx.state
+      if (!isNobody(user)) return user
+      const { session } = ctx as CoreContext & SessionMembers // Every context of a server has it.
+      const own = session.isOpen ? session.get(settings.user_key) : undefined
+      if (!isNobody(own)) return own
+      const sub = isObject(jwt) ? jwt['sub'] : undefined
+      return isNobody(sub) ? undefined : sub
+    },
   }
 }
 

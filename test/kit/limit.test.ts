@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { startApplication, type TestApplication } from '../support/application.ts'
+import { hmacToken, secret } from '../jwt/tokens.ts'
 import { request, type Question } from '../support/request.ts'
 
 const actions = `
@@ -17,6 +18,8 @@ const routes = [
   { name: 'user', url: '/user', action: 'actions.mjs', middleware: 'user, SVC_MwLimit:user' },
   { name: 'enter', url: '/enter/:name', action: 'actions.mjs@enter', middleware: 'SVC_MwSession' },
   { name: 'own', url: '/own', action: 'actions.mjs', middleware: 'SVC_MwSession, SVC_MwLimit:user' },
+  { name: 'token', url: '/token', action: 'actions.mjs', middleware: 'SVC_MwJwt, SVC_MwLimit:user' },
+  { name: 'both', url: '/both', action: 'actions.mjs', middleware: 'SVC_MwSession, SVC_MwJwt, SVC_MwLimit:user' },
   { name: 'key', url: '/key', action: 'actions.mjs', middleware: 'SVC_MwLimit:key' },
   { name: 'json', url: '/json', action: 'actions.mjs', middleware: 'SVC_MwLimit:none', error_format: 'json' },
 ]
@@ -29,7 +32,7 @@ const limit = {
   none: { count: 1, per_s: 3600 },
 }
 
-function start(t: TestContext, config: object = {}, setup: object = { limit }): Promise<TestApplication> {
+function start(t: TestContext, config: object = {}, setup: object = { limit, jwt: { key: secret } }): Promise<TestApplication> {
   return startApplication(
     t,
     {
@@ -100,6 +103,19 @@ describe('SVC_MwLimit', () => {
       const own = { headers: { cookie: cookie.split(';', 1)[0] ?? '' } }
       assert.deepEqual([await statusOf(`${url}/own`, own), await statusOf(`${url}/own`, own)], [200, 429])
     }
+  })
+
+  it('counts by sub of a bearer token, behind what names the user otherwise, and else by the address', async (t) => {
+    const { url } = await start(t)
+    const bearer = (claims: object) => ({ authorization: `Bearer ${hmacToken({ alg: 'HS256' }, claims)}` })
+    const as = (claims: object): Promise<number> => statusOf(`${url}/token`, { headers: bearer(claims) })
+    assert.deepEqual([await as({ sub: 'ann' }), await as({ sub: 'bob' }), await as({ sub: 'ann', n: 2 })], [200, 200, 429])
+    assert.deepEqual([await as({}), await as({ sub: '' })], [200, 429])
+    const [cookie = ''] = (await request(`${url}/enter/zoe`)).headers['set-cookie'] ?? []
+    const both = (sub: string): Promise<number> => {
+      return statusOf(`${url}/both`, { headers: { ...bearer({ sub }), cookie: cookie.split(';', 1)[0] ?? '' } })
+    }
+    assert.deepEqual([await both('cleo'), await both('dave'), await as({ sub: 'cleo' })], [200, 429, 200])
   })
 
   it('counts by a field that a trusted proxy sends, and by the address where nobody vouches for it', async (t) => {
