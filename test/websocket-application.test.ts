@@ -158,7 +158,7 @@ describe('a handshake', () => {
     const { port } = await serveRoutes(
       t,
       { '/ws': { handlers: echo } },
-      { 'server.trusted_origins': ['https://friend.example'], 'server.trusted_proxies': ['127.0.0.2'] },
+      { 'server.trusted_origins': ['https://friend.example', 'capacitor://localhost'], 'server.trusted_proxies': ['127.0.0.2'] },
     )
     const rows: [readonly string[], number][] = [
       [[], 101],
@@ -168,6 +168,9 @@ describe('a handshake', () => {
       [['Origin: http://H'], 101],
       [['Origin: https://friend.example'], 101],
       [['Origin: https://friend.example', 'Sec-Fetch-Site: cross-site'], 101],
+      [['Origin: capacitor://localhost'], 101],
+      [['Origin: ionic://localhost'], 403],
+      [['Origin: capacitor://h'], 403],
       [['Origin: http://friend.example'], 403],
       [['Origin: http://h:81'], 403],
       [['Origin: http://h.evil.example'], 403],

@@ -52,12 +52,13 @@ export const configTable = {
   },
   'server.trusted_origins': {
     kind: 'list', default: [], check: checkTrustedOrigin,
-    meaning: 'Other origins, such as `https://app.example.org`, that may send state-changing and WebSocket requests.',
+    meaning: 'Other origins that may send state-changing and WebSocket requests: `https://app.example.org`, or that of '
+      + 'an app or browser extension, such as `capacitor://localhost`.',
   },
   'server.allowed_hosts': {
     kind: 'list', default: [], check: checkAllowedHost,
     meaning: 'Host names, with or without a port; `*.example.org` is every name below it. When set, any other Host '
-      + 'gets 400.',
+      + 'gets 400, but for `/svc-ready` and `/svc-ping`.',
   },
   'server.body_limit_kb': {
     kind: 'integer', min: 1, max: 1_048_576, default: 1024,

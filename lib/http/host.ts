@@ -1,6 +1,8 @@
 /**
  * The Host header field: reading it, and which hosts this server serves (`server.allowed_hosts`). An absent port and an
  * explicit 80 or 443 count as the same, since browsers leave the scheme's own port out.
+ *
+ * Load balancers ask for the health of a server by its address, so the paths for that answer to every host.
  */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { CoreContext } from './context.ts'
@@ -17,6 +19,8 @@ interface Authority {
 
 const authorityPattern = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\.?)(?::(\d{0,5}))?$/
 const longestName = 253
+/** A slash at the end of a path does not matter. */
+const healthPaths: ReadonlySet<string> = new Set(['/svc-ready', '/svc-ready/', '/svc-ping', '/svc-ping/'])
 
 /**
  * Reads `host` or `host:port` (RFC 9110 section 7.2, RFC 3986 section 3.2): a name of letters, digits, `-` and `_`, an
@@ -66,8 +70,9 @@ export function createHostCheck(allowed: readonly string[]): (hostHeader: string
 
 /**
  * Makes the guard that checks every request (RFC 9112, section 3.2). It throws HttpError 400 `bad_host` for a Host
- * field that is missing in HTTP/1.1, doubled, malformed or not allowed. Behind a trusted proxy, the host that the proxy
- * states must be allowed. The last good field is remembered, since nearly all requests of a server have the same one.
+ * field that is missing in HTTP/1.1, doubled, malformed or not allowed; the paths of health checks answer to every
+ * host. Behind a trusted proxy, the host that the proxy states must be allowed. The last good field is remembered,
+ * since nearly all requests of a server have the same one.
  * @param allowed see `createHostCheck`
  */
 export function createHostGuard(allowed: readonly string[]): (ctx: CoreContext) => void {
@@ -81,7 +86,8 @@ export function createHostGuard(allowed: readonly string[]): (ctx: CoreContext) 
       if (field !== undefined && hostName(field) === undefined) throw badHost('The Host field is malformed')
       lastGood = field
     }
-    if (allowed.length > 0 && !isAllowed(ctx.host)) throw badHost('This server does not answer to that host')
+    if (allowed.length === 0 || isAllowed(ctx.host) || healthPaths.has(ctx.path)) return
+    throw badHost('This server does not answer to that host')
   }
 }
 

@@ -4,7 +4,7 @@
  * A delimiter is a line that begins with `--boundary`, and the CRLF before it belongs to it. So the parser searches for
  * CRLF `--boundary`, and puts a CRLF before the first byte. When a chunk ends within a possible delimiter, those few
  * bytes wait for the next chunk; no boundary has a CR, so they begin at the first CR near the end. An incomplete header
- * of a part waits too, in a buffer of its own, so that chunks of one byte do not make it search and copy all of it again.
+ * of a part waits too, in a buffer of its own, so that with chunks of one byte it is not searched and copied again.
  *
  * By the RFC a line that merely begins with the boundary is a delimiter too. The rest of such a line is refused as
  * wrong framing, and not taken for data.

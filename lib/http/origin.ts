@@ -8,6 +8,9 @@
  * 3. `Referer` (RFC 9110 section 10.1.3): the same.
  * `Origin: null`, or none of the three, says nothing: it is a program, or a browser that was told not to say.
  *
+ * Apps and browser extensions have origins of other schemes, such as `capacitor://localhost`. They are trusted where
+ * they are named, and never of this host.
+ *
  * Surprise: `https` on the same host is of this site even where this server believes that it speaks `http`, since a
  * proxy that ends TLS may not be declared. `http` is not where this server knows that it speaks `https`.
  */
@@ -30,8 +33,13 @@ interface Origin {
   readonly port: number
 }
 
-const originPattern = /^(https?):\/\/([^/?#\\]+)$/i
-const refererPattern = /^(https?):\/\/([^/?#\\]+)(?:[/?#].*)?$/i
+/** The scheme of RFC 3986, section 3.1. */
+const originPattern = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]+)$/i
+const refererPattern = /^([a-z][a-z0-9+.-]*):\/\/([^/?#\\]+)(?:[/?#].*)?$/i
+/** The ports that browsers leave out. */
+const defaultPorts: ReadonlyMap<string, number> = new Map([['http', 80], ['https', 443]])
+/** Schemes that no page has: an origin of them would never be sent. */
+const schemesWithoutPages: ReadonlySet<string> = new Set(['ws', 'wss', 'ftp', 'file', 'data', 'blob', 'javascript'])
 
 /**
  * Builds the check.
@@ -59,8 +67,10 @@ export function createOriginCheck(trustedOrigins: readonly string[]): OriginChec
  * @returns what the entry must be, to follow its name in a message; undefined when it is right
  */
 export function checkTrustedOrigin(entry: string): string | undefined {
-  if (readOrigin(originPattern, entry) !== undefined) return undefined
-  return 'must be an origin such as https://example.org or http://localhost:3000, with nothing after the host and port'
+  const origin = readOrigin(originPattern, entry)
+  if (origin !== undefined && !schemesWithoutPages.has(origin.scheme)) return undefined
+  const examples = 'https://example.org, http://localhost:3000 or capacitor://localhost'
+  return `must be the origin of a page or app, such as ${examples}, with nothing after the host and port`
 }
 
 /**
@@ -93,12 +103,13 @@ function readOrigin(pattern: RegExp, text: string | undefined): Origin | undefin
 
 function isThisHost(origin: Origin, request: OriginRequest): boolean {
   const host = parseAuthority(request.host)
-  if (host === undefined || (request.secure && origin.scheme === 'http')) return false
+  const isWeb = origin.scheme === 'https' || (origin.scheme === 'http' && !request.secure)
+  if (host === undefined || !isWeb) return false
   return origin.name === host.name && origin.port === withoutDefault(request.secure ? 'https' : 'http', host.port)
 }
 
 function withoutDefault(scheme: string, port: number | undefined): number {
-  return port === undefined || port === (scheme === 'https' ? 443 : 80) ? -1 : port
+  return port === undefined || port === defaultPorts.get(scheme) ? -1 : port
 }
 
 function keyOf(origin: Origin): string {

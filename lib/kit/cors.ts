@@ -25,7 +25,8 @@ const middlewareName = 'SVC_MwCors'
 const table = settingsTable({
   origins: {
     kind: 'list', default: [], check: (text) => (text === '*' ? undefined : checkTrustedOrigin(text)),
-    meaning: 'The origins whose pages may read the answers, such as `https://app.example.org`; `*`: those of all.',
+    meaning: 'The origins whose pages may read the answers, such as `https://app.example.org` or '
+      + '`capacitor://localhost`; `*`: those of all.',
   },
   methods: {
     kind: 'list', default: ['GET', 'HEAD', 'POST'], commas: true, check: checkName,

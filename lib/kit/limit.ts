@@ -37,8 +37,8 @@ const table = settingsTable({
   by: {
     kind: 'string', default: 'address', check: checkBy,
     meaning: 'Whose requests are counted together: those of one `address` (an IPv6 address counts by its /64), of one '
-      + '`user` (`ctx.state.user`, else that of the session, else `sub` of `ctx.state.jwt`, else the address), or with one value of a field, '
-      + '`header:x-client`, which counts only from `server.trusted_proxies` (else the address).',
+      + '`user` (`ctx.state.user`, else that of the session, else `sub` of `ctx.state.jwt`, else the address), or with '
+      + 'one value of a field, `header:x-client`, which counts only from `server.trusted_proxies` (else the address).',
   },
   count: {
     kind: 'integer', min: 1, max: 1_000_000, default: 60,

@@ -22,6 +22,9 @@ const rows: readonly (readonly [what: string, headers: Fields, status: number])[
   ['of a trusted origin', { 'sec-fetch-site': 'cross-site', origin: 'https://shop.example.org' }, 200],
   ['of a trusted origin in capitals, with its port', { origin: 'HTTPS://Shop.Example.ORG:443' }, 200],
   ['of a trusted host with another port', { origin: 'https://shop.example.org:8443' }, 403],
+  ['of an app that is trusted', { origin: 'capacitor://localhost', 'sec-fetch-site': 'cross-site', cookie: 'a=b' }, 200],
+  ['of another app', { origin: 'ionic://localhost' }, 403],
+  ['of an extension that names this host', { origin: 'chrome-extension://127.0.0.1' }, 403],
   ['of another origin', { origin: 'https://evil.example' }, 403],
   ['with the origin null', { origin: 'null' }, 403],
   ['with the origin NULL', { origin: 'NULL' }, 403],
@@ -34,7 +37,7 @@ const rows: readonly (readonly [what: string, headers: Fields, status: number])[
 
 describe('SVC_MwOrigin', () => {
   it('lets requests pass by where they come from', async (t) => {
-    const { url, lines } = await startApplication(t, files, { 'server.trusted_origins': ['https://shop.example.org'] })
+    const { url, lines } = await startApplication(t, files, { 'server.trusted_origins': ['https://shop.example.org', 'capacitor://localhost'] })
     for (const [what, headers, status] of rows) {
       const answer = await request(url, { method: 'POST', headers })
       assert.equal(answer.status, status, what)

@@ -65,6 +65,22 @@ describe('server.allowed_hosts', () => {
     assert.equal(await ask(port, 'Host: other\r\nX-Forwarded-Host: example.org\r\n'), 400)
   })
 
+  it('lets health checks through by any host, as load balancers send their address, and nothing else', async (t) => {
+    const { port } = await serve(t, { ...actions, '/svc-ready/x': '(ctx) => ctx.host' }, { 'server.allowed_hosts': ['example.org'] })
+    const of = async (target: string, fields: string, version = '1.1'): Promise<number> => {
+      const bytes = `GET ${target} HTTP/${version}\r\n${fields}Connection: close\r\n\r\n`
+      return parseAnswer(await exchange(port, bytes)).status
+    }
+    for (const target of ['/svc-ready', '/svc-ping', '/svc-ready/', '/svc-ready?a=b']) {
+      assert.equal(await of(target, 'Host: 10.0.0.7:8080\r\n'), 200, target)
+    }
+    assert.equal(await of('/svc-ready', '', '1.0'), 200)
+    for (const target of ['/', '/svc-ready/x', '//svc-ready', '/?/svc-ready']) {
+      assert.equal(await of(target, 'Host: 10.0.0.7:8080\r\n'), 400, target)
+    }
+    for (const fields of ['', 'Host: a b\r\n', 'Host: a\r\nHost: a\r\n']) assert.equal(await of('/svc-ready', fields), 400, fields)
+  })
+
   it('holds the list against the host of an absolute target and of a trusted proxy', async (t) => {
     const config = { 'server.allowed_hosts': ['example.org'], 'server.trusted_proxies': ['127.0.0.1'] }
     const { port } = await serve(t, actions, config)

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkTrustedOrigin, createOriginCheck, type OriginVerdict } from '../../lib/http/origin.ts'
 
-const trusted = ['https://Partner.example:443', 'http://dev.example:3000', 'https://sub.example.org']
+const trusted = [
+  'https://Partner.example:443', 'http://dev.example:3000', 'https://sub.example.org', 'capacitor://localhost', 'chrome-extension://abcdefghijklmnop',
+  'tauri://localhost:1420', 'http://ported.example:443',
+]
 
 interface Row {
   site?: string
@@ -53,6 +56,23 @@ const rows: Row[] = [
   { origin: 'https://example.org, https://evil.example', verdict: 'cross' },
   { origin: 'chrome-extension://example.org', verdict: 'cross' },
   { origin: 'example.org', verdict: 'cross' },
+  // An app's origin counts where it is named, and is never this host.
+  { origin: 'capacitor://localhost', verdict: 'same' },
+  { origin: 'CAPACITOR://LOCALHOST', verdict: 'same' },
+  { site: 'cross-site', origin: 'capacitor://localhost', verdict: 'same' },
+  { referer: 'capacitor://localhost/index.html', verdict: 'same' },
+  { origin: 'chrome-extension://abcdefghijklmnop', verdict: 'same' },
+  { origin: 'tauri://localhost:1420', verdict: 'same' },
+  { origin: 'tauri://localhost', verdict: 'cross' },
+  { origin: 'ionic://localhost', verdict: 'cross' },
+  { origin: 'capacitor://localhost:80', verdict: 'cross' },
+  { origin: 'capacitor://localhost.evil.example', verdict: 'cross' },
+  { origin: 'capacitor://localhost@evil.example', verdict: 'cross' },
+  { origin: 'https://localhost', verdict: 'cross' },
+  { origin: 'http://ported.example', verdict: 'cross' },
+  { origin: 'capacitor://example.org', secure: false, verdict: 'cross' },
+  { origin: 'ws://example.org', secure: false, verdict: 'cross' },
+  { referer: 'capacitor://example.org/', secure: false, verdict: 'cross' },
   { origin: '', verdict: 'cross' },
   { origin: 'https://example.org', host: '', verdict: 'cross' },
   { origin: 'null', verdict: 'unknown' },
@@ -83,13 +103,18 @@ for (const { verdict, ...row } of rows) {
   })
 }
 
-for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', 'https://a/path', 'ftp://a',
+for (const entry of ['', 'null', '*', 'example.org', 'https://', 'https://a/', 'https://a/path', 'ftp://a', 'wss://a', 'file://',
+  'capacitor://', 'capacitor:localhost', 'capacitor://localhost/', '1a://localhost', 'a b://localhost', '://localhost',
   'https://a b', 'https://a:x', 'https://u@a']) {
   test(`refuses ${JSON.stringify(entry)} as a trusted origin`, () => {
-    assert.match(checkTrustedOrigin(entry) ?? '', /^must be an origin/)
+    assert.match(checkTrustedOrigin(entry) ?? '', /^must be the origin of a page or app, such as https:/)
   })
 }
 
-test('takes origins with and without a port', () => {
-  assert.deepEqual(trusted.map(checkTrustedOrigin), [undefined, undefined, undefined])
+test('takes origins with and without a port, and those of apps and extensions', () => {
+  const apps = [
+    'ionic://localhost', 'app://obsidian.md', 'moz-extension://8a2c0f9e-1f5e-4a0b-9a51-1b7a2c7d3e4f', 'safari-web-extension://8A2C0F9E',
+    'vscode-webview://1nbqsmrlfqk5m7j0e6d8', 'com.example.app://localhost',
+  ]
+  for (const entry of [...trusted, ...apps]) assert.equal(checkTrustedOrigin(entry), undefined, entry)
 })

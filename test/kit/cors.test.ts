@@ -41,6 +41,22 @@ const preflight = (url: string, method: string, more: Fields = {}): Promise<Answ
 const allowed = ({ headers }: Answer): string | undefined => headers['access-control-allow-origin']
 
 describe('a preflight', () => {
+  it('of an app or an extension is answered by its origin, and so are its requests', async (t) => {
+    const { url, app } = await start(
+      t,
+      { origins: ['capacitor://localhost', 'chrome-extension://abcdefghijklmnop'], credentials: true },
+      { 'server.trusted_origins': ['capacitor://localhost'] },
+    )
+    for (const [of, isAllowed] of [['capacitor://localhost', true], ['chrome-extension://abcdefghijklmnop', true], ['ionic://localhost', false]] as const) {
+      const expected = isAllowed ? of : undefined
+      assert.equal(allowed(await preflight(`${url}/read`, 'POST', { origin: of })), expected, of)
+      assert.equal(allowed(await request(`${url}/read`, { headers: { origin: of } })), expected, of)
+    }
+    const [warning = '', ...others] = app.warnings().filter((text) => text.includes('server.trusted_origins'))
+    assert.match(warning, /setup\.cors\.origins has chrome-extension:\/\/abcdefghijklmnop, with credentials/)
+    assert.deepEqual(others, [])
+  })
+
   it('is answered by the route that takes the method, with what is allowed, before any other middleware', async (t) => {
     const { url, lines } = await start(t, settings)
     let count = 0
@@ -161,7 +177,7 @@ describe('setup.cors', () => {
 
   const wrong: readonly (readonly [cors: unknown, message: RegExp])[] = [
     [{ origins: ['*'], credentials: true }, /setup\.cors\.credentials must be false with the origin \*/],
-    [{ origins: ['null'] }, /setup\.cors\.origins has a wrong entry 1: it must be an origin/],
+    [{ origins: ['null'] }, /setup\.cors\.origins has a wrong entry 1: it must be the origin of a page or app/],
     [{ origins: ['https://a.example/'] }, /setup\.cors\.origins has a wrong entry 1/],
     [{ origins: 'https://a.example' }, /setup\.cors\.origins must be a list of strings/],
     [{ methods: 'GET POST' }, /setup\.cors\.methods has a wrong entry 1: it must be a name/],
