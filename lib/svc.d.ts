@@ -149,7 +149,10 @@ declare module 'svc' {
     status: number
     /** The reply so far; undefined until there is one. Middleware reads it after `next()`. */
     readonly reply: Reply | undefined
-    /** Sets a field of the answer in place of those of its name; a list gives a field each. */
+    /**
+     * Sets a field of the answer in place of those of its name; a list gives a field each. Throws TypeError for
+     * Content-Length and Transfer-Encoding, which the server sets by the body.
+     */
     readonly setHeader: (name: string, value: string | number | readonly string[]) => void
     /** Sets a cookie: path `/`, HttpOnly, SameSite=Lax and, on TLS, Secure, unless the attributes say otherwise. */
     readonly setCookie: (name: string, value: string, attributes?: CookieAttributes) => void

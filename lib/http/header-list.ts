@@ -143,7 +143,10 @@ function nameOf(name: string): FieldName {
   const known = names.get(name)
   if (known !== undefined) return known
   validateHeaderName(name)
-  if (framingFields.test(name)) throw new TypeError(`Cannot set ${name}: the server sets it by the body`)
+  if (framingFields.test(name)) {
+    const advice = 'leave it out; texts, bytes and files are sent with their length, streams in chunks'
+    throw new TypeError(`Cannot set ${name}: the server sets it by the body: ${advice}`)
+  }
   const made = { lower: asPropertyName(name.toLowerCase()), plain: !fieldsOfNode.test(name) }
   // A copy: a name that was cut out of another text would keep all of that in memory.
   if (names.size < mostNames && name.length <= longestName) names.set(asPropertyName(name), made)

@@ -60,7 +60,7 @@ describe('HeaderList', () => {
   it('refuses the framing fields, which the server sets', () => {
     const list = new HeaderList()
     for (const name of ['Content-Length', 'content-length', 'Transfer-Encoding']) {
-      assert.throws(() => list.set(name, '3'), { name: 'TypeError', message: `Cannot set ${name}: the server sets it by the body` })
+      assert.throws(() => list.set(name, '3'), { name: 'TypeError', message: new RegExp(`^Cannot set ${name}: the server sets it by the body: leave it out; .* streams in chunks$`) })
       assert.throws(() => list.append(name, '3'), TypeError)
     }
   })
