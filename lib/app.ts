@@ -97,7 +97,7 @@ export interface App extends SetupApp {
    * @param path with its query
    * @param init as `fetch` takes it
    */
-  request(path: string, init?: RequestInit): Promise<Response>
+  request(input: string | URL | Request, init?: RequestInit): Promise<Response>
   /** Applies a state that another process of this server has made. Rejects when this one cannot. */
   follow(state: DesiredState): Promise<void>
   /** Carries out a command about the machine that another process of this server has carried out. */
@@ -216,11 +216,11 @@ export function createApp(options: AppOptions = {}): App {
     return address
   }
 
-  async function request(path: string, init?: RequestInit): Promise<Response> {
+  async function request(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     if (stop.begun) throw new Error('Cannot send a request: the server has been stopped')
     const { inject } = await import('./application/inject.ts')
     await (loading ??= loadAll())
-    return inject((stream) => listener.accept(stream), path, init)
+    return inject((stream, isSecure) => listener.accept(stream, isSecure), input, init)
   }
 
   async function loadAll(): Promise<void> {

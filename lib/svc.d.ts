@@ -523,7 +523,7 @@ declare module 'svc' {
   /** A channel: each event goes to everybody. */
   export interface Channel {
     readonly name: string
-    /** Publishes what JSON can hold, else a TypeError. Gives the id of the event, with several processes as a promise. */
+    /** Publishes what JSON can hold, else TypeError. Gives the id of the event, with several processes as a promise. */
     publish(value: unknown): number | Promise<number>
     /** Calls a function with each event from now on. Returns what ends that. */
     subscribe(listener: (event: { readonly id: number; readonly data: unknown }) => unknown): () => void
@@ -651,8 +651,11 @@ declare module 'svc' {
   export interface App extends SetupApp {
     /** Loads the application and listens. Rejects with what is wrong; then call `stop`. */
     start(): Promise<{ readonly host: string; readonly port: number; readonly url: string }>
-    /** Sends a request without a port, for tests. It takes what `fetch` takes; a redirect is not followed. */
-    request(path: string, init?: RequestInit): Promise<Response>
+    /**
+     * Sends a request without a port, for tests. It takes what `fetch` takes, and paths; a redirect is not followed.
+     * Over `https:` the request is secure.
+     */
+    request(input: string | URL | Request, init?: RequestInit): Promise<Response>
     /** What `/svc-status` shows as warnings. */
     warnings(): readonly string[]
     /** Stops gracefully, as SIGTERM does. Resolves when all is closed. */

@@ -169,8 +169,9 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
       server.setSecureContext(certificates)
     },
 
-    /** Serves a connection that did not come through the socket. */
-    accept: (stream: Duplex): void => serveStream(server, stream, options.certificates !== undefined),
+    /** Serves a connection that did not come through the socket. With `isSecure` it counts as TLS in any case. */
+    accept: (stream: Duplex, isSecure = false): void =>
+      serveStream(server, stream, options.certificates !== undefined, isSecure),
 
     /** Accepts the connections that wait in the kernel now. */
     acceptWaiting: (): Promise<void> => acceptWaiting(server),

@@ -289,19 +289,20 @@ export function readerOf(server: Server, isSecure: boolean): (socket: Socket) =>
  * Serves a stream as a connection. Node documents that a server takes any stream by this event, and that it needs some
  * members of a socket; which of them this server and Node use is not documented. Used by `app.request()` alone, for
  * tests.
- * @param isSecure whether the server has a certificate: the stream then stands behind the handshake
+ * @param isTls whether the server has a certificate: the stream then stands behind the handshake
+ * @param isSecure whether requests on the stream count as sent over TLS
  */
-export function serveStream(server: Server, stream: Duplex, isSecure: boolean): void {
+export function serveStream(server: Server, stream: Duplex, isTls: boolean, isSecure = isTls): void {
   const socket = stream as Socket
   const itself = (): Socket => socket
   Object.assign(socket, {
     remoteAddress: '127.0.0.1',
-    encrypted: isSecure,
+    encrypted: isTls || isSecure,
     bytesRead: 0,
     setTimeout: itself,
     setNoDelay: itself,
     setKeepAlive: itself,
     destroySoon: () => void socket.end(() => socket.destroy()),
   })
-  server.emit(isSecure ? 'secureConnection' : 'connection', socket)
+  server.emit(isTls ? 'secureConnection' : 'connection', socket)
 }

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const actions = {
   '/json': '({ query, headers, ip, host }) => ({ a: query.get("a"), agent: headers["user-agent"] ?? null, ip, host })',
+  '/secure': '({ secure, host, setCookie }) => (setCookie("c", "v"), { secure, host })',
   '/echo': 'async ({ readText, method }) => `${method}: ${await readText()}`',
   '/form': 'async ({ readForm }) => { const form = await readForm(); return { b: form.get("b"), file: form.files.map(({ filename, size }) => [filename, size]) } }',
   '/empty': '({ empty }) => empty()',
@@ -54,6 +55,46 @@ describe('a request without a port', () => {
     const answer = await app.request('/form', { method: 'POST', body: form })
     assert.deepEqual(await answer.json(), { b: 'c', file: [['f.txt', 100_000]] })
     assert.equal((await app.request('/echo', { method: 'POST', body: 'x'.repeat(2 ** 21) })).status, 413)
+  })
+
+  it('takes a URL and a Request, with what init replaces', async (t) => {
+    const app = make(t)
+    const { a, host } = (await (await app.request(new URL('http://example.org:8080/json?a=1'))).json()) as { a: string; host: string }
+    assert.deepEqual([a, host], ['1', 'example.org:8080'])
+    const sent = new Request('http://localhost/echo', { method: 'POST', body: new URLSearchParams({ a: 'b' }), headers: { 'x-a': '1' } })
+    assert.equal(await (await app.request(sent.clone())).text(), 'POST: a=b')
+    assert.equal(await (await app.request(sent, { method: 'PUT', body: 'other' })).text(), 'PUT: other')
+    const agent = new Request('http://localhost/json', { headers: { 'user-agent': 'test' } })
+    assert.equal(((await (await app.request(agent)).json()) as { agent: string }).agent, 'test')
+    const left = AbortSignal.abort()
+    await assert.rejects(app.request(new Request('http://localhost/json', { signal: left })), { name: 'AbortError' })
+    await app.request(sent.url, { method: 'POST', body: 'x' })
+  })
+
+  it('of an https: address is secure, and of any other is not', async (t) => {
+    const app = make(t)
+    for (const [input, secure, host] of [
+      ['https://example.org/secure', true, 'example.org'],
+      [new URL('https://example.org:8443/secure'), true, 'example.org:8443'],
+      [new Request('https://example.org/secure'), true, 'example.org'],
+      ['http://example.org/secure', false, 'example.org'],
+      ['/secure', false, 'localhost'],
+    ] as const) {
+      const answer = await app.request(input)
+      assert.deepEqual(await answer.json(), { secure, host })
+      assert.equal(/; Secure/.test(answer.headers.get('set-cookie') ?? ''), secure)
+    }
+  })
+
+  it('refuses what is no address, and one of another scheme', async (t) => {
+    const app = make(t)
+    for (const wrong of [undefined, null, 7, {}, { url: '/json' }, ['/json']]) {
+      await assert.rejects(app.request(wrong as unknown as string), { name: 'TypeError', message: /give a path, a URL or a Request: it is / })
+    }
+    for (const wrong of ['ftp://localhost/json', 'file:///json', 'ws://localhost/json']) {
+      await assert.rejects(app.request(wrong), { name: 'TypeError', message: /must begin with http:, https: or \/: it is / })
+    }
+    await assert.rejects(app.request('http://'), { name: 'TypeError' })
   })
 
   it('brings answers without a body, redirects and large ones', async (t) => {
