@@ -6,6 +6,7 @@
  * before the crash. So a client with an older cursor is told of the gap.
  */
 import { performance } from 'node:perf_hooks'
+import { EventList } from './event-list.ts'
 import type { Broker, ChannelEvent, ChannelRead, QueueEvent, SourceLimits, Unsubscribe } from './broker.ts'
 
 type Synchronous<M> = M extends (...given: infer A) => infer R ? (...given: A) => Exclude<R, Promise<unknown>> : M
@@ -36,7 +37,7 @@ export interface KeptSource {
 /** The stored events and the listeners of a channel or queue. */
 class Store<E extends { readonly at: number }, Given extends unknown[]> {
   /** The oldest first; `at` is by the monotonic clock. */
-  readonly events: E[] = []
+  readonly events = new EventList<E>()
   readonly listeners = new Set<(...given: Given) => void>()
   limits: SourceLimits = initialLimits
   /** Of a channel: the newest id; before the first event, the id before it. */
@@ -54,9 +55,10 @@ class Store<E extends { readonly at: number }, Given extends unknown[]> {
   /** Removes the oldest events that are over the limits. Returns their number. */
   trim(now: number): number {
     const { events, limits } = this
-    const firstKept = events.findIndex(({ at }) => now - at < limits.maxAgeMs)
-    const tooOld = firstKept < 0 ? events.length : firstKept
-    return events.splice(0, Math.max(tooOld, events.length - limits.maxEvents)).length
+    let count = Math.max(0, events.length - limits.maxEvents)
+    while (count < events.length && now - events.at(count).at >= limits.maxAgeMs) count += 1
+    if (count > 0) events.dropFirst(count)
+    return count
   }
 
   isIdle(now: number): boolean {
@@ -171,7 +173,7 @@ export class LocalBroker implements SynchronousBroker {
     const wallMs = this.#wallNow() - this.#now()
     const kept = (kind: KeptSource['kind'], stores: ReadonlyMap<string, ChannelStore | QueueStore>): KeptSource[] =>
       [...stores].map(([name, { limits, lastId, events }]) => {
-        return { kind, name, limits, lastId, events: events.map(({ text, at }) => ({ text, at: wallMs + at })) }
+        return { kind, name, limits, lastId, events: events.slice().map(({ text, at }) => ({ text, at: wallMs + at })) }
       })
     return [...kept('channel', this.#channels), ...kept('queue', this.#queues)]
   }
