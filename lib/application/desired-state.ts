@@ -174,10 +174,10 @@ export interface Difference {
 /** Returns the differences that lead from one state to another, for the log. */
 export function differences(from: DesiredState, to: DesiredState): readonly Difference[] {
   const isReload = from.reload !== to.reload
-  const isNew = (entry: RouteEntry): boolean => from.routes.every((other) => !isSame(entry, other))
-  const isGone = ({ name, record }: RouteEntry): boolean =>
-    !isReload && record !== undefined && to.routes.every((entry) => entry.name !== name)
-  const fresh = to.routes.filter(isNew)
+  const known = new Set(from.routes.map((entry) => JSON.stringify(entry)))
+  const names = new Set(to.routes.map(({ name }) => name))
+  const isGone = ({ name, record }: RouteEntry): boolean => !isReload && record !== undefined && !names.has(name)
+  const fresh = to.routes.filter((entry) => !known.has(JSON.stringify(entry)))
   const deleted = [...from.routes.filter(isGone), ...fresh.filter(({ record }) => record === undefined)]
   const modules = [...new Set([...Object.keys(from.trace), ...Object.keys(to.trace)])]
   return [

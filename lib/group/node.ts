@@ -336,9 +336,9 @@ export class Node implements NodesView, StateStore {
     const { log } = this.#parts
     const from = this.#own
     this.#trying = state.version
+    const known = new Map(from.routes.map(({ name, at }) => [name, at])) // Each name occurs once.
     for (const { name, record, at } of state.routes) {
-      const isNew = from.routes.every((entry) => entry.name !== name || entry.at !== at)
-      if (record === undefined && isNew) changeRouteFile(this.#routesFolder, { forget: name })
+      if (record === undefined && known.get(name) !== at) changeRouteFile(this.#routesFolder, { forget: name })
     }
     const steps = differences(from, state)
     // These lines pass through the trace switch of module server: log them before it goes off, or after it goes on.
