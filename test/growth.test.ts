@@ -7,9 +7,14 @@ import { createSecretKey } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { differences, initialState, nextState } from '../lib/application/desired-state.ts'
 import { readRouteFiles } from '../lib/application/route-files.ts'
+import { jsonText } from '../lib/base/json-text.ts'
 import { mayBeSecret } from '../lib/base/secret-name.ts'
+import { hasToken } from '../lib/base/token.ts'
 import { assembleConfig } from '../lib/config/assemble.ts'
+import { editConfig } from '../lib/config/save.ts'
+import { LocalBroker } from '../lib/events/local-broker.ts'
 import { createClientAddress } from '../lib/http/client-address.ts'
 import { codingFor } from '../lib/http/compress.ts'
 import { parseCookies, readCookie } from '../lib/http/cookie.ts'
@@ -24,8 +29,10 @@ import { createOriginCheck, originKey } from '../lib/http/origin.ts'
 import { parseParameters } from '../lib/http/parameters.ts'
 import { parsePartHeader } from '../lib/http/part-header.ts'
 import { parseUrlencoded } from '../lib/http/urlencoded.ts'
+import { importSpecifiers } from '../lib/javascript/modules.ts'
 import { explainJson, readJson } from '../lib/json/json-map.ts'
 import { verifyJws } from '../lib/jwt/token.ts'
+import { Buckets } from '../lib/kit/buckets.ts'
 import { fields } from '../lib/kit/fields.ts'
 import { inputOf } from '../lib/kit/validate-form.ts'
 import { escapeControls, jsonString } from '../lib/log/line.ts'
@@ -36,6 +43,7 @@ import { buildPath, canonicalPath, parsePattern } from '../lib/routing/pattern.t
 import { Registry } from '../lib/routing/registry.ts'
 import { evaluatePreconditions, requestedRange } from '../lib/static/conditional.ts'
 import { staticPath } from '../lib/static/static-path.ts'
+import { createMemoryStore } from '../lib/stores/memory-store.ts'
 import { fromFileText, toFileText } from '../lib/stores/session-file.ts'
 import { compile } from '../lib/views/compile.ts'
 import { growthOf, isLinear, type Growing } from './growth-support.ts'
@@ -166,6 +174,7 @@ const headers: readonly Growing[] = [
   texts('bearer token', mostHeader, 'ab.', (value) => verifyJws(value, ['HS256'], createSecretKey(Buffer.alloc(32)))),
   texts('path of a file', mostHeader, '/a%2e.', (value) => tried(() => staticPath(value))),
   texts('path', mostHeader, '/%41', canonicalPath),
+  texts('Connection', mostHeader, 'upgrade2, ', (value) => hasToken(value, 'upgrade')),
   texts('query', mostHeader, 'a=1&', (value) => new URLSearchParams(value).getAll('a')),
 ]
 
@@ -207,6 +216,15 @@ const other: readonly Growing[] = [
   texts('line of a log', mostBody, '\n\u0085', escapeControls),
   texts('line of a log as JSON', mostBody, '"\u0085', jsonString),
   texts('stack of an error', 100_000, '    at x (y:1:1)\n', (stack) => stackLines(Object.assign(new Error('x'), { stack }))),
+  texts('value that is kept as JSON', mostBody, '"\n\u0085', (value) => jsonText({ a: [value] }, '')),
+  {
+    name: 'list that is kept as JSON',
+    size: 50_000,
+    prepare(count) {
+      const value = list(count, { a: 1, b: [true] })
+      return () => jsonText(value, '')
+    },
+  },
   texts('grouped error', mostBody, '"a\' `', (message) => new ErrorGroups().add(0, 'error', message, message)),
 ]
 
@@ -247,6 +265,18 @@ const tables: readonly Growing[] = [
       return () => assembleConfig([given], {})
     },
   },
+  texts('configuration that is changed', 100_000, '"x": {"y": [1]},\n', (value) => tried(() => editConfig(`{${value}"z": 1}`, { 'admin.user': 'a' }))),
+  texts('imports of a module', mostBody, "import a from 'b'; require(", importSpecifiers),
+  {
+    name: 'routes that were added while the server runs',
+    size: 4000,
+    prepare(count) {
+      const routes = Array.from({ length: count }, (_, at) => ({ name: `r${at}`, at, record: { url: `/${at}` } }))
+      const before = nextState(initialState, { routes })
+      const after = nextState(before, { routes: routes.map((entry) => ({ ...entry, at: entry.at + 1 })) })
+      return () => differences(before, after)
+    },
+  },
   {
     name: 'session file',
     size: 10_000,
@@ -278,6 +308,46 @@ function routeFile(count: number, record: (at: number) => object): () => unknown
 function views(name: string, part: string, start = '', end = ''): Growing {
   return texts(`view: ${name}`, 20_000, part, (source) => tried(() => compile('/nowhere', 'a.html', () => start + source + end)))
 }
+
+/** Clients, sessions and events of one process, as many as it keeps. */
+const stores: readonly Growing[] = [
+  {
+    name: 'events of a queue, all taken',
+    size: 200_000,
+    prepare: (count) => () => {
+      const broker = new LocalBroker()
+      const limits = { maxEvents: count, maxAgeMs: 3_600_000 }
+      for (let at = 0; at < count; at += 1) broker.push('a', '1', limits)
+      for (let at = 0; at < count; at += 1) broker.take('a')
+    },
+  },
+  {
+    name: 'events of a channel that is full',
+    size: 200_000,
+    prepare: (count) => () => {
+      const broker = new LocalBroker()
+      const limits = { maxEvents: count / 2, maxAgeMs: 3_600_000 }
+      for (let at = 0; at < count; at += 1) broker.publish('a', '1', limits)
+    },
+  },
+  {
+    name: 'clients of a limit that has no place for more',
+    size: 20_000,
+    prepare: (count) => () => {
+      const buckets = new Buckets({ burst: 2, intervalMs: 1000 }, count / 2)
+      for (let at = 0; at < count; at += 1) buckets.take(`k${(at * 7919) % count}`, 1)
+    },
+  },
+  {
+    name: 'sessions of a store that is full',
+    size: 20_000,
+    prepare: (count) => () => {
+      const store = createMemoryStore({ max: count / 2, onFull: () => {} })
+      for (let at = 0; at < count; at += 1) void store.create(`id${at}`, new Map(), 1000)
+      void store.sweep()
+    },
+  },
+]
 
 const pages: readonly Growing[] = [
   views('expressions', '{{ a.b }} x '),
@@ -334,7 +404,7 @@ describe('the work of a parser', () => {
     assert.equal(isLinear(await growthOf({ name: '', size: 10_000, prepare: (size) => linear(numbers(size)) })), true)
   })
 
-  for (const row of [...schemas, ...headers, ...other, ...tables, ...pages, ...streams]) {
+  for (const row of [...schemas, ...headers, ...other, ...tables, ...stores, ...pages, ...streams]) {
     it(`grows no faster than its input: ${row.name}`, async () => {
       const growth = await growthOf(row)
       assert.ok(isLinear(growth), `16 times the input takes ${growth.toFixed(1)} times as long`)
