@@ -1,6 +1,7 @@
 /**
- * How the work of a function grows with its input. Processor time is measured, not time of the clock, so a busy machine
- * changes little; of several measurements the least counts, and a row passes as soon as one pair of them does.
+ * How the work of a function grows with its input. Processor time is measured, of this thread where Node can, and not
+ * time of the clock, so a busy machine changes little. Of several measurements the least counts, and a row passes as
+ * soon as one pair of them does.
  */
 
 /** Work on an input of a size: bytes, entries, or whatever its maker counts. */
@@ -14,9 +15,11 @@ export interface Growing {
 
 /** How many times larger the larger input is. */
 const factor = 16
-/** Linear work grows 16-fold, work that outgrows the processor's caches a little more, quadratic work 256-fold. */
-const mostGrowth = 64
-const attempts = 4
+/** Linear work grows 16-fold, several times that where it outgrows a cache or collects garbage; quadratic work 256-fold. */
+const mostGrowth = 96
+const attempts = 8
+/** No more attempts are made after this much processor time, in microseconds. */
+const mostMicroseconds = 3_000_000
 /** Shorter work is repeated until it has taken this long, in microseconds. */
 const leastMicroseconds = 1500
 /** So much work, in microseconds, is done before the first measurement, for the engine to compile it. */
@@ -32,9 +35,13 @@ export async function growthOf({ size, prepare }: Growing): Promise<number> {
   await costOf(small, warmUpMicroseconds)
   let smallCost = Infinity
   let largeCost = Infinity
-  for (let attempt = 0; attempt < attempts && !(largeCost / smallCost < mostGrowth); attempt += 1) {
+  let spent = 0
+  for (let attempt = 0; attempt < attempts && spent < mostMicroseconds; attempt += 1) {
     for (let times = 0; times < 3; times += 1) smallCost = Math.min(smallCost, await costOf(small))
-    largeCost = Math.min(largeCost, await costOf(large))
+    const cost = await costOf(large)
+    spent += cost
+    largeCost = Math.min(largeCost, cost)
+    if (isLinear(largeCost / smallCost)) break
   }
   return largeCost / smallCost
 }
@@ -44,13 +51,19 @@ export function isLinear(growth: number): boolean {
   return growth < mostGrowth
 }
 
+/** Processor time since an earlier measurement: that of this thread, on Node before 23.9 that of the process. */
+function usage(before?: NodeJS.CpuUsage): NodeJS.CpuUsage {
+  const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: typeof process.cpuUsage }
+  return threadCpuUsage.call(process, before)
+}
+
 /** Processor time of one run in microseconds. */
 async function costOf(work: () => unknown, microseconds = leastMicroseconds): Promise<number> {
-  const before = process.cpuUsage()
+  const before = usage()
   for (let runs = 1; ; runs += 1) {
     const made = work()
     if (made instanceof Promise) await made
-    const { user, system } = process.cpuUsage(before)
+    const { user, system } = usage(before)
     if (user + system >= microseconds) return (user + system) / runs
   }
 }

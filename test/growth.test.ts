@@ -55,7 +55,7 @@ import { read as readFrames } from './websocket/reading.ts'
 /** Bytes of a header field: four times what a request may have, since quadratic work on less may be short. */
 const mostHeader = 64_000
 /** Bytes of a body. */
-const mostBody = 1_000_000
+const mostBody = 250_000
 
 /** Several texts with an index each, joined. */
 function many(count: number, text: (at: number) => string, separator = ''): string {
@@ -199,8 +199,8 @@ function uploads(name: string, size: number, body: (bytes: number) => Buffer, le
 }
 
 const other: readonly Growing[] = [
-  uploads('a value in pieces of one byte', 100_000, (bytes) => wholeForm(part('a', 'x'.repeat(bytes)))),
-  uploads('a value of line ends in pieces of one byte', 100_000, (bytes) => wholeForm(part('a', '\r\n-'.repeat(bytes / 3)))),
+  uploads('a value in pieces of one byte', 30_000, (bytes) => wholeForm(part('a', 'x'.repeat(bytes)))),
+  uploads('a value of line ends in pieces of one byte', 30_000, (bytes) => wholeForm(part('a', '\r\n-'.repeat(bytes / 3)))),
   uploads('a long header in pieces of one byte', 8000, (bytes) => wholeForm(part('a'.repeat(bytes), 'x'))),
   uploads('many parts', 1000, (parts) => wholeForm(many(parts, (at) => part(`f${at}`, 'x'))), 65_536),
   uploads('many parts of one name', 1000, (parts) => wholeForm(many(parts, () => part('f', 'x'))), 100),
@@ -247,7 +247,7 @@ const tables: readonly Growing[] = [
   },
   {
     name: 'route file',
-    size: 8000,
+    size: 2000,
     prepare: (count) => routeFile(count, (at) => ({ name: `r${at}`, url: `/a/${at}`, action: 'a.js' })),
   },
   {
