@@ -130,6 +130,21 @@ describe('the session cookie', () => {
     assert.deepEqual([await store.read(gone), await store.read(String(first))], [undefined, undefined])
   })
 
+  it('that comes twice counts by the first whose session is there in a store that answers later, too', async (t) => {
+    const memory = createMemoryStore({ max: 10, onFull: () => {} })
+    const store = around(memory, async (_call, work) => work())
+    const { visitor } = await visit(
+      t,
+      { write: ({ session }) => session.set('a', 1), read: ({ session }) => String(session.get('a', 'none')) },
+      { store },
+    )
+    await visitor.ask('write')
+    const read = async (cookie: string) => (await request(`${visitor.url}/read`, { headers: { cookie } })).text
+    const [one, two] = ['A'.repeat(43), 'B'.repeat(43)]
+    assert.equal(await read(`SVCSID=${one}; SVCSID=${two}; SVCSID=${visitor.id}`), '1')
+    assert.equal(await read(`SVCSID=${one}; SVCSID=${two}`), 'none')
+  })
+
   it('that comes many times asks the store for each id once', async (t) => {
     const asked: string[] = []
     const { visitor } = await visit(t, { read: () => 'x' }, noting(asked))
