@@ -413,8 +413,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     file: 'kit/fields-kinds.ts',
-    find: 'run.form?.files.find((one) => one === value)',
-    replace: '(value as import("../http/form.ts").FormFile | undefined)',
+    find: 'if (run.form?.isFile(value) !== true) return',
+    replace: "if (!((one: unknown): one is import('../http/form.ts').FormFile => one !== null)(value)) return",
     breaks: 'JSON names no file of the server',
   },
   {
