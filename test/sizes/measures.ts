@@ -47,7 +47,7 @@ export function measure(checkout: string, loaded?: readonly string[]): Measure[]
   return [
     ...measures,
     { what: 'files that a plain start loads', value: plain.length, limit: 230, budget: 220 },
-    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 27_400, budget: 22_000 },
+    { what: 'lines that a plain start loads', value: linesOf(plain), limit: 28_900, budget: 28_500 },
   ]
 }
 
