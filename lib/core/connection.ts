@@ -80,6 +80,8 @@ export class Connection {
   #unread: IncomingMessage | undefined = undefined
   #isLast = false
   #lingers = false
+  /** Whether the socket is with a handshake, or a WebSocket. */
+  #isHandedOver = false
   #isUpgraded = false
   /** The bytes that had been read when the last request ended. */
   #endedAtBytes = 0
@@ -102,6 +104,7 @@ export class Connection {
     const connection = connectionOf(this)
     connection.inputEnded = true
     if (connection.#current?.needsClient === true) this.destroy()
+    else if (!connection.isServing) connection.#parse()
   }
 
   static #onInput(this: KnownSocket, piece: Buffer): void {
@@ -123,7 +126,7 @@ export class Connection {
 
   /** Whether no request is being served or waits, and the connection is not closing. */
   get isIdle(): boolean {
-    return this.#current === undefined && this.#input === undefined && !this.#socket.writableEnded
+    return this.#current === undefined && this.#inputBytes === 0 && !this.#socket.writableEnded
   }
 
   /** Whether a request that has been answered is still sending its body. */
@@ -139,6 +142,11 @@ export class Connection {
   /** The request that is being served. */
   get current(): ServedRequest | undefined {
     return this.#current
+  }
+
+  /** Call when Node has let go of the socket for a handshake. The input that waits behind it stays with the socket. */
+  handOver(): void {
+    this.#isHandedOver = true
   }
 
   /** Marks the connection as one of another protocol: no request follows. */
@@ -160,7 +168,7 @@ export class Connection {
     this.#wait = undefined
     this.#endedAtBytes = this.#socket.bytesRead
     this.#unread = request.complete ? undefined : request
-    if (this.#isKept) setImmediate(() => this.#parse())
+    if (this.#inputBytes > 0 || this.inputEnded) setImmediate(() => this.#parse())
   }
 
   /**
@@ -178,18 +186,21 @@ export class Connection {
     else response.once('finish', () => this.#socket.end())
   }
 
-  /** Keeps raw input until the current response has been handed to the system. Node no longer reads the socket. */
+  /**
+   * Keeps raw input until the current response has been handed to the system, or until there is some. Node no longer
+   * reads the socket.
+   */
   keepInput(...pieces: readonly Buffer[]): void {
     const socket = this.#socket
     this.#input = []
     this.#inputBytes = 0
+    this.#isHandedOver = false
     if (this.isEnding && !this.isServing) {
       socket.on('error', Connection.#onError).resume()
       return
     }
     socket.on('error', Connection.#onError).on('drain', Connection.#onDrain).on('data', Connection.#onInput)
     for (const piece of pieces) this.#keep(piece)
-    if (!this.isServing) setImmediate(() => this.#parse())
   }
 
   /**
@@ -206,13 +217,14 @@ export class Connection {
     if (piece.length === 0) return
     this.#input?.push(piece)
     this.#inputBytes += piece.length
+    if (!this.isServing) setImmediate(() => this.#parse())
     if (this.#inputBytes <= maxWaitingBytes) return
     if (this.#current?.needsClient === true) this.#socket.destroy()
     else this.#socket.pause()
   }
 
-  /** Whether input waits, and Node does not read the socket. */
-  get #isKept(): boolean {
+  /** Whether Node does not read the socket, and input waits, or is waited for. */
+  get isKept(): boolean {
     return this.#input !== undefined
   }
 
@@ -235,8 +247,10 @@ export class Connection {
     socket.setTimeout(0)
     this.attach?.(socket)
     let parsed = 0
-    while (parsed < pieces.length && !this.#isKept) feed(socket, pieces[parsed++] as Buffer)
-    if (this.#isKept) for (const piece of pieces.slice(parsed)) this.#keep(piece)
+    while (parsed < pieces.length && !this.isKept && !this.#isHandedOver) feed(socket, pieces[parsed++] as Buffer)
+    const rest = pieces.slice(parsed)
+    if (this.isKept) for (const piece of rest) this.#keep(piece)
+    else if (this.#isHandedOver) for (const piece of rest.reverse()) socket.unshift(piece)
     else if (this.inputEnded) endInput(socket)
     else socket.resume()
   }

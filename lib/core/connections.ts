@@ -124,7 +124,7 @@ export function guardConnections(
 
 /**
  * Makes a response on a socket that Node has let go of, since its request is a handshake. Unless a WebSocket takes the
- * socket, the bytes behind the handshake are the next request; without any, the connection ends with the response.
+ * socket, what comes behind the handshake is the next request.
  */
 export function handshakeResponse(socket: Socket, request: IncomingMessage, head: Buffer): Response {
   const response = new ServerResponse(request)

@@ -56,7 +56,9 @@ export function overdueOf(connection: Connection, nowMs: number, deadlines: Dead
       const { keepAliveTimeoutMs, headerTimeoutMs } = deadlines
       const idleForMs = nowMs - wait.sinceMs
       if (connection.isHeaderLate && idleForMs >= headerTimeoutMs) return late('its header section came too slowly')
-      if (wait.markMs === undefined || nowMs - wait.markMs < headerTimeoutMs) return undefined
+      // Node ends an idle connection that it reads; unless a byte comes, that is enough.
+      if (wait.markMs === undefined && !connection.isKept) return undefined
+      if (wait.markMs !== undefined && nowMs - wait.markMs < headerTimeoutMs) return undefined
       return idleForMs < keepAliveTimeoutMs ? undefined : cut
     }
     default: {

@@ -106,8 +106,10 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     const socket = stream as Socket // On a listening socket it is one.
     const connection = connectionOf(socket)
     const isItsTurn = !connection.isServing && !connection.isEnding && responseOf(socket) === undefined
-    if (isItsTurn && isHandshake(request)) requests.upgrade(request, socket, head)
-    else connection.hold(request, head)
+    if (!isItsTurn || !isHandshake(request)) return connection.hold(request, head)
+    connection.handOver()
+    if (connection.inputEnded) socket.destroy() // Nobody would send a frame.
+    else requests.upgrade(request, socket, head)
   })
   const { refused: refusedConnections, end: endConnection } = guardConnections(server, options.connections)
   const sockets = trackSockets(server)

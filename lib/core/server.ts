@@ -114,7 +114,6 @@ export function createRequestServer(parts: ServerParts) {
     const response = handshakeResponse(socket, request, head)
     const ctx = new ContextClass(request, response)
     ctx.upgrading = { socket, head }
-    ctx.lastOnConnection = head.length === 0
     active += 1
     connectionOf(socket).began(ctx)
     response.on('close', () => finish(ctx, response.writableFinished && !isLost(ctx)))
