@@ -46,7 +46,7 @@ interface Place {
 const soonMs = 10_000
 const firstDelayMs = 100
 const longestDelayMs = 30_000
-/** After this many failures in a row the server stops, unless another worker is healthy. */
+/** After this many failures of a worker in a row the server stops, unless another worker serves that has fewer. */
 const mostFailures = 5
 /** Added to the time of a worker's own stop before it is killed. */
 const graceMs = 2000
@@ -97,8 +97,9 @@ export function createSupervisor(options: SupervisorOptions) {
     place.restart = setTimeout(() => start(place), waitMs)
   }
 
+  /** Not only after `soonMs`: a worker that has just started keeps the server alive while others cannot start. */
   function isHealthy(place: Place): boolean {
-    return place.serving && now() - place.startedAt >= soonMs
+    return place.serving && (place.failures < mostFailures || now() - place.startedAt >= soonMs)
   }
 
   function giveUp(message: string, withStatus: number): void {

@@ -143,6 +143,31 @@ describe('the supervisor', () => {
     assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
   })
 
+  it('keeps the server alive while one serves, even when the others cannot start again soon after the start', async (t) => {
+    const { started, seen, serveAll, pass } = makeSupervisor(t, 3)
+    serveAll()
+    for (let round = 0; round < 6; round += 1) {
+      for (const number of [2, 3]) await started.findLast((worker) => worker.number === number)?.end({ status: 1 })
+      await pass(1600) // The longest delay of these rounds; 9.6 s in all.
+    }
+    assert.equal(seen.givenUp, 0)
+    assert.equal(started.filter(({ number }) => number === 1).length, 1)
+  })
+
+  it('gives up when all of several end again and again soon after they began to serve', async (t) => {
+    const { supervisor, started, seen, serveAll, pass } = makeSupervisor(t, 2)
+    serveAll()
+    for (let round = 0; round < 5; round += 1) {
+      for (const number of [1, 2]) await started.findLast((worker) => worker.number === number)?.end({ status: 1 })
+      await pass(800)
+      if (seen.givenUp > 0) break
+      serveAll()
+    }
+    assert.equal(seen.givenUp, 1)
+    for (const worker of started) await worker.end({ status: 0 })
+    assert.equal(await supervisor.done, 1)
+  })
+
   it('ends with the status of one that cannot start at first, and lets the others stop', async (t) => {
     const { supervisor, started, lines, seen } = makeSupervisor(t, 2)
     supervisor.serves(1)

@@ -42,6 +42,11 @@ describe('the files in docs/deploy', () => {
     assert.ok(Number(settings('TasksMax')[0]) >= 128 * 11)
   })
 
+  it('let the others serve on when the kernel ends one of several processes for memory', () => {
+    assert.deepEqual(settings('OOMPolicy'), ['continue'])
+    assert.deepEqual(settings('Restart'), ['on-failure'])
+  })
+
   it('agree with the configuration about times', () => {
     assert.ok(Number(settings('TimeoutStopSec')[0]) > configTable['server.stop_timeout_s'].default)
     for (const [file, pattern] of [
