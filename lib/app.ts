@@ -113,6 +113,8 @@ export interface App extends SetupApp {
   readonly stopped: Promise<void>
   /** The present warnings, as `/svc-status` shows them. */
   warnings(): readonly string[]
+  /** What of the application this process could not load, as `Application.faults` has it. */
+  faults(): readonly string[]
   /** Writes the log lines that wait for the end of this turn of the event loop. */
   flushLogs(): void
   /** Writes and closes the logs at once. Call it last: `stop` leaves them open for later lines. */
@@ -241,7 +243,7 @@ export function createApp(options: AppOptions = {}): App {
     await load(part?.state ?? node?.state ?? initialState)
     await node?.join()
     if (part === undefined) await dev?.watch(control)
-    await part?.beforeListening()
+    await part?.beforeListening(application.faults())
     life.loaded()
     if (announces) panel.announceSetup() // Another process or node may have been set up.
   }
@@ -427,6 +429,7 @@ export function createApp(options: AppOptions = {}): App {
     },
     stopped: stop.done,
     warnings: () => life.warnings(),
+    faults: () => application.faults(),
     flushLogs: () => logs.flush(),
     closeLogs: () => logs.close(),
   }

@@ -6,6 +6,7 @@ import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { listRefused } from '../lib/group/membership.ts'
 import { credentialsDiffer, notAsOthers } from '../lib/group/node.ts'
+import { doesNotServe } from '../lib/group/supervisor.ts'
 import { startApplication, writeFiles } from './support/application.ts'
 import { runCurlLines } from './support/curl.ts'
 import { codeOf, readPage, tableBelow } from './support/markdown.ts'
@@ -60,7 +61,7 @@ describe('docs/troubleshooting.md', () => {
       ...warningsWithoutFile(t),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
-      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer],
+      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason')],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])

@@ -15,6 +15,7 @@ import type { Route, RouteRecord } from '../routing/route.ts'
 import {
   ReloadError,
   RouteRefusedError,
+  describe,
   describeAll,
   type AddResult,
   type ReloadProblem,
@@ -81,6 +82,7 @@ export class Application<SetupApp> {
   /** Whether the folder of route files has been there: a reload is refused when it is missing then. */
   #hadFolder = false
   #sources: RouteSources = { files: [], built: new Map() }
+  #found: Pick<Inspection, 'problems' | 'broken' | 'incomplete'> = { problems: [], broken: [], incomplete: [] }
   #warnings: readonly string[] = []
 
   constructor(options: ApplicationOptions<SetupApp>) {
@@ -90,6 +92,21 @@ export class Application<SetupApp> {
   /** The problems of the last load, a line each. */
   get warnings(): readonly string[] {
     return this.#warnings
+  }
+
+  /**
+   * What is left out or answers 500 since the last load: a line each, without its place in the file, so that processes
+   * that read the file at different times can be compared.
+   */
+  faults(): readonly string[] {
+    const { registry } = this.#options
+    const { problems, broken, incomplete } = this.#found
+    // A route that was deleted while the server ran is still in its file.
+    const used = [...broken, ...incomplete].filter(({ name }) => registry.get(name) !== undefined)
+    const ofFiles = [...problems, ...used].map(({ file, name, error }) => describe({ file, index: null, name, error }))
+    const ofEntries = [...this.#sources.built.values()].flatMap(({ problem, route: { record } }) =>
+      problem === undefined ? [] : `route "${record.name}", added while the server ran: ${problem}`)
+    return [...ofFiles, ...ofEntries]
   }
 
   /**
@@ -105,6 +122,7 @@ export class Application<SetupApp> {
         if (wrongFiles.length > 0) throw new ReloadError('Cannot load the routes', wrongFiles)
       })
       const { problems, broken, incomplete, notes } = inspection
+      this.#found = inspection
       this.#warnings = [...describeAll([...problems, ...broken]), ...describeAll([...incomplete, ...notes])]
       return inspection
     })
@@ -125,6 +143,7 @@ export class Application<SetupApp> {
         })
         const { routes, incomplete, notes } = inspection
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
+        this.#found = inspection
         this.#warnings = describeAll([...incomplete, ...notes])
         const { added, removed, changed } = differences(replaced, routes)
         return {

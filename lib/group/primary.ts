@@ -87,12 +87,15 @@ export function startPrimary(options: PrimaryOptions) {
   const ofEvents = () => ({ published: 0, delivered: 0, slow: 0, dropped: events.dropped })
   const { general, access = { written: 0, lost: 0 }, problems } = logs
   const counts = { events: ofEvents, sessions: () => sessions.counts, log: general, accessLog: access }
-  const own = createPrimaryProcess({ ...counts, eventLoop, warnings: problems }, logs)
-  const readings = createReadingsHost({ own, report: (message, error) => log.error(message, error) })
+  const warnings = (): readonly string[] => [...problems(), ...supervisor.warnings()]
+  const own = createPrimaryProcess({ ...counts, eventLoop, warnings }, logs)
+  const readings = createReadingsHost({ own, count, report: (message, error) => log.error(message, error) })
   const watch = createWatch({ log, patience: config['server.hang_timeout_s'] })
   // An error that prevents the start is found by each worker too, which exits with its status.
   const opened = shared?.opened().then(openNode, () => {})
   let joined: Promise<void> | undefined
+  /** Whether all workers have served for the first time. */
+  let isReady = false
   let resolveServed: (address: Address) => void
   /** Resolves when the first worker serves. */
   const served = new Promise<Address>((resolve) => (resolveServed = resolve))
@@ -119,7 +122,8 @@ export function startPrimary(options: PrimaryOptions) {
       nodesHost?.attach(peer)
       return joining(worker)
     })
-    peer.on('process.begins', () => {
+    peer.on('process.begins', async (faults) => {
+      await refuseBehind(worker, faults as readonly string[]) // Sent by the worker's `beforeListening`.
       worker.serving = true
       joined ??= node?.join()
       return joined
@@ -149,6 +153,28 @@ export function startPrimary(options: PrimaryOptions) {
     }
   }
 
+  /**
+   * Keeps a worker from serving that takes the place of one that ended, where it cannot load what another serves: files
+   * have changed since, and no reload has judged them. At the start of the server all workers find the same.
+   * @throws Error that names it
+   */
+  async function refuseBehind({ number }: WorkerProcess, faults: readonly string[]): Promise<void> {
+    const other = isReady && faults.length > 0 ? findServing() : undefined
+    // Without another that answers, some routes are better than none.
+    const known = await other?.peer.call('process.faults').catch(() => undefined)
+    if (known === undefined) return
+    const [first, ...more] = faults.filter((fault) => !(known as readonly string[]).includes(fault))
+    if (first === undefined) return
+    const why = `it cannot load what the others serve: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}`
+    supervisor.refused(number, why)
+    throw new Error(`This process does not serve: ${why}. It is tried again: correct the file, or put the old one back`)
+  }
+
+  /** A worker that serves and has answered recently. */
+  function findServing(): WorkerProcess | undefined {
+    return supervisor.places.find(({ number, serving, ending }) => serving && !ending && watch.answers(number))?.worker
+  }
+
   function asWhole({ type }: Command<MachineCommandType>): void {
     if (type === 'stop') stop()
     else logs.reopen()
@@ -171,6 +197,7 @@ export function startPrimary(options: PrimaryOptions) {
     endsWithLast: listenFd !== undefined,
     stopTimeoutMs: config['server.stop_timeout_s'] * 1000,
     onReady: () => {
+      isReady = true
       keptEvents?.served()
       void served.then(options.onReady)
     },
@@ -187,9 +214,7 @@ export function startPrimary(options: PrimaryOptions) {
     /** Lets a worker carry out the command of a signal, as soon as one serves. Rejects with its error. */
     apply: async (command: Command<'routes.reload' | 'certificates.reload' | 'files.changed'>): Promise<void> => {
       await served
-      const isReady = ({ number, serving, ending }: (typeof supervisor.places)[number]): boolean =>
-        serving && !ending && watch.answers(number)
-      const first = supervisor.places.find(isReady)?.worker
+      const first = findServing()
       if (first === undefined) throw new Error(`Cannot carry out ${command.type}: no process serves`)
       await first.peer.call('process.apply', command)
     },

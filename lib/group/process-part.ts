@@ -35,8 +35,12 @@ export interface ProcessPart extends ProcessPlace {
   readonly loginThrottle: LoginThrottle
   /** Limits the connections of each address. */
   readonly addressLimit: AddressLimit
-  /** Called when the application is loaded. Resolves when the primary waits for this process at every change. */
-  readonly beforeListening: () => Promise<void>
+  /**
+   * Called when the application is loaded. Resolves when the primary waits for this process at every change; rejects
+   * when this process must not serve, since the others serve what it cannot load.
+   * @param faults what it cannot load, as `Application.faults` has it
+   */
+  readonly beforeListening: (faults: readonly string[]) => Promise<void>
 }
 
 /**

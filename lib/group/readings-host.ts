@@ -19,6 +19,8 @@ import { remote, serve, type Remote } from './remote.ts'
 interface ReadingsHostOptions {
   /** The primary itself. */
   readonly own: OwnProcess
+  /** How many workers there should be: their numbers are 1 to this. */
+  readonly count: number
   /** Called with the error of a worker's answer. */
   readonly report: (message: string, error: unknown) => void
 }
@@ -27,7 +29,7 @@ interface ReadingsHostOptions {
 const answerWithinMs = 1000
 
 /** Makes the host and begins to take samples for the history. */
-export function createReadingsHost({ own, report }: ReadingsHostOptions) {
+export function createReadingsHost({ own, count, report }: ReadingsHostOptions) {
   const workers = new Set<KnownProcess>()
   /** The sums of the workers that ended. Requests that a worker had not reported before are lost. */
   const ended: Partial<Record<Since, Reading>> = {}
@@ -66,11 +68,17 @@ export function createReadingsHost({ own, report }: ReadingsHostOptions) {
   async function read(since: Since): Promise<ServerReading> {
     const answered = await askChanges()
     const ofPrimary = own.read(since)
-    const ofWorkers = [...workers].sort(byNumber).map((known): ProcessReading => {
+    const ofWorkers = [...workers].map((known): ProcessReading => {
       const { number, pid, serving } = known.worker
       const id = String(number)
       return { id, pid, responding: answered.has(known), starting: !serving, reading: known.read(since) }
     })
+    for (let number = 1; number <= count; number += 1) {
+      const id = String(number)
+      if (ofWorkers.some((known) => known.id === id)) continue
+      ofWorkers.push({ id, pid: 0, responding: false, reading: undefined })
+    }
+    ofWorkers.sort((a, b) => Number(a.id) - Number(b.id))
     const processes = [{ id: 'primary', pid: process.pid, responding: true, reading: ofPrimary }, ...ofWorkers]
     return {
       pid: process.pid,
@@ -160,8 +168,4 @@ function inOrder<Entry extends { readonly time: number }>(lists: readonly (reado
     .flat()
     .sort((a, b) => a.time - b.time)
     .slice(-most)
-}
-
-function byNumber({ worker: a }: KnownProcess, { worker: b }: KnownProcess): number {
-  return a.number - b.number
 }

@@ -37,6 +37,10 @@ interface Place {
   startedAt: number
   /** How many workers in a row ended soon after their start. */
   failures: number
+  /** Why the last one that failed has ended; undefined when none did. */
+  failure: string | undefined
+  /** Why the present one must not serve. */
+  refusal: string | undefined
   restart: NodeJS.Timeout | undefined
   /** Whether the worker has been asked to end. */
   ending: boolean
@@ -54,8 +58,7 @@ const graceMs = 2000
 /** Starts the workers. */
 export function createSupervisor(options: SupervisorOptions) {
   const { count, log, stopTimeoutMs, now = () => performance.now() } = options
-  const empty = { worker: undefined, serving: false, startedAt: 0, failures: 0, restart: undefined, ending: false }
-  const places = Array.from({ length: count }, (_, at): Place => ({ number: at + 1, ...empty }))
+  const places = Array.from({ length: count }, (_, at) => emptyPlace(at + 1))
   let wasReady = false
   let stopping = false
   let status = 0
@@ -66,7 +69,7 @@ export function createSupervisor(options: SupervisorOptions) {
 
   function start(place: Place): void {
     const worker = options.start(place.number)
-    Object.assign(place, { worker, serving: false, ending: false, startedAt: now() })
+    Object.assign(place, { worker, serving: false, ending: false, refusal: undefined, startedAt: now() })
     void worker.ended.then((ending) => ended(place, ending))
   }
 
@@ -81,12 +84,13 @@ export function createSupervisor(options: SupervisorOptions) {
       log.info(`process ${place.number} has stopped: another takes its place`)
       return start(place)
     }
-    const how = describe(ending)
+    const how = place.refusal ?? describe(ending)
     if (!wasReady) {
       // A status of 0 would say that the server was asked to stop.
       return giveUp(`process ${place.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
     }
     place.failures = now() - place.startedAt < soonMs ? place.failures + 1 : 1
+    place.failure = how.startsWith('it ') ? how : `it ended ${how}`
     const what = `process ${place.number} ended: ${how}`
     if (place.failures >= mostFailures && !places.some(isHealthy)) {
       return giveUp(`${what}; it did so ${place.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
@@ -100,6 +104,11 @@ export function createSupervisor(options: SupervisorOptions) {
   /** Not only after `soonMs`: a worker that has just started keeps the server alive while others cannot start. */
   function isHealthy(place: Place): boolean {
     return place.serving && (place.failures < mostFailures || now() - place.startedAt >= soonMs)
+  }
+
+  function isFailing(place: Place): boolean {
+    const isProven = place.failures === 1 || now() - place.startedAt >= soonMs
+    return place.failure !== undefined && !(place.serving && isProven)
   }
 
   function giveUp(message: string, withStatus: number): void {
@@ -147,6 +156,11 @@ export function createSupervisor(options: SupervisorOptions) {
       wasReady = true
       options.onReady()
     },
+    /** Call it when the worker with this number must not serve and will end, with the reason. */
+    refused: (number: number, why: string): void => {
+      const place = places[number - 1]
+      if (place !== undefined) place.refusal = why
+    },
     /** Call it when the worker with this number has begun to stop. */
     ends: (number: number): void => {
       const place = places[number - 1]
@@ -164,9 +178,24 @@ export function createSupervisor(options: SupervisorOptions) {
       stopping = true
       for (const { worker } of places) worker?.kill('SIGKILL')
     },
+    /** A line for each worker that cannot start, or does not serve long, until its successor does. */
+    warnings: (): string[] =>
+      places.filter(isFailing).map(({ number, failure, failures }) => {
+        const times = failures === 1 ? '' : `, ${failures} times in a row soon after its start`
+        return doesNotServe(number, `${failure}${times}`)
+      }),
     /** Resolves with the exit status when all workers have ended. */
     done,
   }
+}
+
+/** The warning about a worker that does not serve, with the reason. */
+export const doesNotServe = (number: number, why: string): string =>
+  `process ${number} does not serve: ${why}. It is tried again`
+
+function emptyPlace(number: number): Place {
+  const ofWorker = { worker: undefined, serving: false, ending: false, refusal: undefined, startedAt: 0 }
+  return { number, ...ofWorker, failures: 0, failure: undefined, restart: undefined }
 }
 
 /** Explains SIGABRT: Node aborts when it cannot start its threads, about 11 in each process. */

@@ -45,6 +45,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
   peer.on('process.apply', async (command) => void (await (await app).control.apply(command as Command)))
   peer.on('process.stop', async (drains) => void (await app).stop(drains as boolean))
   peer.on('process.alive', () => {})
+  peer.on('process.faults', async () => (await app).faults())
   const nodesOf = listenForNodes(peer)
   const joining = (await peer.call('process.join')) as Joining // The answer of `primary.ts`.
   const { loaded, configFile, appKey, sharedPassword, count, listenFd, setupToken, nodes } = joining
@@ -78,7 +79,7 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
       setupToken,
       loginThrottle: createClusterThrottle(peer),
       addressLimit: createClusterAddressLimit(peer, config['server.max_connections_per_ip']),
-      beforeListening: async () => void (await peer.call('process.begins')),
+      beforeListening: async (faults) => void (await peer.call('process.begins', faults)),
     },
   }
   return { options, peer, logs }

@@ -39,6 +39,7 @@ export interface ServerReading {
 export interface ProcessReading {
   /** `primary`, or the number of a worker. */
   readonly id: string
+  /** 0: there is no process, it could not be started or waits to be started again. */
   readonly pid: number
   /** False: it did not answer in time, and the reading is an older one. */
   readonly responding: boolean

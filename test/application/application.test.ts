@@ -92,6 +92,26 @@ describe('the start of an application', () => {
   })
 })
 
+describe('the faults of an application', () => {
+  it('are what is left out or answers 500, without places, and not what was deleted while the server runs', async (t) => {
+    const { application, write } = makeApplication(t, {
+      'a.mjs': action,
+      'routes/a.json': [route('a'), route('b', 'none.mjs'), { name: 'c', action: 'a.mjs' }],
+    })
+    await application.start()
+    const [wrong, missing, ...none] = application.faults()
+    assert.match(wrong ?? '', /^a\.json: route "c": .*url/)
+    assert.match(missing ?? '', /^a\.json: route "b": .*none\.mjs/)
+    assert.deepEqual(none, [])
+    await application.apply([{ at: 1, name: 'd', record: route('d', 'later.mjs') }, { at: 2, name: 'b' }])
+    assert.deepEqual(application.faults().slice(0, 1), [wrong])
+    assert.match(application.faults().slice(1).join(), /^route "d", added while the server ran: .*later\.mjs[^,]*$/)
+    write({ 'routes/a.json': [route('a')] })
+    await application.reload([])
+    assert.deepEqual(application.faults(), [])
+  })
+})
+
 describe('an application without a folder of route files', () => {
   it('starts, says so, and can be reloaded', async (t) => {
     const { application, folder } = makeApplication(t, {})

@@ -146,6 +146,7 @@ describe('the monitor', { concurrency: 3 }, () => {
         { ...busy, requests: { total: 12_345, errors: 2, active: 3 }, pool_http: { busy: 64, queue: 9, alert: true } },
         { id: '2', pid: 4244, responding: false },
         { id: '3', pid: 4245, responding: false, starting: true },
+        { id: '4', pid: 0, responding: false },
       ],
       processes_ended: { count: 2, requests: { total: 678, errors: 1 } },
     }
@@ -155,10 +156,11 @@ describe('the monitor', { concurrency: 3 }, () => {
       '1|4243|1 d 02 h|12,345|2|22.0|64|9|6|5|2|7|11.0|25 %|80',
       '2|4244|no answer|–|–|–|–|–|–|–|–|–|–|–|–',
       '3|4245|starting|–|–|–|–|–|–|–|–|–|–|–|–',
+      '4|–|not running|–|–|–|–|–|–|–|–|–|–|–|–',
     ])
-    assert.deepEqual(await outstandingIn(page, 'processes'), [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd']])
+    assert.deepEqual(await outstandingIn(page, 'processes'), [['2', 'odd'], ['64', 'bad'], ['no answer', 'bad'], ['starting', 'odd'], ['not running', 'bad']])
     assert.equal(await page.text('#processes-ended'), '2 ended, with 678 requests')
-    assert.match(await page.text('#facts'), /process 4242 and 3 workers/)
+    assert.match(await page.text('#facts'), /process 4242 and 4 workers/)
     await page.look({ width: 360, height: 740, dark: false })
     assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
     figures.status = alone

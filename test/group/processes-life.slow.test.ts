@@ -132,6 +132,41 @@ describe('the life of several processes', () => {
     assert.equal((await one.ask('/pid')).status, 200)
   })
 
+  it('keeps one from serving that cannot load what the others serve, until it can: a module is broken on disk', async (t) => {
+    const server = await startSeveral(t, count, {
+      'routes/more.json': [
+        { name: 'deep', url: '/deep', action: 'deep.mjs' },
+        { name: 'absent', url: '/absent', action: 'absent.mjs' },
+      ],
+      'deep.mjs': "export default () => 'deep'",
+    })
+    const clients = await server.clients()
+    const [pid] = [...clients.keys()] as [number]
+    writeFiles(server.folder, { 'deep.mjs': 'export default () => {' })
+    process.kill(pid, 'SIGKILL')
+    await until(() => /process \d ended: it cannot load what the others serve: .*route "deep".*in 200 ms\n/.test(server.stdout()))
+    for (let asked = 0; asked < 20; asked += 1) {
+      const client = new ProcessClient(server.url)
+      assert.equal((await client.ask('/deep')).text, 'deep')
+      client.close()
+    }
+    const status = async (): Promise<Status> => {
+      const client = new ProcessClient(server.url)
+      const document = (await client.json('/svc-status')) as Status
+      client.close()
+      return document
+    }
+    const { warnings, processes = [] } = await status()
+    assert.match(warnings.join('\n'), /^process \d does not serve: it cannot load what the others serve: .*deep/m)
+    assert.deepEqual(processes.map(({ id, responding }) => [id, responding]).sort(), [
+      ...['1', '2'].map((id) => [id, !warnings.some((warning) => warning.startsWith(`process ${id} `))]),
+      ['primary', true],
+    ])
+    writeFiles(server.folder, { 'deep.mjs': "export default () => 'mended'" })
+    const after = await server.clients()
+    assert.equal(after.has(pid), false)
+  })
+
   it('a SIGHUP that comes during the start is carried out when one serves', async (t) => {
     const server = await startSeveral(t, count, {
       'routes/middleware/config.json': { load: ['m.mjs'] },

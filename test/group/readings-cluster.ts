@@ -64,7 +64,7 @@ export async function turns(count = 30): Promise<void> {
 export function startCluster(t: Pick<TestContext, 'after'>, count: number): Cluster {
   const problems: string[] = []
   const report = (message: string, error: unknown): void => void problems.push(`${message}: ${String(error)}`)
-  const host = createReadingsHost({ own: makePrimaryProcess(t), report })
+  const host = createReadingsHost({ own: makePrimaryProcess(t), count, report })
   t.after(() => host.close())
   const start = (id: string): Worker => startWorker(t, host, id)
   return { host, problems, start, workers: Array.from({ length: count }, (_, at) => start(String(at + 1))) }

@@ -294,6 +294,18 @@ describe('the readings of several processes', () => {
     assert.deepEqual(problems, [])
   })
 
+  it('a worker that is not there is shown as one that does not answer, and is 0 in the metrics', async (t) => {
+    const { workers } = startCluster(t, 3)
+    const [first, second] = workers as [Worker, Worker]
+    second.crash()
+    await turns()
+    const { processes = [] } = await statusBy(first)
+    assert.deepEqual(processes.map(({ id }) => id), ['primary', '1', '2', '3'])
+    assert.deepEqual(processes[2], { id: '2', pid: 0, responding: false })
+    assert.equal(await sampleBy(first, 'svc_process_up{process="2"}'), 0)
+    assert.equal(await sampleBy(first, 'svc_process_up{process="3"}'), 1)
+  })
+
   it('a worker whose metrics cannot be read is reported, and counts as one that does not answer', async (t) => {
     const { workers, problems } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]

@@ -272,6 +272,27 @@ describe('the supervisor', () => {
     assert.equal(lines.at(-1), `FATAL ${why}: the server is stopped`)
   })
 
+  it('warns of one that does not serve, with the reason, until its successor has served for long enough', async (t) => {
+    const { supervisor, lines, serveAll, pass, last, started } = makeSupervisor(t, 2)
+    serveAll()
+    await pass(20_000)
+    assert.deepEqual(supervisor.warnings(), [])
+    await started[1]?.end({ signal: 'SIGKILL' })
+    assert.deepEqual(supervisor.warnings(), ['process 2 does not serve: it ended by SIGKILL. It is tried again'])
+    supervisor.serves(2)
+    assert.deepEqual(supervisor.warnings(), [])
+    supervisor.refused(2, 'it cannot load a.mjs')
+    await last().end({ status: 1 })
+    assert.match(lines.at(-1) ?? '', /^ERROR process 2 ended: it cannot load a\.mjs; another takes its place in 100 ms$/)
+    const warning = 'process 2 does not serve: it cannot load a.mjs, 2 times in a row soon after its start. It is tried again'
+    assert.deepEqual(supervisor.warnings(), [warning])
+    await pass(100)
+    supervisor.serves(2)
+    assert.deepEqual(supervisor.warnings(), [warning])
+    await pass(10_000)
+    assert.deepEqual(supervisor.warnings(), [])
+  })
+
   it('starts none any more when it was stopped in the time of waiting', async (t) => {
     const { supervisor, started, serveAll, pass, last } = makeSupervisor(t, 1)
     serveAll()
