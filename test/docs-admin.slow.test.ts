@@ -59,6 +59,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key: publishedInsecureAppKey })).app.warnings(),
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
+      ...hiddenSecret(),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason')],
@@ -102,6 +103,12 @@ const withOwnSessions = {
   'routes/a.json': [{ name: 'a', url: '/', action: 'a.mjs', middleware: 'SVC_MwSession' }],
   'a.mjs': "export default () => ''",
   'routes/middleware/config.json': { setup: { session: { store: 'memory' } } },
+}
+
+function hiddenSecret(): readonly string[] {
+  const folder = temporaryFolder()
+  writeFiles(folder, { 'svc.json': { app_key: 'of the file' } })
+  return loadConfig(`${folder}/svc.json`, { app_key: 'passed' }, { app_key: 'the credential app_key' }).warnings.slice(0, 1)
 }
 
 function warningsWithoutFile(t: TestContext): readonly string[] {

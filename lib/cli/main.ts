@@ -12,14 +12,15 @@ import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../c
 import { processCount } from '../config/together.ts'
 import { ReloadError, type CommandType } from '../application/commands.ts'
 import { ignoreConsoleErrors } from '../log/console.ts'
-import type { Given } from '../systemd/service.ts'
+import type { Given, PassedSecrets } from '../systemd/service.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
 import { exitStatus, handleSignals, handleUncaught, isFileError, logFatal, textOfFileError } from './process.ts'
 
 /** With one of these variables a service manager, or an operator, may pass something to this process. */
 const passedIn = [
-  ...['SVC_APP_KEY', 'SVC_SHARED_PASSWORD', 'SVC_METRICS_TOKEN', 'CREDENTIALS_DIRECTORY', 'INVOCATION_ID'],
-  ...['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
+  ...['SVC_APP_KEY', 'SVC_APP_KEY_PREVIOUS', 'SVC_SHARED_PASSWORD', 'SVC_METRICS_TOKEN'],
+  ...['CREDENTIALS_DIRECTORY', 'INVOCATION_ID', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID'],
+  ...['LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'],
 ]
 
 /**
@@ -80,31 +81,20 @@ async function loadService(): Promise<typeof import('../systemd/service.ts') | u
 
 /** Reads the configuration for a command that starts no server. */
 async function loadWithKey(options: CommandOptions): Promise<LoadedConfig> {
-  const service = await loadService()
-  const take = (name: 'app_key' | 'metrics_token'): string | undefined => service?.takeSecret(process.env, name)?.secret
-  return load(options, { appKey: take('app_key'), metricsToken: take('metrics_token') })
+  return load(options, (await loadService())?.takeSecrets(process.env) ?? {})
 }
-
-/** Secrets that stand above those of the file. */
-type Secrets = { readonly [Name in 'appKey' | 'metricsToken' | 'from']?: Given[Name] | undefined }
 
 /**
  * Reads the configuration that the options name.
- * @param secrets replace those of the file; `from` says where they come from
+ * @param secrets replace those of the files
  * @throws ConfigError
  */
-function load(options: CommandOptions, secrets: Secrets): LoadedConfig {
-  const { appKey, metricsToken, from } = secrets
+function load(options: CommandOptions, secrets: PassedSecrets): LoadedConfig {
   const { file, namedBy } = configFile(options)
   if (namedBy !== undefined && !existsSync(file)) {
     throw new ConfigError(file, [`there is no such file, which ${namedBy} names`])
   }
-  const overrides = {
-    ...options.overrides,
-    ...(appKey !== undefined && { app_key: appKey }),
-    ...(metricsToken !== undefined && { 'admin.metrics_token': metricsToken }),
-  }
-  return loadConfig(file, overrides, from)
+  return loadConfig(file, { ...options.overrides, ...secrets.overrides }, secrets.from)
 }
 
 function configFile(options: CommandOptions): ReturnType<typeof findConfigFile> {

@@ -130,7 +130,8 @@ export function fileToWrite(file: string, config: Config): string {
 /**
  * Reads a configuration file and the local one beside it. It never writes.
  * @param overrides values that replace those of the files: `--host`, `--port` and `--env` of the command line
- * @param from where an override comes from, by its key; an option of the command line unless given
+ * @param from where a secret comes from that was passed to the process, by its key: an override, or the password of
+ *   `shared.url`. The other overrides are options of the command line
  * @throws ConfigError when a file cannot be read, is not JSON, or contains values that are not allowed
  */
 export function loadConfig(
@@ -149,7 +150,11 @@ export function loadConfig(
     ...documents.flatMap(placesOf),
     ...Object.keys(overrides).map((key) => [key, from[key] ?? 'an option of the command line']),
   ])
-  return { ...loaded, sources, warnings: [...missing, ...loaded.warnings, ...documents.flatMap(exposedSecrets)] }
+  const ofSecrets = documents.flatMap((document) => [
+    ...hiddenSecrets(document, overrides, from),
+    ...exposedSecrets(document),
+  ])
+  return { ...loaded, sources, warnings: [...missing, ...loaded.warnings, ...ofSecrets] }
 }
 
 /**
@@ -181,6 +186,29 @@ function placesOf({ file, value, root, placeOf }: ConfigDocument): [string, stri
     const line = node === undefined ? '' : `, line ${placeOf(node.start).line}`
     return [key, basename(file) + line]
   })
+}
+
+/** A warning for each secret in a file that has no effect, because another one was passed to the process. */
+function hiddenSecrets(
+  document: ConfigDocument,
+  overrides: Readonly<Partial<Config>>,
+  from: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const { found } = findEntries(document.value)
+  return placesOf(document).flatMap(([key, place]) => {
+    const source = from[key]
+    const value = found.get(key)?.value
+    if (source === undefined || !hides(key, value, overrides)) return []
+    const what = key === 'shared.url' ? 'the password in shared.url' : key
+    return [`${what} (${place}) is not used, since ${source} comes before it: change it there, and remove it here`]
+  })
+}
+
+/** Whether a value of a file is one that the passed secret of its key replaces by another. */
+function hides(key: string, value: unknown, overrides: Readonly<Record<string, unknown>>): boolean {
+  if (key !== 'shared.url') return String(value) !== '' && JSON.stringify(value) !== JSON.stringify(overrides[key])
+  const url = String(value)
+  return URL.canParse(url) && new URL(url).password !== ''
 }
 
 /** A warning when everybody on this machine can read secrets in the file. */

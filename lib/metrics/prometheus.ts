@@ -58,7 +58,7 @@ function processFamilies({ parts }: ServerReading): string[] {
       responding && reading !== undefined ? [[labelOf('process', id), valueOf(reading)]] : [],
     )
   return [
-    family('gauge', 'svc_process_up', 'Whether a process answered in time; 0 for one that could not be started, too.', up),
+    family('gauge', 'svc_process_up', 'Whether a process answered in time; 0, too, for one that does not run.', up),
     family('gauge', 'svc_process_start_time_seconds', 'When a process started, since 1970.',
       rows(({ startedAtMs }) => startedAtMs / 1000)),
     family('counter', 'svc_process_requests_total', 'Requests answered by a process.',

@@ -13,17 +13,20 @@ import { SerialQueue } from '../base/serial-queue.ts'
 import { ConfigError } from '../config/load.ts'
 import type { Config } from '../config/table.ts'
 
-/** Everything that was passed to this process. */
-export interface Given {
-  readonly appKey?: string
+/** The secrets that were passed to this process. */
+export interface PassedSecrets {
+  /** Those that replace a value of the configuration, by its key. */
+  readonly overrides?: Partial<Config>
   /** The password of the shared engine. */
   readonly sharedPassword?: string
-  /** Stands above `admin.metrics_token`. */
-  readonly metricsToken?: string
+  /** Where each comes from, by the key of the configuration whose value, or part of it, it replaces. */
+  readonly from?: Readonly<Record<string, string | undefined>>
+}
+
+/** Everything that was passed to this process. */
+export interface Given extends PassedSecrets {
   /** The file descriptor of a listening socket. */
   readonly listenFd?: number
-  /** Where these secrets come from, by the key of the configuration that they stand for. */
-  readonly from?: Readonly<Record<string, string | undefined>>
   /** Where secrets come from, and why a socket is not used: lines for the log. */
   readonly notes: readonly Note[]
   /** Undefined where no service manager waits for notifications. */
@@ -53,11 +56,12 @@ interface PassedSocket {
   readonly warning?: string
 }
 
-/** The names of the credentials, with the variable that stands for each and what it is in the configuration. */
+/** The names of the credentials, with the variable that stands for each and the key that it replaces. */
 const secrets = {
-  app_key: { variable: 'SVC_APP_KEY', what: 'app_key' },
-  shared_password: { variable: 'SVC_SHARED_PASSWORD', what: 'the password of shared.url' },
-  metrics_token: { variable: 'SVC_METRICS_TOKEN', what: 'admin.metrics_token' },
+  app_key: { variable: 'SVC_APP_KEY', key: 'app_key' },
+  app_key_previous: { variable: 'SVC_APP_KEY_PREVIOUS', key: 'app_key_previous' },
+  shared_password: { variable: 'SVC_SHARED_PASSWORD', key: 'shared.url' },
+  metrics_token: { variable: 'SVC_METRICS_TOKEN', key: 'admin.metrics_token' },
 } as const
 type SecretName = keyof typeof secrets
 const socketVariables = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
@@ -77,22 +81,16 @@ const timeoutMs = 10_000
  */
 export function takeGiven(env: NodeJS.ProcessEnv, pid: number, warn: (message: string) => void): Given {
   const isManaged = isServiceManaged(env)
-  const notes: Note[] = []
-  const take = (name: SecretName): GivenSecret | undefined => {
-    const taken = takeSecret(env, name)
-    const message = `${secrets[name].what} comes from ${taken?.from}`
-    if (taken !== undefined) notes.push({ module: 'config', level: 'info', message })
-    return taken
-  }
-  const [appKey, password, metricsToken] = [take('app_key'), take('shared_password'), take('metrics_token')]
+  const passed = takeSecrets(env)
+  const notes = Object.entries(passed.from).map(([key, from]): Note => {
+    const what = key === 'shared.url' ? 'the password of shared.url' : key
+    return { module: 'config', level: 'info', message: `${what} comes from ${from}` }
+  })
   const { fd, warning } = takeListenFds(env, pid)
   if (warning !== undefined) notes.push({ module: 'server', level: 'warn', message: warning })
   return {
-    ...(appKey !== undefined && { appKey: appKey.secret }),
-    ...(password !== undefined && { sharedPassword: password.secret }),
-    ...(metricsToken !== undefined && { metricsToken: metricsToken.secret }),
+    ...passed,
     ...(fd !== undefined && { listenFd: fd }),
-    from: { app_key: appKey?.from, 'admin.metrics_token': metricsToken?.from },
     notes,
     notifier: createNotifier(env, pid, warn),
     ...(isManaged && { adapt: configOfService }),
@@ -110,11 +108,30 @@ export function configOfService(config: Config): Config {
 }
 
 /**
+ * Takes all secrets, as `takeSecret` does.
+ * @throws ConfigError
+ */
+export function takeSecrets(env: NodeJS.ProcessEnv): PassedSecrets & Required<Pick<PassedSecrets, 'from'>> {
+  const taken = (Object.keys(secrets) as SecretName[]).map((name) => [name, takeSecret(env, name)] as const)
+  const { app_key: key, app_key_previous: previous, shared_password: password, metrics_token: token } =
+    Object.fromEntries(taken) as Record<SecretName, GivenSecret | undefined> // It has every name.
+  return {
+    overrides: {
+      ...(key !== undefined && { app_key: key.secret }),
+      ...(previous !== undefined && { app_key_previous: linesOf(previous.secret) }),
+      ...(token !== undefined && { 'admin.metrics_token': token.secret }),
+    },
+    ...(password !== undefined && { sharedPassword: password.secret }),
+    from: Object.fromEntries(taken.flatMap(([name, given]) => (given ? [[secrets[name].key, given.from]] : []))),
+  }
+}
+
+/**
  * Takes a secret: a variable such as `SVC_APP_KEY`, else a credential of the service manager
  * (`LoadCredential=app_key:...`, systemd.exec(5)) without the line end behind it. Both replace the value of the
  * configuration file; the first setup then leaves an `app_key` in the file as it is.
- * @param name `app_key`: the key that signs; `shared_password`: the password of the shared engine; `metrics_token`:
- *   the token for programs that read the metrics
+ * @param name `app_key`: the key that signs; `app_key_previous`: keys that verify, one a line, or none;
+ *   `shared_password`: the password of the shared engine; `metrics_token`: the token for programs that read the metrics
  * @returns undefined when neither is there
  * @throws ConfigError when the secret is empty or cannot be read: a random key instead would go unnoticed
  */
@@ -227,8 +244,12 @@ export function createNotifier(env: NodeJS.ProcessEnv, pid: number, warn: (messa
   }
 }
 
-function checked(name: string, secret: string, from: string): GivenSecret {
-  if (secret === '') throw new ConfigError(name, [`${from} is empty`])
+function linesOf(text: string): string[] {
+  return text.split(/\r?\n/).filter((line) => line !== '')
+}
+
+function checked(name: SecretName, secret: string, from: string): GivenSecret {
+  if (secret === '' && name !== 'app_key_previous') throw new ConfigError(name, [`${from} is empty`])
   return { secret, from }
 }
 

@@ -349,3 +349,26 @@ test('finds the file: --config, $SVC_CONFIG, the working directory, the package'
   ]
   for (const [options, file, namedBy, isDemo = false] of rows) assert.deepEqual(findConfigFile(options), { file, namedBy, isDemo })
 })
+
+test('a secret of a file that a passed one hides is a warning with its place, unless both are the same', () => {
+  const folder = temporaryFolder()
+  const file = join(folder, 'svc.json')
+  const credential = 'the credential /run/credentials/app_key'
+  const over = { app_key: 'passed', app_key_previous: ['passed before'], 'server.port': 81 }
+  const from = { app_key: credential, app_key_previous: 'X', 'shared.url': 'the environment variable Y' }
+  const warningsOf = (main: unknown, local?: unknown): readonly string[] => {
+    writeFileSync(file, JSON.stringify(main, null, 1), { mode: 0o600 })
+    if (local !== undefined) writeFileSync(join(folder, 'svc.local.json'), JSON.stringify(local), { mode: 0o600 })
+    return loadConfig(file, over, from).warnings
+  }
+  const lost = (what: string, source: string): string =>
+    `${what} is not used, since ${source} comes before it: change it there, and remove it here`
+  assert.deepEqual(warningsOf({ app_key: '', app_key_previous: [], server: { port: 80 }, shared: { url: 'redis://a' } }), [])
+  assert.deepEqual(warningsOf({ app_key: 'passed', app_key_previous: ['passed before'] }), [])
+  assert.deepEqual(warningsOf({ app_key: 'of the file', app_key_previous: ['a'], shared: { url: 'redis://u:p@a' } }), [
+    lost('app_key (svc.json, line 2)', credential),
+    lost('app_key_previous (svc.json, line 3)', 'X'),
+    lost('the password in shared.url (svc.json, line 7)', 'the environment variable Y'),
+  ])
+  assert.deepEqual(warningsOf({}, { app_key: 'local' }), [lost('app_key (svc.local.json, line 1)', credential)])
+})

@@ -40,6 +40,7 @@ are relative to its folder. These stand above the file:
 
 - \`--host\`, \`--port\` and \`--env\`
 - for \`app_key\`: \`SVC_APP_KEY\`, then systemd's credential \`$CREDENTIALS_DIRECTORY/app_key\`
+- for \`app_key_previous\`: \`SVC_APP_KEY_PREVIOUS\`, then the credential \`app_key_previous\`, one key a line
 - for the password in \`shared.url\`: \`SVC_SHARED_PASSWORD\`, then the credential \`shared_password\`
 - for \`admin.metrics_token\`: \`SVC_METRICS_TOKEN\`, then the credential \`metrics_token\`
 

@@ -38,6 +38,40 @@ describe('the application secret from outside of the configuration file', () => 
     }
   })
 
+  it('is a WARN, a warning and a line of check where it hides a key of svc.json', async (t) => {
+    const cwd = applicationFolder({}, { app_key: 'the new key of the file, of 32 characters' })
+    const env = { SVC_APP_KEY: 'the key of the variable, of 32 characters' }
+    const hidden = /app_key \(svc\.json, line \d+\) is not used, since the environment variable SVC_APP_KEY comes before it/
+    const { status, stdout } = await runLauncher(t, ['check'], { cwd, env })
+    assert.equal(status, 0)
+    assert.match(stdout, new RegExp(`^warning: ${hidden.source}`, 'm'))
+    const server = launch(t, [], { cwd, env })
+    await server.listening()
+    assert.match(server.stdout(), new RegExp(`\\[WARN \\] \\[config\\] ${hidden.source}`))
+  })
+
+  it('can be replaced while what the previous one signed still counts: the previous one is a credential too', async (t) => {
+    const files = {
+      'routes/home.json': [{ name: 'home', url: '/', action: 'home.mjs' }, { name: 'id', url: '/id', action: 'home.mjs@id' }],
+      'home.mjs': "export default (ctx) => ctx.resourceInput('7')\nexport const id = (ctx) => ctx.resourceId()",
+    }
+    const cwd = applicationFolder(files)
+    const credentials = temporaryFolder()
+    const ask = async (app_key: string, app_key_previous: string, path: string): Promise<string> => {
+      writeFiles(credentials, { app_key, app_key_previous })
+      const server = launch(t, [], { cwd, env: { CREDENTIALS_DIRECTORY: credentials } })
+      const { text } = await request((await server.listening()) + path)
+      assert.match(server.stdout(), /\[INFO \] \[config\] app_key_previous comes from the credential /)
+      server.child.kill('SIGTERM')
+      assert.equal(await server.ended, 0)
+      return text
+    }
+    const token = /value="([^"]*)"/.exec(await ask('may', '', '/'))?.[1] ?? ''
+    const path = `/id?_resource_id=${encodeURIComponent(token)}`
+    assert.equal(await ask('june', 'april\nmay\n', path), '7')
+    assert.equal(await ask('june', 'april\n', path), '')
+  })
+
   it('ends start, check and routes with 78 when it is wrong', async (t) => {
     const cwd = applicationFolder()
     for (const word of ['start', 'check', 'routes']) {

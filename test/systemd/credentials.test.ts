@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ConfigError } from '../../lib/config/load.ts'
-import { takeSecret } from '../../lib/systemd/service.ts'
+import { takeSecret, takeSecrets } from '../../lib/systemd/service.ts'
 import { writeFiles } from '../support/application.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -68,5 +68,29 @@ describe('the application secret from outside of the configuration file', () => 
         (error) => error instanceof ConfigError && problem.test(error.message),
       )
     }
+  })
+})
+
+describe('all secrets from outside of the configuration file', () => {
+  it('replace the values of their keys, with where they come from', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { app_key: 'key\n', app_key_previous: 'may\r\n\napril\n', metrics_token: 'token' })
+    assert.deepEqual(takeSecrets({ CREDENTIALS_DIRECTORY: folder, SVC_SHARED_PASSWORD: 'password' }), {
+      overrides: { app_key: 'key', app_key_previous: ['may', 'april'], 'admin.metrics_token': 'token' },
+      sharedPassword: 'password',
+      from: {
+        app_key: `the credential ${folder}/app_key`,
+        app_key_previous: `the credential ${folder}/app_key_previous`,
+        'shared.url': 'the environment variable SVC_SHARED_PASSWORD',
+        'admin.metrics_token': `the credential ${folder}/metrics_token`,
+      },
+    })
+    assert.deepEqual(takeSecrets({}), { overrides: {}, from: {} })
+  })
+
+  it('have no previous key when its credential is empty: a change of the key is over', () => {
+    const folder = temporaryFolder()
+    writeFiles(folder, { app_key_previous: '\n' })
+    assert.deepEqual(takeSecrets({ CREDENTIALS_DIRECTORY: folder }).overrides, { app_key_previous: [] })
   })
 })
