@@ -13,6 +13,7 @@ import { createServer } from '../http/node-http.ts'
 import { connectionOf } from './connection.ts'
 import { acceptWaiting, guardConnections, retire, stopAccepting, type ConnectionOptions } from './connections.ts'
 import { overdueOf, type Deadlines } from './deadlines.ts'
+import { watchHandshakes } from './handshakes.ts'
 import { IncomingRequest, mustHold } from './incoming-request.ts'
 import {
   answerHalfClosed,
@@ -112,6 +113,7 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
     else requests.upgrade(request, socket, head)
   })
   const { refused: refusedConnections, end: endConnection } = guardConnections(server, options.connections)
+  const failedHandshakes = watchHandshakes(server, log)
   const sockets = trackSockets(server)
   const descriptors = options.guardDescriptors?.(sockets)
   if (descriptors !== undefined) server.on('connection', () => descriptors.accepted())
@@ -191,8 +193,16 @@ export function createListener(requests: Pick<RequestServer, 'handle' | 'upgrade
       idleBefore = idle
     },
 
-    /** Open connections; since the start, those that a limit has refused, and those closed for want of descriptors. */
-    connections: () => ({ open: sockets.size, refused: refusedConnections(), stalled: descriptors?.closed ?? 0 }),
+    /**
+     * Open connections; since the start, those that a limit has refused, those closed for want of descriptors, and TLS
+     * handshakes that failed.
+     */
+    connections: () => ({
+      open: sockets.size,
+      refused: refusedConnections(),
+      stalled: descriptors?.closed ?? 0,
+      failed: failedHandshakes(),
+    }),
 
     /** Messages for the operator, as long as their reason lasts. */
     warnings: (): readonly string[] => descriptors?.warnings() ?? [],

@@ -255,7 +255,7 @@ export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnPro
     restPool: { longpoll: noPool, sse: noPool },
     restQueueWaits: new Histogram(),
     webSockets: { pool: noPool, slow: 0 },
-    connections: () => ({ open: 0, refused: 0, stalled: 0 }),
+    connections: () => ({ open: 0, refused: 0, stalled: 0, failed: 0 }),
     views: { hits: 0, misses: 0 },
   }
   return createOwnProcess(sources, logs)

@@ -31,8 +31,14 @@ export interface MetricSources {
   readonly sessions: () => StoreCounts
   /** The refused requests of each rule of `setup.limit` since the start. */
   readonly limits: () => Readonly<Record<string, number>>
-  /** Open connections; since the start, those refused by a limit, and those closed for want of file descriptors. */
-  readonly connections: () => { readonly open: number; readonly refused: number; readonly stalled: number }
+  /** Open connections; since the start, those refused by a limit, closed for want of file descriptors, and those whose
+      TLS handshake failed. */
+  readonly connections: () => {
+    readonly open: number
+    readonly refused: number
+    readonly stalled: number
+    readonly failed: number
+  }
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts
   readonly accessLog: LineCounts
@@ -130,6 +136,8 @@ export const metricTable = {
     'svc_connections_refused_total', 'Connections refused by a limit.'),
   connectionsStalled: counter(({ connections }) => connections().stalled,
     'svc_connections_stalled_total', 'Connections without progress, closed when file descriptors ran short.'),
+  handshakesFailed: counter(({ connections }) => connections().failed,
+    'svc_tls_handshakes_failed_total', 'TLS handshakes that failed.'),
   loopDelay: histogram(({ eventLoop }) => eventLoop.delay.read(),
     'svc_event_loop_delay_seconds', 'How late a timer came, looked at every 50 ms.'),
   loopActive: counter(({ eventLoop }) => eventLoop.activeSeconds,

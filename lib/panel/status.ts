@@ -61,6 +61,7 @@ export function statusOf(env: string, server: ServerReading, nodes?: readonly Li
       active: values.connectionsOpen,
       refused: values.connectionsRefused,
       stalled: values.connectionsStalled,
+      tls_failed: values.handshakesFailed,
     },
     event_loop: eventLoopOf(values),
     memory: memoryOf(values),

@@ -113,7 +113,7 @@ function makeStatus(): Status {
     },
     latency_ms: { p50: 1.5, p95: 6, p99: 22, max: 812, mean: 2 },
     routes: [makeRoute('home', 3)],
-    connections: { active: 7, refused: 0, stalled: 0 },
+    connections: { active: 7, refused: 0, stalled: 0, tls_failed: 0 },
     event_loop: { p50_ms: 10, p99_ms: 11, max_ms: 40, utilization: 0.25 },
     memory: { rss_mb: 80, heap_used_mb: 30, heap_total_mb: 40, external_mb: 2 },
     pool_http: {

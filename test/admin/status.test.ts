@@ -14,7 +14,7 @@ function makeSources(t: { after(close: () => void): void }) {
   const eventLoop = createEventLoopWatch({ warn: () => {} })
   t.after(() => eventLoop.close())
   const figures = {
-    connections: { open: 21, refused: 22, stalled: 23 },
+    connections: { open: 21, refused: 22, stalled: 23, failed: 23 },
     httpPool: { workers: 31, queueSize: 32, busy: 33, waiting: 34, refused: 35, alert: true },
     webSockets: { pool: { workers: 71, queueSize: 0, busy: 72, waiting: 73, refused: 74 }, slow: 75 },
     restPool: {
@@ -61,7 +61,7 @@ test('the status has each figure in its place', (t) => {
     bytes_out: 5,
     active: 11,
   })
-  assert.deepEqual(status.connections, { active: 21, refused: 22, stalled: 23 })
+  assert.deepEqual(status.connections, { active: 21, refused: 22, stalled: 23, tls_failed: 23 })
   const { waits, ...pool } = status.pool_http
   assert.deepEqual(pool, { workers: 31, busy: 33, queue: 34, queue_size: 32, refused: 35, alert: true })
   assert.equal(waits.count, 1)
@@ -111,7 +111,7 @@ test('what was counted before the bench window is left out of the status, and ke
   figures.limits = { login: 125, search: 122 }
   const status = statusBy(own)
   const { connections, pool_http: pool, views, log, access_log: accessLog } = status
-  assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1, stalled: 0 }, 2])
+  assert.deepEqual([connections, pool.refused], [{ active: 21, refused: 1, stalled: 0, tls_failed: 0 }, 2])
   assert.deepEqual(status.pool_ws, { workers: 71, active: 72, refused: 9, slow: 10 })
   assert.equal(status.pool_rest.refused, 11)
   assert.deepEqual(status.events, { published: 12, delivered: 13, dropped: 14, slow: 15 })

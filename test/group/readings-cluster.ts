@@ -165,7 +165,7 @@ function makeSources(
     events: () => ({ published: 1, delivered: 2, dropped: 0, slow: 3 }),
     sessions: () => ({ evicted: 0, damaged: 0 }),
     limits: () => ({ login: 1 }),
-    connections: () => ({ open: parts.open, refused: 1, stalled: 0 }),
+    connections: () => ({ open: parts.open, refused: 1, stalled: 0, failed: 1 }),
     views: { hits: 8, misses: 9 },
     get log() {
       return parts.log

@@ -49,7 +49,7 @@ describe('the readings of several processes', () => {
     assert.deepEqual(sum.routes.map(({ name, count, errors }) => [name, count, errors]), [['a', 15, 5], ['b', 1, 0]])
     const { workers: places, busy, queue, queue_size: size, refused, alert } = sum.pool_http
     assert.deepEqual([places, busy, queue, size, refused, alert], [30, 8, 3, 60, 6, true])
-    assert.deepEqual([sum.pool_rest.queue_size, sum.pool_rest.longpoll, sum.connections], [264, 9, { active: 6, refused: 3, stalled: 0 }])
+    assert.deepEqual([sum.pool_rest.queue_size, sum.pool_rest.longpoll, sum.connections], [264, 9, { active: 6, refused: 3, stalled: 0, tls_failed: 3 }])
     assert.deepEqual([sum.events, sum.sessions.evicted], [{ published: 3, delivered: 6, dropped: 4, slow: 9 }, 5])
     assert.deepEqual([sum.log, sum.warnings], [{ written: 10, lost: 1 }, ['of all', 'of the second']])
     assert.deepEqual(sum.processes_ended, { count: 0, requests: { total: 0, errors: 0 } })

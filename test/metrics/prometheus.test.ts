@@ -57,6 +57,7 @@ const rows: readonly (readonly [string, number])[] = [
   ['svc_pool_refused_total{pool="http"}', 9],
   ['svc_connections_open', 17],
   ['svc_connections_refused_total', 2],
+  ['svc_tls_handshakes_failed_total', 3],
   ['svc_event_loop_active_seconds_total', 1.5],
   ['svc_log_lines_written_total{log="access"}', 2 ** 40],
   ['svc_log_lines_lost_total{log="access"}', 5],
