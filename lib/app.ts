@@ -49,7 +49,7 @@ import { createPanel } from './panel/table.ts'
 import type { ProcessPart } from './group/process-part.ts'
 import { routingFeature } from './routing/feature.ts'
 import type { OpenShared, SharedEngine } from './group/shared.ts'
-import { readCertificates } from './tls/certificates.ts'
+import { CertificateInUse } from './tls/certificates.ts'
 import { viewFeature } from './views/feature.ts'
 
 /** The options of an app. Without `loaded`, `config` is used. */
@@ -142,7 +142,7 @@ export function createApp(options: AppOptions = {}): App {
   const inFolder = (path: string): string => resolve(loaded.folder, path)
   const life = new Life()
   refuseTogether(loaded)
-  const certificates = readCertificates(loaded)
+  const certificate = new CertificateInUse(loaded)
   const staticFiles = openStaticFiles(loaded, (message, error) => log('response').error(message, error))
   const logs = part?.logs ?? openLogs(config, inFolder(config['paths.log']))
   const log = (module: string): ModuleLogger => logs.module(module)
@@ -185,6 +185,8 @@ export function createApp(options: AppOptions = {}): App {
 
   const ofValues = warningsTogether(loaded)
   life.warns(configurationWarnings)
+  life.warns(() => certificate.warnings())
+  life.atEnd(() => certificate.close())
   life.warns(() => [...application.warnings, ...built.limits.warnings(), ...listener.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
   if (nodes !== undefined) life.needs(() => nodes.isReady)
@@ -228,6 +230,7 @@ export function createApp(options: AppOptions = {}): App {
   async function loadAll(): Promise<void> {
     if (part === undefined) log('server').info(startLine(loaded))
     for (const warning of announces ? configurationWarnings() : []) log('config').warn(warning)
+    if (announces) certificate.report(log('server').warn)
     built.keptEvents?.takeUp()
     panel.open()
     registry.add(liveScriptRoute())
@@ -283,7 +286,7 @@ export function createApp(options: AppOptions = {}): App {
   }
 
   function renewCertificates(): boolean {
-    const renewed = readCertificates(loaded)
+    const renewed = certificate.renew()
     if (renewed !== undefined) listener.setCertificates(renewed)
     return renewed !== undefined
   }
@@ -329,7 +332,7 @@ export function createApp(options: AppOptions = {}): App {
       reveal: ({ host }) => environment === 'dev' && (allowedHosts.length > 0 || isLoopbackHost(host)),
       pageForError: createErrorPages(inFolder(errors), inFolder(root), views, log('error')),
       staticFiles,
-      certificates,
+      certificates: certificate.current,
       registry,
       ContextClass,
       unrouted: kit.unrouted,

@@ -8,6 +8,7 @@ import { listRefused } from '../lib/group/membership.ts'
 import { credentialsDiffer, notAsOthers } from '../lib/group/node.ts'
 import { doesNotServe } from '../lib/group/supervisor.ts'
 import { startApplication, writeFiles } from './support/application.ts'
+import { makeCertificate } from './support/certificate.ts'
 import { runCurlLines } from './support/curl.ts'
 import { codeOf, readPage, tableBelow } from './support/markdown.ts'
 import { request } from './support/request.ts'
@@ -60,6 +61,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, {}, { app_key_previous: [publishedInsecureAppKey] })).app.warnings(),
       ...warningsWithoutFile(t),
       ...hiddenSecret(),
+      ...(await warningsOfCertificates(t)),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason')],
@@ -109,6 +111,26 @@ function hiddenSecret(): readonly string[] {
   const folder = temporaryFolder()
   writeFiles(folder, { 'svc.json': { app_key: 'of the file' } })
   return loadConfig(`${folder}/svc.json`, { app_key: 'passed' }, { app_key: 'the credential app_key' }).warnings.slice(0, 1)
+}
+
+/** What a server says of certificates that have ended, have not begun, and could not be read. */
+async function warningsOfCertificates(t: TestContext): Promise<readonly string[]> {
+  const folder = temporaryFolder()
+  const warnings: string[] = []
+  for (const times of [{ to: new Date('2021-01-01') }, { from: new Date('2048-01-01') }]) {
+    makeCertificate(folder, 'c', times)
+    const config = { 'server.port': 0, 'log.console': false, 'server.tls.cert': 'c.pem', 'server.tls.key': 'c.key' }
+    const app = createApp({ folder, config })
+    t.after(async () => {
+      await app.stop()
+      app.closeLogs()
+    })
+    await app.start()
+    writeFiles(folder, { 'c.pem': 'none' })
+    await assert.rejects(app.control.apply({ type: 'certificates.reload' }))
+    warnings.push(...app.warnings().filter((warning) => warning.includes('certificate')))
+  }
+  return warnings
 }
 
 function warningsWithoutFile(t: TestContext): readonly string[] {

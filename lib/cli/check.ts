@@ -15,7 +15,7 @@ import { refuseTogether, warningsTogether } from '../config/together.ts'
 import { describe, describeAll } from '../application/commands.ts'
 import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
-import { readCertificates } from '../tls/certificates.ts'
+import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
 import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
@@ -32,7 +32,7 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   if (loaded === undefined) return report(ofConfig)
   // A wrong key has been replaced by an empty one, about which nothing is to be said.
   const ofKeys = ofConfig.length === 0 ? chooseAppKey(loaded.config).warnings : []
-  printWarnings([...loaded.warnings, ...warningsTogether(loaded), ...ofKeys])
+  printWarnings([...loaded.warnings, ...warningsTogether(loaded), ...ofKeys, ...ofCertificate(loaded)])
   for (const key of loaded.overridden ?? []) process.stdout.write(`${loaded.localFile} overrides ${key}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
   printWarnings(notes)
@@ -94,6 +94,16 @@ async function loadOrDefaults(
 function problemsOfFiles(loaded: LoadedConfig): string[] {
   const opened = [refuseTogether, readCertificates, (values: LoadedConfig) => openStaticFiles(values, () => {})]
   return opened.flatMap((open) => problemsOf(() => open(loaded), ConfigError))
+}
+
+/** The warnings of the certificate, if it can be read. */
+function ofCertificate(loaded: LoadedConfig): string[] {
+  const warnings: string[] = []
+  problemsOf(() => {
+    const certificates = readCertificates(loaded)
+    if (certificates !== undefined) warnings.push(...warningsOfTime(serverCertificateOf(certificates), Date.now()))
+  }, ConfigError)
+  return warnings
 }
 
 async function inspect(

@@ -2,15 +2,32 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+/** What a test may choose of a certificate. */
+interface CertificateOptions {
+  /** Unless given it is of an elliptic curve. */
+  readonly rsa?: boolean
+  /** Unless given it begins in 2020. */
+  readonly from?: Date
+  /** Unless given it ends in 2049. */
+  readonly to?: Date
+}
+
 /**
- * Makes a self-signed X.509 certificate for 127.0.0.1, good until 2049, with no other program.
+ * Makes a self-signed X.509 certificate for 127.0.0.1 with no other program.
  * @param name the files are `NAME.pem` and `NAME.key` in the folder, and the certificate's common name is NAME
  */
-export function makeCertificate(folder: string, name: string): { cert: string; key: string } {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const algorithm = der(0x30, hex('06082a8648ce3d040302')) // ecdsa-with-SHA256
+export function makeCertificate(
+  folder: string,
+  name: string,
+  { rsa = false, from = new Date('2020-01-01'), to = new Date('2049-01-01') }: CertificateOptions = {},
+): { cert: string; key: string } {
+  const { publicKey, privateKey } = rsa
+    ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  // sha256WithRSAEncryption, ecdsa-with-SHA256
+  const algorithm = der(0x30, hex(rsa ? '06092a864886f70d01010b0500' : '06082a8648ce3d040302'))
   const commonName = der(0x30, der(0x31, der(0x30, hex('0603550403'), der(0x0c, Buffer.from(name)))))
-  const validity = der(0x30, der(0x17, Buffer.from('200101000000Z')), der(0x17, Buffer.from('490101000000Z')))
+  const validity = der(0x30, ...[from, to].map((time) => der(0x17, Buffer.from(utcTime(time)))))
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   const alternativeName = der(0x30, hex('0603551d11'), der(0x04, der(0x30, der(0x87, Buffer.of(127, 0, 0, 1)))))
   const versionAndSerial = Buffer.concat([der(0xa0, hex('020102')), hex('020101')])
@@ -30,6 +47,11 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const { length } = content
   const head = length < 128 ? [tag, length] : length < 256 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 255]
   return Buffer.concat([Buffer.from(head), content])
+}
+
+/** `YYMMDDhhmmssZ` (X.680). */
+function utcTime(time: Date): string {
+  return time.toISOString().replaceAll(/[-:T]|\.\d+/g, '').slice(2)
 }
 
 function hex(digits: string): Buffer {
