@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 // What these ask for, the start does by itself: they must not end it. The server takes them over once it is there.
 for (const signal of ['SIGHUP', 'SIGUSR2']) process.on(signal, () => {})
 
+refuseOldNode()
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const installed = root.split(sep).includes('node_modules')
 const underTsx = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((arg) => /\btsx\b/.test(arg))
@@ -19,6 +20,14 @@ if (!fromSource) refuseBadBuild()
 nodeModule.enableCompileCache?.(join(root, '.cached', 'compile'))
 const { main } = await import(fromSource ? '../lib/cli/main.ts' : '../dist/cli/main.js')
 await main(process.argv.slice(2))
+
+function refuseOldNode() {
+  const { node } = process.versions
+  const [major, minor] = node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 19)) return
+  console.error(`Cannot start svc: Node ${node} is too old: use Node 20.19 or later (docs/operations.md says how)`)
+  process.exit(1)
+}
 
 function refuseBadBuild() {
   const built = timeOf(join(root, 'dist', 'built'))

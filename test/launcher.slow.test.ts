@@ -57,6 +57,16 @@ describe('the launcher', () => {
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], [], { NODE_OPTIONS: `--import ${tsx}` }), printsVersion)
   })
 
+  it('says on a Node that is too old which it needs, whatever else is wrong, and runs nothing', () => {
+    const folder = copyCheckout(temporaryFolder())
+    for (const old of ['18.20.8', '20.18.1', '12.22.12']) {
+      const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${old}' } })`
+      const options = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`]
+      const reason = `Node ${old} is too old: use Node 20.19 or later (docs/operations.md says how)`
+      assert.deepEqual(run(folder, ['bin/svc.js', 'start'], options), refuses(reason))
+    }
+  })
+
   it('runs dist elsewhere', () => {
     const folder = copyBuilt(temporaryFolder())
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)

@@ -7,9 +7,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, realpathSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { reasonOf } from '../base/reason.ts'
 import { exitStatus } from './process.ts'
+import { calledFolder, codeName } from './server-folder.ts'
 
 /** A file to make: its name relative to the application's folder, its content and its mode. */
 interface ApplicationFile {
@@ -21,13 +21,14 @@ interface ApplicationFile {
 const privateMode = 0o600
 const publicMode = 0o644
 const appKeyBytes = 32
-const launcher = fileURLToPath(new URL('../../bin/svc.js', import.meta.url))
+const server = calledFolder()
+const launcher = join(server, 'bin/svc.js')
 /** Makes `import ... from 'svc'` this server in programs that it did not load. */
-const registerFile = fileURLToPath(new URL(`../register${extname(import.meta.url)}`, import.meta.url))
+const registerFile = join(server, codeName, `register${extname(import.meta.url)}`)
 /** Editors complete and check `svc.json` with it. */
-const schemaFile = fileURLToPath(new URL('../../docs/svc.schema.json', import.meta.url))
+const schemaFile = join(server, 'docs/svc.schema.json')
 /** What `svc` means to the TypeScript compiler. */
-const typesFile = fileURLToPath(new URL('../../lib/svc.d.ts', import.meta.url))
+const typesFile = join(server, 'lib/svc.d.ts')
 /** The package that checks types; the tests of this server use this version. */
 const typeScriptRange = '^7.0.2'
 

@@ -3,11 +3,12 @@
  * flags that this Node and this configuration need.
  *
  * Surprise: Node compares names. A folder is granted as `FOLDER/*`, since one that is missing when the process starts
- * would be granted as a file; a path with links in it is granted as it is written and as it leads.
+ * would be granted as a file; a path with links in it is granted as it is written and as it leads. Where the server is
+ * started through a link to its folder, such as `/opt/svc/current`, that link may lead to another version later: the
+ * drop-in names the link, and grants the folder in which the versions are.
  */
 import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { readMiddlewareConfig } from '../application/middleware-config.ts'
 import { isObject } from '../base/object.ts'
 import { fileToWrite, localFileOf, type LoadedConfig } from '../config/load.ts'
@@ -15,6 +16,7 @@ import { processCount } from '../config/together.ts'
 import { realPathOf, relativeTo } from '../storage/paths.ts'
 import type { CommandOptions } from './options.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
+import { calledFolder, codeName, serverFolder } from './server-folder.ts'
 
 /** Folders, files and names with `*`, all absolute. */
 interface Grants {
@@ -23,10 +25,8 @@ interface Grants {
 }
 
 const firstMajor = 24
-const codeFolder = fileURLToPath(new URL('..', import.meta.url)) // lib/ or dist/
-const serverFolder = dirname(codeFolder)
-/** See maxConnections and pathOfOpen. */
-const ofProcess = ['/proc/self/limits', '/proc/self/fd/*'].map((path) => `--allow-fs-read=${path}`)
+/** See processDescriptors and pathOfOpen. */
+const ofProcess = ['/proc/self/limits', '/proc/self/fd', '/proc/self/fd/*'].map((path) => `--allow-fs-read=${path}`)
 const optionOf = { 'server.host': '--host', 'server.port': '--port', 'app.env': '--env' } as const
 /** Without a right to start processes nobody can tell systemd that the server is ready or alive: see createNotifier. */
 const withoutNotifications = 'Type=exec\nNotifyAccess=none\nWatchdogSec=0\n'
@@ -65,7 +65,7 @@ export async function permissions(
     if (several) flags.push('--allow-child-process')
     if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
     const options = Object.entries(overrides).flatMap(([key, value]) => [optionOf[key as keyof typeof optionOf], value])
-    const args = [join(serverFolder, 'bin', 'svc.js'), 'start', '--config', path, ...options].map(String)
+    const args = [join(calledFolder(), 'bin', 'svc.js'), 'start', '--config', path, ...options].map(String)
     // systemd replaces %d by the folder of the unit's credentials.
     const words = [process.execPath, '--permission', ...flags].map(quoted).concat('--allow-fs-read=%d/*')
     const start = [...words, ...args.map(quoted)].join(' ')
@@ -74,6 +74,18 @@ export async function permissions(
   } catch (error) {
     if (!isFileError(error)) throw error
     return refuse(textOfFileError(error).trimEnd(), exitStatus.config)
+  }
+}
+
+/** The server's code; where a link beside it leads to it, all versions that are there, but never the root. */
+function serverGrants(): Grants {
+  const called = calledFolder()
+  const versions = dirname(serverFolder)
+  const isBeside = called !== serverFolder && realPathOf(dirname(called)) === versions && dirname(versions) !== versions
+  if (isBeside) return { folders: [versions, dirname(called)], files: [] }
+  return {
+    folders: [join(called, 'bin'), join(called, codeName)],
+    files: [join(called, 'package.json')],
   }
 }
 
@@ -110,13 +122,14 @@ function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants
     .flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
   const named = [config['server.tls.cert'], config['server.tls.key'], settingOf(loaded, 'jwt', 'key_file') ?? '']
   const { CREDENTIALS_DIRECTORY: credentials = '' } = process.env
+  const server = serverGrants()
   return {
     folders: [
-      ...[join(serverFolder, 'bin'), codeFolder, ...folders, ...written.folders],
+      ...[...server.folders, ...folders, ...written.folders],
       ...(credentials === '' ? [] : [credentials]),
     ],
     files: [
-      ...[join(serverFolder, 'package.json'), file, localFileOf(file), ...written.files],
+      ...[...server.files, file, localFileOf(file), ...written.files],
       ...named.flatMap((name) => (name === '' ? [] : [resolve(folder, name)])),
     ],
   }

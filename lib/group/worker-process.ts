@@ -1,5 +1,6 @@
 /** A worker as the primary has it: a process of `node:cluster` with its channel and its log pipes. */
 import cluster, { type Worker } from 'node:cluster'
+import { realpathSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Logs } from '../log/logs.ts'
 import { logFds, readLogPipe } from './log-pipe.ts'
@@ -36,7 +37,9 @@ export function prepareWorkers(args: readonly string[]): void {
   // Each worker accepts connections by itself: a busy worker accepts none, and a primary that accepted for all would
   // hold connections that nobody answers when the last worker stops.
   cluster.schedulingPolicy = cluster.SCHED_NONE
-  cluster.setupPrimary({ args: [...args], stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe'] })
+  // Without links: after an upgrade one may lead to a version that cannot work under this primary.
+  const exec = realpathSync(process.argv[1] as string) // The launcher, which has started this.
+  cluster.setupPrimary({ exec, args: [...args], stdio: ['inherit', 'inherit', 'inherit', 'ipc', 'pipe', 'pipe'] })
 }
 
 /**

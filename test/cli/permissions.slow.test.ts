@@ -1,6 +1,6 @@
 /** `svc permissions` on the Node that runs the tests: what it prints is run. */
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { testKey, writeFiles, type Files } from '../support/application.ts'
@@ -275,6 +275,50 @@ function testModel(): void {
     const lines = wordsOf(await printed(t, app), '')
     assert.deepEqual(lines.filter((word) => /json/.test(word) && word.startsWith('--allow-fs-write')).length, 2)
     assert.equal(lines.some((word) => word.startsWith('--allow-fs-write') && word.endsWith(basename(local))), true)
+  })
+
+  test('a link beside the versions of the server is named as it is called: an upgrade and a rollback take the other one', async (t) => {
+    const versions = temporaryFolder()
+    const [link, cwd] = [join(versions, 'current'), application('app')]
+    for (const name of ['0.1.0', '0.2.0']) {
+      const code = process.env['SVC_TEST_TARGET'] === 'dist' ? ['dist', 'lib'] : ['lib']
+      for (const part of ['bin', 'package.json', ...code]) {
+        cpSync(join(root, part), join(versions, name, part), { recursive: true, preserveTimestamps: true })
+      }
+      writeFileSync(join(versions, name, 'bin/version'), name)
+    }
+    writeFileSync(join(cwd, 'word.mjs'), "import { readFileSync } from 'node:fs'\nexport default () => readFileSync(process.argv[1].replace('svc.js', 'version'), 'utf8')")
+    const use = (name: string): void => {
+      rmSync(link, { force: true })
+      symlinkSync(name, link)
+    }
+    use('0.1.0')
+    const launcher = join(link, 'bin/svc.js')
+    const { status, stdout } = await runLauncher(t, ['permissions'], { cwd, launcher })
+    assert.equal(status, 0)
+    const [, ...words] = wordsOf((stdout.split('\n')[2] ?? '').slice('ExecStart='.length), join(cwd, 'none'))
+    const at = words.indexOf(launcher)
+    assert.ok(at > 0, stdout)
+    assert.deepEqual(words.filter((word) => word.includes(versions)), [readFlag(`${versions}/*`), launcher])
+    for (const name of ['0.1.0', '0.2.0', '0.1.0']) {
+      use(name)
+      const nodeOptions = [...optionsOfTarget(), ...words.slice(0, at)]
+      const server = launch(t, words.slice(at + 1), { cwd: temporaryFolder(), launcher, nodeOptions })
+      assert.equal((await request(`${await server.listening()}/word`)).text, name)
+      server.child.kill('SIGTERM')
+      assert.equal(await server.ended, 0)
+    }
+  })
+
+  test('a link elsewhere opens no other folder beside the server', async (t) => {
+    const link = join(temporaryFolder(), 'link')
+    symlinkSync(root, link)
+    const launcher = join(link, 'bin/svc.js')
+    const { stdout } = await runLauncher(t, ['permissions'], { cwd: application('app'), launcher })
+    const read = wordsOf(stdout.split('\n')[2] ?? '', '').filter((word) => word.includes(root.slice(0, -1)) && word.includes('fs-read'))
+    const code = process.env['SVC_TEST_TARGET'] === 'dist' ? 'dist' : 'lib'
+    assert.deepEqual(read, [`${root}bin/*`, `${root}${code}/*`, `${root}package.json`].map(readFlag))
+    assert.ok(stdout.includes(` ${launcher} start`))
   })
 
   test('several processes work under them', async (t) => {

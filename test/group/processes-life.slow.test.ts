@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { rmSync, statSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
 import type { Status } from '../../lib/panel/status.ts'
 import { testKey, writeFiles } from '../support/application.ts'
-import { launch, runLauncher } from '../support/launch.ts'
+import { launch, root, runLauncher } from '../support/launch.ts'
 import { listen } from '../support/listen.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { until } from '../support/until.ts'
@@ -205,6 +205,28 @@ test('what keeps one process from starting ends all with its status', async (t) 
     assert.match(ended.stdout, said)
     assert.match(ended.stdout, new RegExp(`FATAL\\] \\[server\\] process \\d ended before all served: with status ${status}: the server is stopped`))
   }
+})
+
+test('a worker that is replaced has the code of its primary, though the link that was called leads elsewhere by now', async (t) => {
+  const folder = temporaryFolder()
+  const link = join(folder, 'current')
+  writeFiles(folder, {
+    'svc.json': { app_key: testKey, 'server.processes': 2, 'server.port': 0 },
+    'routes/pid.json': [{ name: 'pid', url: '/pid', action: 'pid.mjs' }],
+    'pid.mjs': 'export default () => String(process.pid)',
+    'newer/bin/svc.js': "console.log('the newer version')",
+  })
+  symlinkSync(root, link)
+  const server = launch(t, ['start'], { cwd: folder, launcher: join(link, 'bin/svc.js') })
+  const url = await server.listening()
+  rmSync(link)
+  symlinkSync('newer', link)
+  const client = new ProcessClient(url)
+  const pid = Number((await client.ask('/pid')).text)
+  client.close()
+  process.kill(pid, 'SIGKILL')
+  await until(() => [...server.stdout().matchAll(/process \d of 2 serves/g)].length === 3)
+  assert.doesNotMatch(server.stdout(), /the newer version/)
 })
 
 test('a process is no worker because its environment says so', async (t) => {

@@ -8,6 +8,8 @@ const read = (name: string): string => readFileSync(new URL(`docs/deploy/${name}
 const unit = read('svc.service')
 const operations = readPage('docs/operations.md')
 const text = operations.prose + operations.blocks.map((block) => block.text).join('\n')
+/** The configuration that the page has the reader write. */
+const documented = operations.blocks.map((block) => block.text).find((block) => block.includes('"max_files"')) ?? ''
 
 /** The values of a setting of the unit. */
 function settings(name: string, of = unit): string[] {
@@ -35,6 +37,20 @@ describe('the files in docs/deploy', () => {
       const [, path = ''] = /^node \/opt\/svc\/current\/(\S+) start$/.exec(command) ?? []
       assert.ok(path !== '' && existsSync(new URL(path, root)), command)
     }
+  })
+
+  it('let an upload be renamed to where the application keeps it: both are on one mount', () => {
+    const { paths } = JSON.parse(documented) as { paths: Record<string, string> }
+    assert.deepEqual(settings('ProtectSystem'), ['strict'])
+    assert.match(paths['temp'] ?? '', /^\/var\/lib\/svc\//)
+    assert.match(readPage('docs/recipes/upload.md').blocks.map((block) => block.text).join('\n'), /process\.env\.STATE_DIRECTORY/)
+  })
+
+  it('have one folder of static files', () => {
+    const { paths } = JSON.parse(documented) as { paths: Record<string, string> }
+    const [, root = ''] = /^ {4}root (\S+);$/m.exec(read('svc.nginx')) ?? []
+    assert.equal(`/srv/svc/${paths['public']}`, root)
+    assert.ok(text.includes(`sudo mkdir -p ${root}\n`))
   })
 
   it('start the server whatever a check would say, and with threads for many processes', () => {
