@@ -34,6 +34,7 @@ import { createStop } from './core/stop.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createContextClass } from './http/features.ts'
 import { isLoopbackHost } from './http/host.ts'
+import { configurationFolder, FolderWatch, foldersOf, sessionFolder } from './application/written-folders.ts'
 import { sweepUploads } from './application/left-uploads.ts'
 import type { Dev } from './dev/dev.ts'
 import { explainJson } from './json/json-map.ts'
@@ -185,7 +186,9 @@ export function createApp(options: AppOptions = {}): App {
 
   const ofValues = warningsTogether(loaded)
   life.warns(configurationWarnings)
-  life.warns(() => certificate.warnings())
+  const folders = watchFolders()
+  life.warns(() => [...certificate.warnings(), ...folders.warnings()])
+  life.atEnd(() => folders.close())
   life.atEnd(() => certificate.close())
   life.warns(() => [...application.warnings, ...built.limits.warnings(), ...listener.warnings()])
   life.warns(() => [...(shared?.warnings() ?? []), ...(nodes?.warnings() ?? []), ...logs.problems()])
@@ -244,6 +247,7 @@ export function createApp(options: AppOptions = {}): App {
       clearErrors: async (beforeMs) => own.clearErrors(beforeMs),
     })
     await load(part?.state ?? node?.state ?? initialState)
+    await folders.start()
     await node?.join()
     if (part === undefined) await dev?.watch(control)
     await part?.beforeListening(application.faults())
@@ -270,6 +274,20 @@ export function createApp(options: AppOptions = {}): App {
       )
     }
     return listener.listenOn(options.listenFd)
+  }
+
+  /** The logs warn for themselves. Of several processes the first one logs; all have the warnings. */
+  function watchFolders(): FolderWatch {
+    const { configFile = loaded.file } = options
+    const silent = { warn: () => {}, info: () => {} }
+    return new FolderWatch({
+      log: announces ? log('server') : silent,
+      folders: () => [
+        ...foldersOf(loaded).filter(({ what }) => what !== 'paths.log'),
+        ...(sessions.storeFolder === undefined ? [] : [sessionFolder(sessions.storeFolder)]),
+        ...configurationFolder(loaded, configFile, credentials.current),
+      ],
+    })
   }
 
   function machineHandlers(): MachineHandlers {

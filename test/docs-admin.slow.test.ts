@@ -64,6 +64,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await warningsOfCertificates(t)),
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
+      ...(await startApplication(t, { '.cached/temp': '' })).app.warnings(),
       ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason')],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])

@@ -16,6 +16,15 @@ import { describe, describeAll } from '../application/commands.ts'
 import { openStaticFiles } from '../application/static-files.ts'
 import { silentLogger } from '../log/logger.ts'
 import { readCertificates, serverCertificateOf, warningsOfTime } from '../tls/certificates.ts'
+import {
+  configurationFolder,
+  foldersOf,
+  sessionFolder,
+  sessionPathOf,
+  unwritable,
+  type WrittenFolder,
+} from '../application/written-folders.ts'
+import { MiddlewareError } from '../application/middleware-config.ts'
 import { ViewError } from '../views/template.ts'
 import { exitStatus, isFileError, textOfFileError } from './process.ts'
 
@@ -35,8 +44,11 @@ export async function check(load: () => Promise<LoadedConfig>): Promise<number> 
   printWarnings([...loaded.warnings, ...warningsTogether(loaded), ...ofKeys, ...ofCertificate(loaded)])
   for (const key of loaded.overridden ?? []) process.stdout.write(`${loaded.localFile} overrides ${key}\n`)
   const { problems: ofApplication, notes, routeCount } = await inspect(loaded)
-  printWarnings(notes)
-  const problems = new Set([...ofConfig, ...ofApplication])
+  const ofFolders = await unwritable(foldersToWrite(loaded))
+  // A folder that is not there may be made before the start by another user, as systemd does.
+  printWarnings([...notes, ...ofFolders.filter(({ isMissing }) => isMissing).map(({ line }) => line)])
+  const folders = ofFolders.filter(({ isMissing }) => !isMissing).map(({ line }) => line)
+  const problems = new Set([...ofConfig, ...ofApplication, ...folders])
   if (problems.size > 0) return report(problems)
   process.stdout.write(`${loaded.file ?? 'the defaults'}: all is well, ${routeCount} routes\n`)
   return exitStatus.ok
@@ -94,6 +106,18 @@ async function loadOrDefaults(
 function problemsOfFiles(loaded: LoadedConfig): string[] {
   const opened = [refuseTogether, readCertificates, (values: LoadedConfig) => openStaticFiles(values, () => {})]
   return opened.flatMap((open) => problemsOf(() => open(loaded), ConfigError))
+}
+
+function foldersToWrite(loaded: LoadedConfig): WrittenFolder[] {
+  const { config, file } = loaded
+  let sessions: string | undefined
+  problemsOf(() => (sessions = sessionPathOf(loaded)), MiddlewareError) // The inspection reports them.
+  const [user, password, secret] = [config['admin.user'], config['admin.password'], config['admin.secret']]
+  return [
+    ...foldersOf(loaded),
+    ...(sessions === undefined ? [] : [sessionFolder(sessions)]),
+    ...configurationFolder(loaded, file, { user, password, secret }),
+  ]
 }
 
 /** The warnings of the certificate, if it can be read. */

@@ -9,8 +9,7 @@
  */
 import { statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { readMiddlewareConfig } from '../application/middleware-config.ts'
-import { isObject } from '../base/object.ts'
+import { foldersOf, sessionPathOf, settingsOf } from '../application/written-folders.ts'
 import { fileToWrite, localFileOf, type LoadedConfig } from '../config/load.ts'
 import { processCount } from '../config/together.ts'
 import { realPathOf, relativeTo } from '../storage/paths.ts'
@@ -104,13 +103,12 @@ function isFile(path: string): boolean {
 
 /** What the server writes, and `more`. Of the configuration only the file to save in and its temporary files. */
 function writeGrants(loaded: LoadedConfig, file: string, more: readonly string[]): Grants {
-  const { config, folder } = loaded
-  const own = (['paths.log', 'paths.cache', 'paths.temp'] as const).map((key) => config[key])
-  const path = settingOf(loaded, 'session', 'store') === 'file' ? settingOf(loaded, 'session', 'path') : undefined
+  const own = foldersOf(loaded).map(({ path }) => path)
+  const path = sessionPathOf(loaded)
   const sessions = path === undefined ? [] : [path]
-  const saved = realPathOf(fileToWrite(file, config))
+  const saved = realPathOf(fileToWrite(file, loaded.config))
   return {
-    folders: [...[...own, ...sessions].map((name) => resolve(folder, name)), ...more.map((name) => resolve(name))],
+    folders: [...own, ...sessions, ...more.map((name) => resolve(name))],
     files: [saved, join(dirname(saved), `.${basename(saved)}.*`)],
   }
 }
@@ -120,7 +118,7 @@ function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants
   const { config, folder } = loaded
   const folders = (['paths.root', 'paths.routes', 'paths.middleware', 'paths.errors', 'paths.public'] as const)
     .flatMap((key) => (config[key] === '' ? [] : [resolve(folder, config[key])]))
-  const named = [config['server.tls.cert'], config['server.tls.key'], settingOf(loaded, 'jwt', 'key_file') ?? '']
+  const named = [config['server.tls.cert'], config['server.tls.key'], keyFileOf(loaded)]
   const { CREDENTIALS_DIRECTORY: credentials = '' } = process.env
   const server = serverGrants()
   return {
@@ -135,11 +133,9 @@ function readGrants(loaded: LoadedConfig, file: string, written: Grants): Grants
   }
 }
 
-/** A text of the settings of a built-in middleware. Wrong settings are reported by the start. */
-function settingOf({ config, folder }: LoadedConfig, group: string, key: string): string | undefined {
-  const settings = readMiddlewareConfig(resolve(folder, config['paths.middleware']), []).setup[group]
-  const value = isObject(settings) ? settings[key] : undefined
-  return typeof value === 'string' ? value : undefined
+function keyFileOf(loaded: LoadedConfig): string {
+  const { key_file: file } = settingsOf(loaded, 'jwt')
+  return typeof file === 'string' ? file : ''
 }
 
 /** A flag for each folder and file, but for those inside another of the folders. */

@@ -14,8 +14,8 @@ export const serverFolder = dirname(codeFolder)
 export const codeName = basename(codeFolder)
 
 /**
- * Its folder by the path that it was called with. That may be a link, such as `/opt/svc/current`, which leads to another
- * version after an upgrade.
+ * Its folder by the path that it was called with. That may be a link, such as `/opt/svc/current`, which leads to
+ * another version after an upgrade.
  * @param called the program that was called
  */
 export function calledFolder(called = process.argv[1] ?? ''): string {

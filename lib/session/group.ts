@@ -38,6 +38,8 @@ export interface SessionGroup extends BuiltInGroup {
   readonly feature: Feature
   /** The counts of all its stores since the start. */
   readonly counts: StoreCounts
+  /** The folder of the store in use; undefined when it keeps no files. */
+  readonly storeFolder: string | undefined
   /** Closes the store. Call it when no request runs any more. */
   close(): Promise<void>
 }
@@ -171,6 +173,10 @@ export function createSessionGroup(options: SessionGroupOptions): SessionGroup {
     feature: sessionFeature(services),
     get counts() {
       return addCounts(ofClosed, inUse.store.counts)
+    },
+    get storeFolder() {
+      const place = storePlace(inUse.settings)
+      return place.store === 'file' ? place.folder : undefined
     },
     close: () => attempt('close the session store', () => inUse.store.close()),
   }

@@ -209,3 +209,10 @@ test('stays 0 for a field that nobody knows, and says so', async (t) => {
   assert.deepEqual([status, stderr], [0, ''])
   assert.match(stdout, /^warning: z\.json:\d+:\d+: .*"description"/m)
 })
+
+test('names each folder that the server could not write, with status 78; one that can be made is well', async (t) => {
+  const cwd = applicationFolder({ temp: '', cache: '' }, { paths: { temp: 'temp', cache: 'cache', log: 'new/logs' } })
+  const { status, stderr } = await runLauncher(t, ['check'], { cwd })
+  assert.equal(status, 78)
+  assert.match(stderr, /^problem: paths\.cache: this user cannot write to .*\/cache \(.*\): [^\n]*\nproblem: paths\.temp: [^\n]*: uploads above 64 KiB are 500\n$/)
+})
