@@ -4,6 +4,9 @@
  * A closed console (the reader of a pipe has gone) is no reason to end the server, so its errors are dropped. One whose
  * reader has stopped reading (a stopped journald, for example) must not fill the memory: Node keeps whatever is written
  * to a pipe, so above a limit lines are left out and counted. The file has every line.
+ *
+ * Surprise: once lines are left out, so are all others until the reader has taken half of what waits. A short line that
+ * would still fit is no sign that it reads.
  */
 
 /** Where text is printed: `out` takes the lines of the log, `error` what the log itself cannot hold. */
@@ -51,6 +54,9 @@ export class ConsoleLines {
   #scheduled = false
   /** Lines left out since the console was last read. */
   #leftOut = 0
+  #lost = 0
+  /** While lines are left out: the bytes that may wait when it counts as read again. */
+  #resumeBytes = 0
 
   /** @param port where the lines are printed */
   constructor(port: ConsolePort) {
@@ -59,8 +65,17 @@ export class ConsoleLines {
 
   /** A message for the operator while lines are left out; undefined while all are printed. */
   get problem(): string | undefined {
-    if (this.#leftOut === 0) return undefined
+    if (!this.#isStuck) return undefined
     return `Nobody reads the console: it lacks ${countedLines(this.#leftOut)}. The log file has them`
+  }
+
+  /** The number of lines left out since the start. */
+  get lost(): number {
+    return this.#lost
+  }
+
+  get #isStuck(): boolean {
+    return this.#leftOut > 0 && this.#port.waitingBytes > this.#resumeBytes
   }
 
   /** Takes one line with its end. */
@@ -77,8 +92,12 @@ export class ConsoleLines {
     if (this.#text === '') return
     const text = this.#text
     this.#text = ''
-    if (this.#port.waitingBytes + Buffer.byteLength(text) > maxWaitingBytes) {
-      this.#leftOut += text.split('\n').length - 1
+    const { waitingBytes } = this.#port
+    if (this.#isStuck || waitingBytes + Buffer.byteLength(text) > maxWaitingBytes) {
+      if (this.#leftOut === 0) this.#resumeBytes = Math.floor(waitingBytes / 2)
+      const lines = text.split('\n').length - 1
+      this.#leftOut += lines
+      this.#lost += lines
       return
     }
     const note = this.#leftOut === 0 ? '' : `... ${countedLines(this.#leftOut)} left out here: nobody read them\n`

@@ -90,6 +90,11 @@ export class Logger extends Appender {
     return this.#console?.problem
   }
 
+  /** The lines that the console lacks since the start. */
+  get consoleLost(): number {
+    return this.#console?.lost ?? 0
+  }
+
   /** The logger of a module: the same object for the same name. */
   module(name: string): ModuleLogger {
     const known = this.#modules.get(name)

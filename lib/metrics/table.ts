@@ -40,7 +40,7 @@ export interface MetricSources {
     readonly failed: number
   }
   readonly views: { readonly hits: number; readonly misses: number }
-  readonly log: LineCounts
+  readonly log: LineCounts & { readonly consoleLost?: number }
   readonly accessLog: LineCounts
   /** Messages for the operator. */
   readonly warnings: () => readonly string[]
@@ -159,7 +159,8 @@ export const metricTable = {
     'svc_limit_refused_total', 'Requests refused by a limit, by its rule.', 'rule'),
   linesWritten: counter(({ log, accessLog }) => ({ general: log.written, access: accessLog.written }),
     'svc_log_lines_written_total', 'Log lines on disk.', 'log'),
-  linesLost: counter(({ log, accessLog }) => ({ general: log.lost, access: accessLog.lost }),
+  linesLost: counter(({ log: { lost, consoleLost = 0 }, accessLog }) =>
+    ({ general: lost, access: accessLog.lost, console: consoleLost }),
     'svc_log_lines_lost_total', 'Log lines that could not be written.', 'log'),
   viewHits: counter(({ views }) => views.hits,
     'svc_view_cache_hits_total', 'Views found compiled.'),

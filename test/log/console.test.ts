@@ -33,6 +33,37 @@ describe('a console that nobody reads', () => {
     assert.equal(lines.problem, `Nobody reads the console: it lacks ${5000 - printed} lines. The log file has them`)
   })
 
+  it('counts on while nobody reads, though a short line would fit, and is no problem any more when it is read', () => {
+    const port = new HeldConsole()
+    const lines = new ConsoleLines(port)
+    const log = (text: string): void => {
+      lines.append(text)
+      lines.flush()
+    }
+    port.waitingBytes = 2 ** 20 - 100
+    log(line)
+    for (let count = 0; count < 9; count += 1) log('short\n')
+    assert.deepEqual([port.printed, lines.lost], ['', 10])
+    assert.match(lines.problem ?? '', /it lacks 10 lines\./)
+    port.waitingBytes = 2 ** 19 + 1
+    log('short\n')
+    assert.match(lines.problem ?? '', /it lacks 11 lines\./)
+    port.waitingBytes = 2 ** 19 - 100
+    assert.equal(lines.problem, undefined)
+    log('back\n')
+    assert.equal(port.printed, '... 11 lines left out here: nobody read them\nback\n')
+    assert.equal(lines.lost, 11)
+  })
+
+  it('is no problem after one text that is larger than what may wait', () => {
+    const port = new HeldConsole()
+    const lines = new ConsoleLines(port)
+    lines.append('x'.repeat(2 ** 20) + '\n')
+    lines.append('next\n')
+    lines.flush()
+    assert.equal(port.printed, '... 1 line left out here: nobody read them\nnext\n')
+  })
+
   it('says what it lacks once it is read again', () => {
     const port = new HeldConsole()
     const lines = new ConsoleLines(port)

@@ -61,6 +61,7 @@ const rows: readonly (readonly [string, number])[] = [
   ['svc_event_loop_active_seconds_total', 1.5],
   ['svc_log_lines_written_total{log="access"}', 2 ** 40],
   ['svc_log_lines_lost_total{log="access"}', 5],
+  ['svc_log_lines_lost_total{log="console"}', 6],
   ['svc_events_published_total', 31],
   ['svc_events_delivered_total', 32],
   ['svc_events_dropped_total', 33],

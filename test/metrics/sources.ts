@@ -51,7 +51,7 @@ export function busySources(): MetricSources {
     },
     webSockets: { pool: { workers: 10, busy: 0, waiting: 0, queueSize: 0, refused: 0 }, slow: 35 },
     connections: () => ({ open: 17, refused: 2, stalled: 3, failed: 3 }),
-    log: { written: 100, lost: 0 },
+    log: { written: 100, lost: 0, consoleLost: 6 },
     accessLog: { written: 2 ** 40, lost: 5 },
     events: () => ({ published: 31, delivered: 32, dropped: 33, slow: 34 }),
     sessions: () => ({ evicted: 36, damaged: 37 }),
