@@ -402,6 +402,7 @@ export function createApp(options: AppOptions = {}): App {
       connections: () => listener.connections(),
       views,
       ...lineCounts(logs, part),
+      isReloadRefused: () => application.isReloadRefused || certificate.isReloadRefused,
       warnings: () => life.warnings(),
     }
   }

@@ -98,6 +98,7 @@ async function warningsOfFiles(t: TestContext): Promise<readonly string[]> {
     'a.txt': '',
     'broken.mjs': 'export default (',
   })
+  await assert.rejects(app.control.apply({ type: 'routes.reload' }))
   return app.warnings()
 }
 

@@ -84,14 +84,22 @@ export class Application<SetupApp> {
   #sources: RouteSources = { files: [], built: new Map() }
   #found: Pick<Inspection, 'problems' | 'broken' | 'incomplete'> = { problems: [], broken: [], incomplete: [] }
   #warnings: readonly string[] = []
+  /** Why the last reload was refused; undefined when it was not. */
+  #refusal: string | undefined
 
   constructor(options: ApplicationOptions<SetupApp>) {
     this.#options = options
   }
 
-  /** The problems of the last load, a line each. */
+  /** The problems of the last load, a line each, after that of a reload that has been refused since. */
   get warnings(): readonly string[] {
-    return this.#warnings
+    if (this.#refusal === undefined) return this.#warnings
+    return [`the last reload was refused, and the next start reads the same files: ${this.#refusal}`, ...this.#warnings]
+  }
+
+  /** Whether the last reload was refused. */
+  get isReloadRefused(): boolean {
+    return this.#refusal !== undefined
   }
 
   /**
@@ -145,6 +153,7 @@ export class Application<SetupApp> {
         const totals = { totalDeleted: replaced.length, totalLoaded: routes.length }
         this.#found = inspection
         this.#warnings = describeAll([...incomplete, ...notes])
+        this.#refusal = undefined
         const { added, removed, changed } = differences(replaced, routes)
         return {
           ...totals,
@@ -154,8 +163,10 @@ export class Application<SetupApp> {
           warnings: this.#warnings,
         }
       } catch (error) {
-        if (error instanceof ReloadError) throw error
-        throw new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
+        const refused =
+          error instanceof ReloadError ? error : new ReloadError(oldOnesStay, this.#problemsOf(error), { cause: error })
+        this.#refusal = describeAll(refused.problems).join('; ')
+        throw refused
       }
     })
   }

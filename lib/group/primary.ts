@@ -257,6 +257,7 @@ export function createPrimaryProcess(parts: PrimaryParts, logs: OwnLogs): OwnPro
     webSockets: { pool: noPool, slow: 0 },
     connections: () => ({ open: 0, refused: 0, stalled: 0, failed: 0 }),
     views: { hits: 0, misses: 0 },
+    isReloadRefused: () => false,
   }
   return createOwnProcess(sources, logs)
 }

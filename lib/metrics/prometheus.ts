@@ -21,7 +21,7 @@ type Row = readonly [labels: string, value: number | Durations]
  * @param nodes the nodes if servers share an engine
  */
 export function renderPrometheus(server: ServerReading, nodes?: readonly { readonly state: string }[]): string {
-  const { startedAtMs, uptimeSeconds, warnings } = server.total
+  const { startedAtMs, uptimeSeconds, warnings, values } = server.total
   const live = nodes?.filter(({ state }) => state !== 'gone' && state !== 'unknown').length
   const build = `${labelOf('version', version)},${labelOf('node', process.versions.node)}`
   return [
@@ -29,6 +29,9 @@ export function renderPrometheus(server: ServerReading, nodes?: readonly { reado
     single('gauge', 'svc_start_time_seconds', 'When the server started, since 1970.', startedAtMs / 1000),
     single('gauge', 'svc_uptime_seconds', 'How long the server has been running.', uptimeSeconds),
     ...tableFamilies(server.total),
+    single('gauge', 'svc_config_last_reload_successful',
+      'Whether the last reload of routes and certificates succeeded; 1 before the first.',
+      Number(values.reloadRefused === 0)),
     single('gauge', 'svc_warnings', 'Warnings that the status shows.', warnings.length),
     live === undefined ? '' : single('gauge', 'svc_nodes_live', 'Nodes that are there, this one among them.', live),
     ...processFamilies(server),

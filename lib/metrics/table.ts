@@ -42,6 +42,8 @@ export interface MetricSources {
   readonly views: { readonly hits: number; readonly misses: number }
   readonly log: LineCounts & { readonly consoleLost?: number }
   readonly accessLog: LineCounts
+  /** Whether the last reload of routes or certificates was refused. */
+  readonly isReloadRefused: () => boolean
   /** Messages for the operator. */
   readonly warnings: () => readonly string[]
 }
@@ -130,6 +132,8 @@ export const metricTable = {
   httpAlert: gauge(({ httpPool }) => Number(httpPool.alert)),
   httpWaits: histogram(({ queueWaits }) => queueWaits.read()),
   restWaits: histogram(({ restQueueWaits }) => restQueueWaits.read()),
+  /** 0 or 1; in a total, the number of processes. */
+  reloadRefused: gauge(({ isReloadRefused }) => Number(isReloadRefused())),
   connectionsOpen: gauge(({ connections }) => connections().open,
     'svc_connections_open', 'Open connections.'),
   connectionsRefused: counter(({ connections }) => connections().refused,

@@ -139,6 +139,11 @@ export class CertificateInUse {
     }
   }
 
+  /** Whether the last reload could not read a new one. */
+  get isReloadRefused(): boolean {
+    return this.#refusal !== undefined
+  }
+
   /** Messages for the operator: about its time, and that the last reload could not read a new one. */
   warnings(): string[] {
     const refused = this.#refusal === undefined ? [] : [`the old certificate stays in use: ${this.#refusal}`]

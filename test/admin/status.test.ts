@@ -40,6 +40,7 @@ function makeSources(t: { after(close: () => void): void }) {
     sessions: () => figures.sessions,
     limits: () => figures.limits,
     connections: () => figures.connections,
+    isReloadRefused: () => false,
     warnings: () => ['one', 'two'],
   }
   return { sources, figures }

@@ -175,6 +175,23 @@ describe('a reload', () => {
     })
   }
 
+  it('that is refused is a warning until one is not', async (t) => {
+    const { application, write } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
+    await application.start()
+    assert.deepEqual([application.warnings, application.isReloadRefused], [[], false])
+    write({ 'routes/a.json': '{' })
+    await problemsOf(application.reload())
+    const refused = /^the last reload was refused, and the next start reads the same files: a\.json:/
+    assert.match(application.warnings.join('\n'), refused)
+    assert.equal(application.isReloadRefused, true)
+    write({ 'routes/a.json': [route('a')], 'routes/middleware/config.json': '{' })
+    await problemsOf(application.reload())
+    assert.match(application.warnings.join('\n'), /^the last reload was refused, .*config\.json/)
+    write({ 'routes/middleware/config.json': {} })
+    await application.reload()
+    assert.deepEqual([application.warnings, application.isReloadRefused], [[], false])
+  })
+
   it('is refused, with a reason, when the folder of the routes has gone', async (t) => {
     const { application, folder, names } = makeApplication(t, { 'a.mjs': action, 'routes/a.json': [route('a')] })
     await application.start()

@@ -39,6 +39,7 @@ interface WorkerParts {
   busy: number
   open: number
   alert: boolean
+  refused: boolean
   warnings: string[]
   log: LineCounts
 }
@@ -90,7 +91,7 @@ function startWorker(t: Pick<TestContext, 'after'>, host: ReturnType<typeof crea
   const queueWaits = new Histogram()
   const lines: LogLine[] = []
   const errors = new ErrorGroups()
-  const parts: WorkerParts = { busy: 0, open: 0, alert: false, warnings: [], log: { written: 0, lost: 0 } }
+  const parts: WorkerParts = { busy: 0, open: 0, alert: false, refused: false, warnings: [], log: { written: 0, lost: 0 } }
   const own = createOwnProcess(makeSources(parts, metrics, queueWaits, watch(t)), { recent: { list: () => lines }, errors })
   const number = Number(id)
   host.attach({ peer: new Peer(here), number, pid: 100 + number, serving: true })
@@ -171,6 +172,7 @@ function makeSources(
       return parts.log
     },
     accessLog: { written: 0, lost: 0 },
+    isReloadRefused: () => parts.refused,
     warnings: () => parts.warnings,
   }
 }

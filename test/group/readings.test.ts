@@ -306,6 +306,19 @@ describe('the readings of several processes', () => {
     assert.equal(await sampleBy(first, 'svc_process_up{process="3"}'), 1)
   })
 
+  it('the last reload was refused where one of them has refused it', async (t) => {
+    const { workers } = startCluster(t, 3)
+    const [first, second, third] = workers as [Worker, Worker, Worker]
+    assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 1)
+    second.parts.refused = true
+    assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 0)
+    third.parts.refused = true
+    assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 0)
+    Object.assign(second.parts, { refused: false })
+    Object.assign(third.parts, { refused: false })
+    assert.equal(await sampleBy(first, 'svc_config_last_reload_successful'), 1)
+  })
+
   it('a worker whose metrics cannot be read is reported, and counts as one that does not answer', async (t) => {
     const { workers, problems } = startCluster(t, 2)
     const [first, second] = workers as [Worker, Worker]

@@ -31,6 +31,7 @@ export function makeSources(changes: Partial<MetricSources> = {}): MetricSources
     views: { hits: 0, misses: 0 },
     log: { written: 0, lost: 0 },
     accessLog: { written: 0, lost: 0 },
+    isReloadRefused: () => false,
     warnings: () => [],
     ...changes,
   }
