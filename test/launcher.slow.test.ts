@@ -67,6 +67,20 @@ describe('the launcher', () => {
     }
   })
 
+  it('serves the pages of the panel when the folder of the server is moved while it runs', async (t) => {
+    const [folder, cwd] = [join(temporaryFolder(), 'server'), temporaryFolder()]
+    copyBuilt(folder)
+    writeFiles(cwd, { 'svc.json': { 'server.port': 0, app_key: 'a key of the tests, of 32 characters' }, 'routes/a.json': [] })
+    const server = launch(t, ['--env', 'dev'], { cwd, launcher: join(folder, 'bin/svc.js') })
+    const url = await server.listening()
+    assert.equal((await request(`${url}/svc-routes/list`)).status, 200)
+    renameSync(folder, `${folder}.old`)
+    for (const name of ['routes/list', 'routes/listall', 'routes/diff', 'index', 'monitor', 'errors', 'config', 'changes', 'live.js']) {
+      assert.equal((await request(`${url}/svc-${name}`)).status, 200, name)
+    }
+    assert.doesNotMatch(server.stdout(), /ERROR/)
+  })
+
   it('runs dist elsewhere', () => {
     const folder = copyBuilt(temporaryFolder())
     assert.deepEqual(run(folder, ['bin/svc.js', '--version'], withoutTypeScript), printsVersion)

@@ -11,7 +11,7 @@ import type { KitMembers } from '../kit/kit.ts'
 import { formHelpers } from '../kit/validate-form.ts'
 import type { ModuleLogger } from '../log/logger.ts'
 import type { Views } from '../views/cache.ts'
-import { versionOf } from '../views/resolve.ts'
+import { versionOf } from '../views/view-files.ts'
 
 type ErrorData = Readonly<Record<string, unknown>>
 

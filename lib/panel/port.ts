@@ -21,6 +21,7 @@ import { renderPrometheus } from '../metrics/prometheus.ts'
 import type { Registry } from '../routing/registry.ts'
 import type { RouteRecord } from '../routing/route.ts'
 import { Views } from '../views/cache.ts'
+import { filesInMemory } from '../views/view-files.ts'
 import { statusOf, type Status } from './status.ts'
 
 /** The parts of the server that the port is made of. */
@@ -128,6 +129,7 @@ export function createAdminPort(parts: PanelParts) {
       disk: false,
       readable: false,
       version,
+      files: filesInMemory(pagesFolder), // The panel works on when the server's folder is moved, as in an upgrade.
       onProblem: (message) => logger.module('response').warn(message),
     }),
     /** The log of module `server` for audit lines, which no trace switch holds back. */

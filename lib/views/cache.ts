@@ -6,17 +6,16 @@
  * coarse, and a second change within one of its steps leaves the version as it was.
  */
 
-import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
 import { isUnchanged, settledMs, type FileVersion } from '../storage/file-version.ts'
-import { readFileWithin } from '../storage/opened-file.ts'
 import { currentTurn } from '../storage/turn.ts'
 import { compile, type Program } from './compile.ts'
 import { DiskCache, sha256 } from './disk-cache.ts'
 import { createRender, type Render } from './render.ts'
-import { findView, versionFrom, versionOf } from './resolve.ts'
+import { findView } from './resolve.ts'
 import { ViewError } from './template.ts'
+import { filesOnDisk, type ViewFiles } from './view-files.ts'
 
 /** Where views are found, and where compiled ones are kept. */
 export interface ViewsOptions {
@@ -32,6 +31,8 @@ export interface ViewsOptions {
   readonly readable: boolean
   /** The server's version. */
   readonly version: string
+  /** Where the views are; the file system unless given. */
+  readonly files?: ViewFiles
   /** Called with what is wrong with the disk cache. Views are served all the same. */
   readonly onProblem: (message: string) => void
 }
@@ -66,6 +67,7 @@ interface Kept {
 /** The views of one application. Making it touches no file. */
 export class Views {
   readonly #root: string
+  readonly #files: ViewFiles
   readonly #disk: DiskCache
   readonly #useDisk: boolean
   readonly #useRam: boolean
@@ -77,8 +79,9 @@ export class Views {
   /** Renders and checks that had to compile. */
   misses = 0
 
-  constructor({ root, cacheFolder, ram, disk, readable, version, onProblem }: ViewsOptions) {
+  constructor({ root, cacheFolder, ram, disk, readable, version, files = filesOnDisk, onProblem }: ViewsOptions) {
     this.#root = resolve(root)
+    this.#files = files
     this.#useRam = ram
     this.#useDisk = disk
     this.#disk = new DiskCache(resolve(cacheFolder, 'views'), version, readable, onProblem)
@@ -109,12 +112,12 @@ export class Views {
 
   #get(file: string, from = ''): Kept {
     const kept = this.#kept.get(from)?.get(file)
-    if (kept !== undefined && isCurrent(kept)) {
+    if (kept !== undefined && isCurrent(kept, this.#root, this.#files)) {
       this.hits++
       return kept
     }
     const folders = from === '' ? [''] : ['', dirname(relative(this.#root, resolve(this.#root, from)))]
-    const found = findView(this.#root, file, folders, { file, line: 0 })
+    const found = findView(this.#root, file, folders, { file, line: 0 }, this.#files)
     const made = this.#load(found.file, found.absent)
     if (this.#useRam) this.#keep(file, from, made)
     return made
@@ -151,7 +154,7 @@ export class Views {
       const { text, dependency } = this.#read(name)
       dependencies.push(dependency)
       return text
-    })
+    }, this.#files)
     return { program, dependencies }
   }
 
@@ -167,7 +170,7 @@ export class Views {
         if (dependency.hash !== hashes[index]) return undefined
         dependencies.push(dependency)
       }
-      if (program.absent.some((name) => versionOf(join(this.#root, name)) !== undefined)) return undefined
+      if (program.absent.some((name) => this.#files.versionOf(join(this.#root, name)) !== undefined)) return undefined
     } catch {
       return undefined // A file is gone or unreadable: the error of compiling names it, and the line that needs it.
     }
@@ -178,8 +181,8 @@ export class Views {
   #read(name: string): { text: string; dependency: Dependency } {
     const path = join(this.#root, name)
     try {
-      const { text, stats } = readFileWithin(this.#root, path)
-      return { text, dependency: { path, version: versionFrom(stats), hash: sha256(text) } }
+      const { text, version } = this.#files.read(this.#root, path)
+      return { text, dependency: { path, version, hash: sha256(text) } }
     } catch (error) {
       throw new ViewError(name, 0, `cannot read the view: ${reasonOf(error)}`, { cause: error })
     }
@@ -187,7 +190,7 @@ export class Views {
 }
 
 /** Whether compiling a kept view now would give the same. */
-function isCurrent(kept: Kept): boolean {
+function isCurrent(kept: Kept, root: string, { versionOf, read }: ViewFiles): boolean {
   const turn = currentTurn()
   if (kept.checkedIn === turn) return true
   try {
@@ -198,7 +201,7 @@ function isCurrent(kept: Kept): boolean {
     for (const path of kept.absent) if (versionOf(path) !== undefined) return false
     if (!kept.settled) {
       const nowMs = Date.now()
-      for (const { path, hash } of kept.dependencies) if (sha256(readFileSync(path, 'utf8')) !== hash) return false
+      for (const { path, hash } of kept.dependencies) if (sha256(read(root, path).text) !== hash) return false
       kept.settled = kept.dependencies.every(({ version }) => nowMs - version.ctimeMs > settledMs)
     }
     kept.checkedIn = turn

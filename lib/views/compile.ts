@@ -12,6 +12,7 @@ import { findView } from './resolve.ts'
 import type { Asker } from './resolve.ts'
 import { ViewError } from './template.ts'
 import type { Branch, Node, Section, Template } from './template.ts'
+import type { ViewFiles } from './view-files.ts'
 
 /** A compiled view as data: it can be written to disk and read back. */
 export interface Program {
@@ -49,15 +50,17 @@ interface Context {
  * @param root the application's root, absolute
  * @param file the view, relative to the root
  * @param read gives the text of a file that is relative to the root
+ * @param files where other views are looked for; the file system unless given
  * @throws ViewError with file and line, for a mistake in any of the files or a file that is not there
  */
-export function compile(root: string, file: string, read: (file: string) => string): Program {
-  return new Compiler(root, read).compile(file)
+export function compile(root: string, file: string, read: (file: string) => string, files?: ViewFiles): Program {
+  return new Compiler(root, read, files).compile(file)
 }
 
 class Compiler {
   readonly #root: string
   readonly #read: (file: string) => string
+  readonly #files: ViewFiles | undefined
   readonly #templates = new Map<string, Template>()
   readonly #absent = new Set<string>()
   readonly #names = new Map<string, number>()
@@ -71,9 +74,10 @@ class Compiler {
   #depth = 0
   #lists = 0
 
-  constructor(root: string, read: (file: string) => string) {
+  constructor(root: string, read: (file: string) => string, files: ViewFiles | undefined) {
     this.#root = root
     this.#read = read
+    this.#files = files
   }
 
   compile(file: string): Program {
@@ -111,7 +115,7 @@ class Compiler {
   }
 
   #find(name: string, asker: Asker, chain: readonly string[]): string {
-    const { file, absent } = findView(this.#root, name, [dirname(asker.file), ''], asker)
+    const { file, absent } = findView(this.#root, name, [dirname(asker.file), ''], asker, this.#files)
     for (const place of absent) this.#absent.add(place)
     const first = chain.indexOf(file)
     if (first >= 0) {

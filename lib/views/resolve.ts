@@ -5,12 +5,11 @@
  * so code that keeps the answer must also keep checking those places.
  */
 
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonOf } from '../base/reason.ts'
-import type { FileVersion } from '../storage/file-version.ts'
-import { isWithin, relativeTo } from '../storage/paths.ts'
+import { relativeTo } from '../storage/paths.ts'
 import { ViewError } from './template.ts'
+import { filesOnDisk } from './view-files.ts'
 
 /** Where a name was found. */
 interface Found {
@@ -26,17 +25,21 @@ export interface Asker {
   readonly line: number
 }
 
-/** The errors of a file that does not exist or that no path leads to. */
-const absentCodes = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'])
-
 /**
  * Looks for a view in several folders, in their order.
  * @param root the application's root, absolute
  * @param name as written: relative to one of the folders, or absolute within the root
  * @param folders relative to the root
+ * @param files the file system unless given
  * @throws ViewError, with the asker's place, when there is none, it is not `.html`, or it is outside the root
  */
-export function findView(root: string, name: string, folders: readonly string[], asker: Asker): Found {
+export function findView(
+  root: string,
+  name: string,
+  folders: readonly string[],
+  asker: Asker,
+  files = filesOnDisk,
+): Found {
   const fail = (reason: string): never => {
     throw new ViewError(asker.file, asker.line, reason)
   }
@@ -49,8 +52,8 @@ export function findView(root: string, name: string, folders: readonly string[],
     const file = relativeTo(root, path)
     if (file === undefined || absent.includes(file)) continue
     try {
-      if (versionOf(path) === undefined) absent.push(file)
-      else if (isWithin(root, path)) return { file, absent }
+      if (files.versionOf(path) === undefined) absent.push(file)
+      else if (files.isWithin(root, path)) return { file, absent }
       else fail(`the view ${shown} is a link that leads outside the application's root`)
     } catch (error) {
       if (error instanceof ViewError) throw error
@@ -59,23 +62,4 @@ export function findView(root: string, name: string, folders: readonly string[],
   }
   if (absent.length === 0) fail(`the view ${shown} is outside the application's root`)
   return fail(`there is no view ${shown}: looked for ${absent.join(', ')}`)
-}
-
-/**
- * The version of a regular file, or undefined when there is none.
- * @throws the system's error when the path cannot be examined, for example for lack of permission
- */
-export function versionOf(path: string): FileVersion | undefined {
-  try {
-    const stats = statSync(path, { throwIfNoEntry: false })
-    return stats?.isFile() === true ? versionFrom(stats) : undefined
-  } catch (error) {
-    if (absentCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
-    throw error
-  }
-}
-
-/** The version of a file by its state. */
-export function versionFrom({ dev, ino, size, mtimeMs, ctimeMs }: FileVersion): FileVersion {
-  return { dev, ino, size, mtimeMs, ctimeMs }
 }
