@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, it, test, type TestContext } from 'node:test'
 import { createApp } from '../lib/app.ts'
 import { initApplication } from '../lib/cli/init.ts'
+import { RunMark } from '../lib/cli/run-mark.ts'
 import { configTable } from '../lib/config/table.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { tokenize, type Token } from './support/lexer.ts'
@@ -289,6 +290,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
   const { modeOfUpload, stop } = await writeEverything(t, folder)
   await until(() => readdirSync(join(folder, '.cached/temp')).length === 0)
   await stop()
+  new RunMark(join(folder, '.cached')).begin()
   const files: Readonly<Record<string, readonly string[]>> = {
     'svc.local.json': ['svc.local.json'],
     'routes/admin.json': ['routes/admin.json'],
@@ -297,6 +299,7 @@ test('what is written has the mode that docs/audit.md says', async (t) => {
     '.logs/svc_*.log': entries('.logs', /^svc_.*\.log$/),
     '.logs/access.log': ['.logs/access.log'],
     '.cached/events': ['.cached/events'],
+    '.cached/running': ['.cached/running'],
     '.cached/views': ['.cached', '.cached/views'],
     '.cached/views/*.hrb': entries('.cached/views', /\.hrb$/),
     'setup.session.path': ['sessions'],

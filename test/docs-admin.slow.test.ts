@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createApp, type App } from '../lib/app.ts'
 import { publishedInsecureAppKey } from '../lib/config/app-key.ts'
+import { foreignCluster } from '../lib/cli/foreign-cluster.ts'
 import { initApplication } from '../lib/cli/init.ts'
 import { loadConfig } from '../lib/config/load.ts'
 import { listRefused } from '../lib/group/membership.ts'
@@ -65,7 +66,7 @@ describe('docs/troubleshooting.md', () => {
       ...(await startApplication(t, withOwnSessions, { 'shared.url': 'redis://127.0.0.1:1' })).app.warnings(),
       ...(await startApplication(t, {}, { 'server.processes': 2 })).app.warnings(),
       ...(await startApplication(t, { '.cached/temp': '' })).app.warnings(),
-      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason')],
+      ...[notAsOthers('of a reason'), listRefused('of a reason'), credentialsDiffer, doesNotServe(1, 'of a reason'), foreignCluster],
     ]
     assert.deepEqual(warnings.filter((warning) => !rows.some(({ pattern }) => pattern.test(warning))), [])
     assert.deepEqual(rows.filter(({ pattern }) => !warnings.some((warning) => pattern.test(warning))), [])

@@ -2,19 +2,22 @@
  * The command line: reads the arguments, runs the command that they name, and ends with its exit status.
  */
 import { existsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { version } from '../base/version.ts'
 import { numberVariable, takeProcessNumber } from '../group/process-number.ts'
-import { ConfigError, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
+import { ConfigError, errorOfValues, findConfigFile, loadConfig, type LoadedConfig } from '../config/load.ts'
 import { processCount } from '../config/together.ts'
 import { ReloadError, type CommandType } from '../application/commands.ts'
 import { ignoreConsoleErrors } from '../log/console.ts'
 import type { Given, PassedSecrets } from '../systemd/service.ts'
+import { foreignCluster, foreignWorkers, severalInCluster } from './foreign-cluster.ts'
 import { helpText, parseOptions, type CommandOptions } from './options.ts'
-import { exitStatus, handleSignals, handleUncaught, isFileError, logFatal, textOfFileError } from './process.ts'
+import { exitStatus, handleSignals, handleUncaught, isFileError, isOfOperator, logFatal } from './process.ts'
+import { textOfFileError } from './process.ts'
+import { RunMark } from './run-mark.ts'
 
 /** With one of these variables a service manager, or an operator, may pass something to this process. */
 const passedIn = [
@@ -111,14 +114,18 @@ async function start(options: CommandOptions): Promise<void> {
     const given: Given = service?.takeGiven(process.env, process.pid, warn) ?? { notes: [] }
     const { sharedPassword, listenFd, notifier, adapt } = given
     const read = load(options, given)
-    const loaded = adapt === undefined ? read : { ...read, config: adapt(read.config) }
+    const foreign = foreignWorkers(process.env)
+    const warnings = foreign > 1 ? [...read.warnings, foreignCluster] : read.warnings
+    const loaded = { ...read, warnings, config: adapt?.(read.config) ?? read.config }
     const { file, isDemo } = configFile(options)
     const demo = { module: 'server', level: 'info', message: 'no svc.json here: running the demo application' } as const
     const notes = isDemo ? [demo, ...given.notes] : given.notes
     const count = processCount(loaded.config)
+    if (count > 1 && foreign > 0) throw errorOfValues(loaded, [{ key: 'server.processes', text: severalInCluster }])
+    const mark = new RunMark(resolve(loaded.folder, loaded.config['paths.cache']))
     if (count > 1) {
       const { runPrimary } = await import('./primary.ts')
-      process.exit(await runPrimary(loaded, file, count, { ...given, notes }))
+      process.exit(await runPrimary(loaded, file, count, { ...given, notes }, mark))
     }
     app = createApp({
       loaded,
@@ -132,18 +139,24 @@ async function start(options: CommandOptions): Promise<void> {
     handleSignalsOf(app, notifier)
     handleUncaught(app)
     // Started before the notes are logged: the first line of the log is that of the start.
-    const started = app.start().then(({ url }) => notifier?.ready(`listening on ${url}`))
+    const started = app.start().then(({ url }) => {
+      mark.begin()
+      notifier?.ready(`listening on ${url}`)
+    })
     for (const { module, level, message } of notes) app.logger(module)[level](message)
+    const last = mark.takeLast()
+    if (last !== undefined) app.logger('server').warn(last)
     // A stop that comes during the start does not wait for the start.
     await Promise.race([started, app.stopped])
     await app.stopped
+    mark.end()
     await notifier?.sent()
     process.exit(exitStatus.ok)
   } catch (error) {
     const isOfFile = isFileError(error)
     if (app === undefined) process.stderr.write(isOfFile ? textOfFileError(error) : `${describe(error)}\n`)
     else {
-      logFatal(app, 'server', reasonOf(error), isOfFile ? undefined : error)
+      logFatal(app, 'server', reasonOf(error), isOfOperator(error) ? undefined : error)
       await app.stop()
     }
     process.exit(isOfFile ? exitStatus.config : exitStatus.failed)

@@ -11,18 +11,21 @@ import { prepareWorkers } from '../group/worker-process.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { openLogs } from '../log/logs.ts'
 import type { Given } from '../systemd/service.ts'
-import { handleSignals, handleUncaught } from './process.ts'
+import { exitStatus, handleSignals, handleUncaught } from './process.ts'
+import type { RunMark } from './run-mark.ts'
 
 /**
  * Runs the primary. Resolves with the exit status when all processes have ended.
  * @param configFile where setup saves the admin's credentials
  * @param count the number of workers, from 2
+ * @param mark is set while all workers serve
  */
 export async function runPrimary(
   loaded: LoadedConfig,
   configFile: string,
   count: number,
   { sharedPassword, listenFd, notifier, notes }: Given,
+  mark: RunMark,
 ): Promise<number> {
   const { config } = loaded
   const logs = openLogs(config, resolve(loaded.folder, config['paths.log']))
@@ -30,6 +33,8 @@ export async function runPrimary(
   handleUncaught({ logger: logs.module, config, closeLogs: () => logs.close() })
   log.info(startLine(loaded, `${count} workers, `))
   for (const { module, level, message } of notes) logs.module(module)[level](message)
+  const last = mark.takeLast()
+  if (last !== undefined) log.warn(last)
   prepareWorkers(process.argv.slice(2))
   const primary = startPrimary({
     loaded,
@@ -42,6 +47,7 @@ export async function runPrimary(
     listenFd,
     onReady: ({ url }) => {
       log.info(`listening on ${url}`)
+      mark.begin()
       notifier?.ready(`listening on ${url}, ${count} processes`)
     },
     onStop: () => notifier?.stopping(),
@@ -58,6 +64,7 @@ export async function runPrimary(
     ? await (await import('../dev/watch.ts')).openWatch({ loaded, configFile, log, changed })
     : undefined
   const status = await primary.done
+  if (status === exitStatus.ok) mark.end()
   watching?.close()
   log.info('all processes have stopped')
   await notifier?.sent()

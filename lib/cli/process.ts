@@ -103,7 +103,17 @@ export function isFileError(error: unknown): error is ConfigError | MiddlewareEr
   return error instanceof ConfigError || error instanceof MiddlewareError || error instanceof ReloadError
 }
 
-/** The message of such an error, after a line for each unknown key of the configuration. */
+/**
+ * Whether an error of the start says in its message what the operator has to change, as for a port that is taken. A
+ * stack would hide it.
+ */
+export function isOfOperator(error: unknown): boolean {
+  if (isFileError(error)) return true
+  const cause = error instanceof Error ? (error.cause as NodeJS.ErrnoException | undefined) : undefined
+  return ['listen', 'bind', 'getaddrinfo'].includes(cause?.syscall ?? '')
+}
+
+/** The message of an error of a file, after a line for each unknown key of the configuration. */
 export function textOfFileError(error: Error): string {
   const warnings = error instanceof ConfigError ? error.warnings : []
   return `${warnings.map((warning) => `warning: ${warning}\n`).join('')}${error.message}\n`

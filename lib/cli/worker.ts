@@ -8,7 +8,7 @@ import { createApp, loadAsked, type App } from '../app.ts'
 import { reasonOf } from '../base/reason.ts'
 import { DisconnectedError, type Peer } from '../group/peer.ts'
 import { joinPrimary } from '../group/worker.ts'
-import { exitStatus, handleUncaught, isFileError, logFatal } from './process.ts'
+import { exitStatus, handleUncaught, isFileError, isOfOperator, logFatal } from './process.ts'
 
 /**
  * Runs a worker. Ends the process.
@@ -31,10 +31,10 @@ export async function runWorker(number: number): Promise<void> {
     await Promise.race([app.start().then((address) => peer.tell('process.serves', address)), app.stopped])
     await app.stopped
   } catch (error) {
-    const isOfFile = isFileError(error)
-    status = isOfFile ? exitStatus.config : exitStatus.failed
+    status = isFileError(error) ? exitStatus.config : exitStatus.failed
     const log = app ?? { logger: logs.module, config: options.loaded.config }
-    logFatal(log, 'server', reasonOf(error), isOfFile ? undefined : error)
+    logFatal(log, 'server', reasonOf(error), isOfOperator(error) ? undefined : error)
+    peer.tell('process.fails', reasonOf(error))
     if (app === undefined) logs.close()
     else await app.stop()
   }

@@ -133,6 +133,7 @@ export function startPrimary(options: PrimaryOptions) {
       supervisor.serves(number)
     })
     peer.on('process.ends', () => supervisor.ends(number))
+    peer.on('process.fails', (why) => supervisor.fails(number, String(why)))
     return worker
   }
 
@@ -166,7 +167,7 @@ export function startPrimary(options: PrimaryOptions) {
     const [first, ...more] = faults.filter((fault) => !(known as readonly string[]).includes(fault))
     if (first === undefined) return
     const why = `it cannot load what the others serve: ${first}${more.length === 0 ? '' : `, and ${more.length} more`}`
-    supervisor.refused(number, why)
+    supervisor.fails(number, why)
     throw new Error(`This process does not serve: ${why}. It is tried again: correct the file, or put the old one back`)
   }
 

@@ -39,8 +39,8 @@ interface Place {
   failures: number
   /** Why the last one that failed has ended; undefined when none did. */
   failure: string | undefined
-  /** Why the present one must not serve. */
-  refusal: string | undefined
+  /** Why the present one will end, where that is known. */
+  reason: string | undefined
   restart: NodeJS.Timeout | undefined
   /** Whether the worker has been asked to end. */
   ending: boolean
@@ -69,7 +69,7 @@ export function createSupervisor(options: SupervisorOptions) {
 
   function start(place: Place): void {
     const worker = options.start(place.number)
-    Object.assign(place, { worker, serving: false, ending: false, refusal: undefined, startedAt: now() })
+    Object.assign(place, { worker, serving: false, ending: false, reason: undefined, startedAt: now() })
     void worker.ended.then((ending) => ended(place, ending))
   }
 
@@ -84,14 +84,14 @@ export function createSupervisor(options: SupervisorOptions) {
       log.info(`process ${place.number} has stopped: another takes its place`)
       return start(place)
     }
-    const how = place.refusal ?? describe(ending)
+    const how = describe(ending)
     if (!wasReady) {
       // A status of 0 would say that the server was asked to stop.
       return giveUp(`process ${place.number} ended before all served: ${how}${adviceOn(ending)}`, ending.status || 1)
     }
     place.failures = now() - place.startedAt < soonMs ? place.failures + 1 : 1
-    place.failure = how.startsWith('it ') ? how : `it ended ${how}`
-    const what = `process ${place.number} ended: ${how}`
+    place.failure = place.reason ?? (ending.error === undefined ? `it ended ${how}` : how)
+    const what = `process ${place.number} ended: ${place.reason ?? how}`
     if (place.failures >= mostFailures && !places.some(isHealthy)) {
       return giveUp(`${what}; it did so ${place.failures} times in a row within ${soonMs / 1000} s of its start`, 1)
     }
@@ -156,10 +156,10 @@ export function createSupervisor(options: SupervisorOptions) {
       wasReady = true
       options.onReady()
     },
-    /** Call it when the worker with this number must not serve and will end, with the reason. */
-    refused: (number: number, why: string): void => {
+    /** Call it when the worker with this number cannot serve and will end. The first reason counts. */
+    fails: (number: number, why: string): void => {
       const place = places[number - 1]
-      if (place !== undefined) place.refusal = why
+      if (place !== undefined) place.reason ??= why
     },
     /** Call it when the worker with this number has begun to stop. */
     ends: (number: number): void => {
@@ -194,7 +194,7 @@ export const doesNotServe = (number: number, why: string): string =>
   `process ${number} does not serve: ${why}. It is tried again`
 
 function emptyPlace(number: number): Place {
-  const ofWorker = { worker: undefined, serving: false, ending: false, refusal: undefined, startedAt: 0 }
+  const ofWorker = { worker: undefined, serving: false, ending: false, reason: undefined, startedAt: 0 }
   return { number, ...ofWorker, failures: 0, failure: undefined, restart: undefined }
 }
 

@@ -281,7 +281,7 @@ describe('the supervisor', () => {
     assert.deepEqual(supervisor.warnings(), ['process 2 does not serve: it ended by SIGKILL. It is tried again'])
     supervisor.serves(2)
     assert.deepEqual(supervisor.warnings(), [])
-    supervisor.refused(2, 'it cannot load a.mjs')
+    supervisor.fails(2, 'it cannot load a.mjs')
     await last().end({ status: 1 })
     assert.match(lines.at(-1) ?? '', /^ERROR process 2 ended: it cannot load a\.mjs; another takes its place in 100 ms$/)
     const warning = 'process 2 does not serve: it cannot load a.mjs, 2 times in a row soon after its start. It is tried again'
