@@ -37,7 +37,7 @@ interface Place {
   startedAt: number
   /** How many workers in a row ended soon after their start. */
   failures: number
-  /** Why the last one that failed has ended; undefined when none did. */
+  /** Why the last one has ended, until the next one serves; undefined when it did not fail. */
   failure: string | undefined
   /** Why the present one will end, where that is known. */
   reason: string | undefined
@@ -106,11 +106,6 @@ export function createSupervisor(options: SupervisorOptions) {
     return place.serving && (place.failures < mostFailures || now() - place.startedAt >= soonMs)
   }
 
-  function isFailing(place: Place): boolean {
-    const isProven = place.failures === 1 || now() - place.startedAt >= soonMs
-    return place.failure !== undefined && !(place.serving && isProven)
-  }
-
   function giveUp(message: string, withStatus: number): void {
     log.fatal(`${message}: the server is stopped`)
     status = withStatus
@@ -151,7 +146,7 @@ export function createSupervisor(options: SupervisorOptions) {
     /** Call it when the worker with this number begins to serve. */
     serves: (number: number): void => {
       const place = places[number - 1]
-      if (place !== undefined) place.serving = true
+      if (place !== undefined) Object.assign(place, { serving: true, failure: undefined })
       if (wasReady || !places.every(({ serving }) => serving)) return
       wasReady = true
       options.onReady()
@@ -178,9 +173,10 @@ export function createSupervisor(options: SupervisorOptions) {
       stopping = true
       for (const { worker } of places) worker?.kill('SIGKILL')
     },
-    /** A line for each worker that cannot start, or does not serve long, until its successor does. */
+    /** A line for each worker that has failed, until its successor serves. */
     warnings: (): string[] =>
-      places.filter(isFailing).map(({ number, failure, failures }) => {
+      places.flatMap(({ number, failure, failures }) => {
+        if (failure === undefined) return []
         const times = failures === 1 ? '' : `, ${failures} times in a row soon after its start`
         return doesNotServe(number, `${failure}${times}`)
       }),
