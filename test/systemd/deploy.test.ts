@@ -43,7 +43,13 @@ describe('the files in docs/deploy', () => {
     const { paths } = JSON.parse(documented) as { paths: Record<string, string> }
     assert.deepEqual(settings('ProtectSystem'), ['strict'])
     assert.match(paths['temp'] ?? '', /^\/var\/lib\/svc\//)
-    assert.match(readPage('docs/recipes/upload.md').blocks.map((block) => block.text).join('\n'), /process\.env\.STATE_DIRECTORY/)
+    const writing = readdirSync(new URL('docs/recipes/', root)).filter((name) => {
+      const code = readPage(`docs/recipes/${name}`).blocks.map((block) => block.text).join('\n')
+      if (!/\b(?:writeFile|rename|DatabaseSync)\b|\b(?:writeFile|rename)Sync\b/.test(code)) return false
+      assert.match(code, /process\.env\.STATE_DIRECTORY/, name)
+      return true
+    })
+    assert.deepEqual(writing.sort(), ['database.md', 'sign-in.md', 'upload.md'])
   })
 
   it('have one folder of static files', () => {
