@@ -14,7 +14,7 @@ const text = readFileSync(new URL('docs/operations.md', root), 'utf8')
  * @throws Error when the page has no such heading, or no such block below it
  */
 export function blocksBelow(heading: string, language: 'sh' | 'json'): string[] {
-  const at = text.indexOf(`\n### ${heading}\n`)
+  const at = Math.max(text.indexOf(`\n### ${heading}\n`), text.indexOf(`\n## ${heading}\n`))
   if (at < 0) throw new Error(`docs/operations.md has no heading "${heading}"`)
   const section = text.slice(at + 1).split(/\n#{2,3} /, 2)[0] ?? ''
   const blocks = [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].filter(([, of]) => of === language)

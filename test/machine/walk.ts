@@ -22,8 +22,17 @@ const restarts = 20
 const routes = [
   { name: 'poll', url: '/poll', method: 'GET', action: 'routes/machine.mjs@poll' },
   { name: 'waiting', url: '/waiting', method: 'GET', action: 'routes/machine.mjs@count' },
+  { name: 'upload', url: '/upload', method: 'POST', action: 'routes/machine.mjs@upload' },
 ]
-const actions = `let waiting = 0
+const actions = `import { mkdir, rename } from 'node:fs/promises'
+let waiting = 0
+export const upload = async (ctx) => {
+  const [file] = (await ctx.readForm()).files
+  const folder = process.env.STATE_DIRECTORY + '/uploads'
+  await mkdir(folder, { recursive: true })
+  await rename(file.path, folder + '/kept')
+  return { size: file.size }
+}
 export const poll = (ctx) => {
   waiting += 1
   return ctx.longPoll(ctx.channel('news'), { timeout_s: 300 })
@@ -114,7 +123,7 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
   ['serves again when a wrong configuration has been mended', async () => {
     await machine.run(`sudo sed -i 's/"max_files": 30/"max_files": -30/' /srv/svc/svc.json`)
     await assert.rejects(machine.run('sudo systemctl restart svc.service'), /control process exited with error code/)
-    assert.match(await journal(), /problem: .*log\.max_files must be 0 to 100000: it is -30/)
+    assert.match(await journal(), /Cannot load .*log\.max_files must be 0 to 100000: it is -30/)
     await machine.run(`sudo sed -i 's/"max_files": -30/"max_files": 30/' /srv/svc/svc.json`)
     assert.equal(await ask(hello), '{"hello":"world"}')
   }],
@@ -124,6 +133,36 @@ const steps: readonly (readonly [string, () => Promise<void>])[] = [
     await machine.run('until sudo test -e /var/log/svc/access.log; do sleep 0.1; done')
     await ask('/hello/after')
     await machine.run(`until sudo grep -q '"GET /hello/after HTTP/1.1" 200 ' /var/log/svc/access.log; do sleep 0.1; done`)
+  }],
+
+  ['keeps an upload above 64 KiB where the application wants it', async () => {
+    const answer = await machine.run(`head -c 200000 /dev/zero >upload && curl -sS -F file=@upload ${base}/upload`)
+    assert.equal(answer, '{"size":200000}')
+  }],
+
+  ['changes the secret, and the old one still verifies', async () => {
+    const dropIn = '/etc/systemd/system/svc.service.d/key.conf'
+    await machine.run('sudo install -d /etc/systemd/system/svc.service.d')
+    await write(dropIn, '[Service]\nLoadCredential=app_key_previous:/etc/svc/app_key_previous\n')
+    await machine.run('sudo systemctl daemon-reload')
+    await page('Changing the secret')
+    assert.match(await journal(), /app_key_previous comes from the credential /)
+    await machine.run(`sudo rm ${dropIn} && sudo systemctl daemon-reload && sudo systemctl restart svc.service`)
+  }],
+
+  ['upgrades and rolls back under the permission model, with one drop-in', async () => {
+    await page("Node's permission model")
+    const last = async (): Promise<string> => [...(await journal()).matchAll(/ svc\/([\d.]+) on Node /g)].at(-1)?.[1] ?? ''
+    assert.equal(await ask(hello), '{"hello":"world"}')
+    await page('Upgrading the server')
+    await machine.run(`sudo sed -i "s/'${version}'/'0.2.0'/" /opt/svc/0.2.0/lib/base/version.ts && sudo systemctl restart svc.service`)
+    assert.equal(await ask(hello), '{"hello":"world"}')
+    assert.equal(await last(), '0.2.0')
+    await page('Rolling back')
+    assert.equal(await ask(hello), '{"hello":"world"}')
+    assert.equal(await last(), version)
+    await machine.run('sudo rm /etc/systemd/system/svc.service.d/permissions.conf && sudo systemctl daemon-reload')
+    await machine.run('sudo systemctl restart svc.service && sudo rm -r /opt/svc/0.2.0')
   }],
 
   ['upgrades and rolls back', async () => {
