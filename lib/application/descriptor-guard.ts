@@ -47,7 +47,7 @@ export function guardDescriptors(
   function recount(nowMs: number): void {
     if (isSettling || nowMs - countedAtMs < open / 50) return
     countedAtMs = nowMs
-    open = count()
+    open = count() ?? sockets.size
   }
 
   function relieve(): void {

@@ -10,8 +10,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 export interface DescriptorCounts {
   /** The most that it may have open. */
   readonly limit: number
-  /** The number that it has open. */
-  count(): number
+  /** The number that it has open; undefined when the system does not tell. */
+  count(): number | undefined
 }
 
 /** The fewest descriptors that are reserved for files and for Node itself; else a sixteenth of all. */
@@ -35,13 +35,13 @@ export function maxConnections({ limit }: DescriptorCounts): number {
   return Math.max(1, limit - Math.max(minReserve, Math.floor(limit / 16)))
 }
 
-/** From Linux 6.2 on the size of the folder is their number. At the limit the folder cannot be read. */
-function countOpen(limit: number): number {
+/** From Linux 6.2 on the size of the folder is their number. At the limit it cannot be read, nor without the right. */
+function countOpen(limit: number): number | undefined {
   try {
     const { size } = statSync(openFolder)
     return size > 0 ? size : readdirSync(openFolder).length - 1
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EMFILE' ? limit : 0
+    return error instanceof Error && 'code' in error && error.code === 'EMFILE' ? limit : undefined
   }
 }
 

@@ -117,7 +117,9 @@ function write(ctx: CoreContext, status: number, type: string, body: string | Ui
   const sections = (ctx.services.headerSections ??= new HeaderSections())
   const outgoing = ctx.outgoingIfAny
   const ownType = outgoing?.get('Content-Type') === undefined ? type : ''
-  sections.write(response, status, fieldsOf(ctx), outgoing?.plain !== false, ownType, length)
+  // The response to a handshake is not Node's own, whose sections all end in the same way.
+  const isOrdinary = outgoing?.plain !== false && ctx.upgrading === undefined
+  sections.write(response, status, fieldsOf(ctx), isOrdinary, ownType, length)
   if (ctx.method === 'HEAD' || length === 0) {
     response.end()
     return
