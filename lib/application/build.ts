@@ -39,7 +39,7 @@ import { resourceIdFeature } from '../tokens/feature.ts'
 import { openLocalStore } from '../stores/local-store.ts'
 import { createResourceTokens } from '../tokens/resource-id.ts'
 import { isAtOrIn } from '../storage/paths.ts'
-import { OpenReplies } from '../session/open-replies.ts'
+import { isSessionHash, OpenReplies } from '../session/open-replies.ts'
 import { createSessionGroup, type SessionGroupOptions } from '../session/group.ts'
 import { createAuthGroup } from '../session/is-auth.ts'
 import { Views } from '../views/cache.ts'
@@ -208,7 +208,9 @@ export function buildApplication(
       if (seams.broker === undefined) return
       const channel = events.channel('svc.sessions')
       openReplies.tellOthers = (session) => void channel.publish(session)
-      channel.subscribe(({ data }) => openReplies.endHere(String(data)))
+      channel.subscribe(({ data }) => {
+        if (isSessionHash(data)) openReplies.endHere(data)
+      })
     }
 
     return { builtIn, sessions, limits, features, kit, scrypt, shareEnds }

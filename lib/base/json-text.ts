@@ -90,3 +90,14 @@ function hidesContent(value: object, keys: readonly string[]): boolean {
   // The prototype of a plain object of another realm has none itself.
   return keys.length === 0 && !isPrimitive && Object.getPrototypeOf(prototype) !== null
 }
+
+/** Whether a text is JSON without line breaks, as events are: a stream sends each event on one line. */
+export function isJsonLine(text: string): boolean {
+  if (/[\r\n]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

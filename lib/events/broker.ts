@@ -2,8 +2,9 @@
  * The contract of an event broker, which holds the events of channels and queues between publishers and clients. A
  * channel gives each event to everybody, a queue gives each event to one client.
  *
- * The content of an event is a text on one line (`channel.ts` and `queue.ts` write JSON), which the broker does not
- * read. Every function may return its result at once or as a promise. A channel or queue exists from its first use. The
+ * The content of an event is JSON on one line, which `channel.ts` and `queue.ts` write. A broker that gets events from
+ * outside this process leaves out those that are damaged: a channel then has a gap, a queue counts them as dropped.
+ * Every function may return its result at once or as a promise. A channel or queue exists from its first use. The
  * names are separate: a channel and a queue may have the same name.
  *
  * Every broker keeps these promises, however many processes use it at the same time:

@@ -5,6 +5,7 @@
  * the broker's listener brings.
  */
 import { after, type MaybePromise } from '../base/maybe-promise.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { ChannelEvent, ChannelRead, Unsubscribe } from './broker.ts'
 import { EventEncoder } from './event-encoder.ts'
 import { Source, textOf } from './source.ts'
@@ -166,7 +167,14 @@ export class Channel extends Source {
   #callListeners(events: readonly ChannelEvent[]): void {
     if (this.#listeners.size === 0) return
     for (const { id, text } of events) {
-      const event = { id, data: JSON.parse(text) as unknown }
+      let data: unknown
+      try {
+        data = JSON.parse(text)
+      } catch (error) {
+        this.services.logDamaged(`channel "${this.name}": ignored event ${id}: ${reasonOf(error)}`)
+        continue
+      }
+      const event = { id, data }
       for (const { receive, sinceId } of this.#listeners) if (id > sinceId) this.#callListener(receive, event)
     }
   }

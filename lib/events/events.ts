@@ -82,6 +82,7 @@ export function createEvents(options: EventsOptions): Events {
       }
       return outcome
     },
+    logDamaged: (message) => failures.say(message),
     logSlow: (message) => slowStreams.say(message),
     maxUnreadBytes,
   }

@@ -35,6 +35,8 @@ export interface SourceServices {
   readonly logError: (message: string, error: unknown) => void
   /** Returns the outcome, and logs its rejection, so that the application need not wait for it. */
   readonly logRejection: <T>(message: string, outcome: MaybePromise<T>) => MaybePromise<T>
+  /** Logs input from another process that was ignored, at most once a second. */
+  readonly logDamaged: (message: string) => void
   /** Logs that a stream was cut. */
   readonly logSlow: (message: string) => void
   /** A stream with more unread bytes than this is cut. */

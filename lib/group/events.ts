@@ -34,16 +34,18 @@ export class ClusterBroker implements Broker {
   readonly #channels = new Map<number, (event: ChannelEvent) => void>()
   readonly #queues = new Map<number, () => void>()
   #listeners = 0
-  #heard: [listener: number, id: number, text: string][] = []
+  #heard: Heard[] = []
 
   constructor(peer: Peer) {
     this.#peer = peer
     this.#primary = remote<Served>(peer, 'events')
-    peer.on('events.heard', (taken) => {
-      const count = this.#heard.push(taken as [number, number, string]) // Sent by the primary.
+    peer.on('events.heard', (heard) => {
+      if (!isHeard(heard)) throw new TypeError('An event that the primary sent is damaged: it was ignored')
+      const count = this.#heard.push(heard)
       if (count === 1) setImmediate(() => this.#callListeners())
     })
-    peer.on('events.available', (listener) => this.#queues.get(listener as number)?.()) // As above.
+    // An unknown number has no listener.
+    peer.on('events.available', (listener) => this.#queues.get(listener as number)?.())
   }
 
   publish(channel: string, text: string, limits: SourceLimits): Promise<number> {
@@ -109,6 +111,15 @@ export class ClusterBroker implements Broker {
     this.#heard = []
     for (const [listener, id, text] of heard) this.#channels.get(listener)?.({ id, text })
   }
+}
+
+/** An event for a listener. */
+type Heard = readonly [listener: number, id: number, text: string]
+
+function isHeard(value: unknown): value is Heard {
+  if (!Array.isArray(value)) return false
+  const [listener, id, text] = value as readonly unknown[]
+  return typeof listener === 'number' && Number.isSafeInteger(id) && typeof text === 'string'
 }
 
 /** An age may be Infinity, which JSON does not have. */

@@ -2,6 +2,7 @@
  * The last readings of a worker, in the primary. They stay in the totals when it hangs or ends, so that no counter
  * decreases. A worker sends only the routes that have changed.
  */
+import { isObject } from '../base/object.ts'
 import type { RouteReading } from '../metrics/metrics.ts'
 import type { Since } from '../metrics/processes.ts'
 import { difference, type Reading } from '../metrics/reading.ts'
@@ -22,8 +23,11 @@ export class KnownProcess {
     this.worker = worker
   }
 
-  /** Takes a reading with the routes that changed. */
+  /** Takes a reading with the routes that changed. @throws TypeError for one that is damaged; nothing has changed then */
   take(changes: Reading): void {
+    const routes: unknown = isObject(changes) ? changes.routes : undefined
+    const isWhole = Array.isArray(routes) && routes.every((route) => isObject(route) && typeof route['name'] === 'string')
+    if (!isWhole) throw new TypeError('its reading is damaged')
     this.#latest = changes
     for (const route of changes.routes) this.#routes.set(route.name, route)
   }

@@ -1,4 +1,5 @@
 /** The list of nodes in the workers of one node. The primary is the node, and sends its workers what they show. */
+import { isObject } from '../base/object.ts'
 import type { NodesView } from './node.ts'
 import type { Peer } from './peer.ts'
 import { remote, serve } from './remote.ts'
@@ -40,6 +41,12 @@ export function hostNodes(nodes: NodesView) {
   }
 }
 
+function isHealth(value: unknown): value is NodesHealth {
+  if (!isObject(value) || typeof value['isReady'] !== 'boolean') return false
+  const { warnings } = value
+  return Array.isArray(warnings) && warnings.every((warning) => typeof warning === 'string')
+}
+
 /**
  * Makes the worker's side. Call it before the worker joins, since changes are sent from then on.
  * @returns a function that takes the health at the time of joining and returns the view
@@ -48,7 +55,8 @@ export function listenForNodes(peer: Peer): (joined: NodesHealth) => NodesView {
   const { list, errors, clearErrors } = remote<Served>(peer, 'nodes')
   let told: NodesHealth | undefined
   peer.on('nodes.health', (health) => {
-    told = health as NodesHealth // The primary runs the same program.
+    if (!isHealth(health)) throw new TypeError('The health of the node that the primary sent is damaged: it was ignored')
+    told = health
   })
   return (joined) => ({
     get isReady() {

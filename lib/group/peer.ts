@@ -214,14 +214,17 @@ export class Peer {
 
   #receive(message: unknown): void {
     if (!Array.isArray(message) || message[0] !== tag) return
-    for (let at = 1; at < message.length; at++) this.#take(message[at] as Entry) // The other side wrote it.
+    for (const entry of message.slice(1)) {
+      if (isEntry(entry)) this.#take(entry)
+      else this.#onError(new TypeError('A message of the other process has an entry that is damaged: it was ignored'))
+    }
   }
 
   #take(entry: Entry): void {
     const [id, second, third, kind] = entry
-    if (id >= 0) return this.#handle(id, second as string, third)
+    if (id >= 0) return this.#handle(id, String(second), third)
     const waiting = this.#settle(-id)
-    if (entry.length > 2) waiting?.reject(errorOf(third as string, kind))
+    if (entry.length > 2) waiting?.reject(errorOf(String(third), kind))
     else waiting?.resolve(second)
   }
 
@@ -231,7 +234,7 @@ export class Peer {
       if (handler === undefined) throw new Error(`There is no handler "${name}"`)
       const answer = handler(argument)
       if (answer instanceof Promise) {
-        void answer.then((value) => this.#answer(id, value), (error) => this.#fail(id, error))
+        void answer.then((value) => this.#answer(id, value), (error: unknown) => this.#fail(id, error))
       } else this.#answer(id, answer)
     } catch (error) {
       this.#fail(id, error)
@@ -268,6 +271,13 @@ export class Peer {
 function textLength(value: unknown): number {
   if (typeof value === 'string') return value.length
   return Array.isArray(value) ? value.reduce((sum: number, part) => sum + textLength(part), 0) : 0
+}
+
+/** Whether an entry has the form of {@link Entry}. The name of a handler and an error's message are texts. */
+function isEntry(entry: unknown): entry is Entry {
+  if (!Array.isArray(entry) || !Number.isSafeInteger(entry[0])) return false
+  const [id, second, third] = entry as readonly unknown[]
+  return (id as number) >= 0 ? typeof second === 'string' : entry.length <= 2 || typeof third === 'string'
 }
 
 function failure(id: number, error: unknown): Entry {

@@ -5,6 +5,9 @@
  */
 import { resolve } from 'node:path'
 import { makeSetupToken } from '../admin/setup-token.ts'
+import { isObject } from '../base/object.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { AppKey } from '../config/app-key.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command, MachineCommandType } from '../application/commands.ts'
@@ -57,6 +60,7 @@ export function startPrimary(options: PrimaryOptions) {
   const { config } = loaded
   const log = logs.module('server')
   const setupToken = makeSetupToken()
+  const damaged = new RateLimited(logs.module('error').error, 1000)
   const routesFolder = resolve(loaded.folder, config['paths.routes'])
   const shared = options.openShared?.(loaded, options.appKey.key, options.sharedPassword, log)
   const node = shared?.openNode(routesFolder)
@@ -112,7 +116,7 @@ export function startPrimary(options: PrimaryOptions) {
   }
 
   function start(number: number): WorkerProcess {
-    const worker = startWorker(number, logs)
+    const worker = startWorker(number, logs, (error) => damaged.say(`process ${number}: ${reasonOf(error)}`))
     const { peer } = worker
     for (const host of [events, sessions, limits]) host.attach(peer)
     readings.attach(worker)
@@ -129,7 +133,8 @@ export function startPrimary(options: PrimaryOptions) {
       return joined
     })
     peer.on('process.serves', (at) => {
-      resolveServed(at as Address) // Sent by the worker's listener.
+      if (isAddress(at)) resolveServed(at)
+      else log.error(`process ${number} sent a damaged address: it was ignored`)
       supervisor.serves(number)
     })
     peer.on('process.ends', () => supervisor.ends(number))
@@ -229,6 +234,10 @@ export function startPrimary(options: PrimaryOptions) {
       return status
     }),
   }
+}
+
+function isAddress(value: unknown): value is Address {
+  return isObject(value) && typeof value['url'] === 'string' && typeof value['port'] === 'number'
 }
 
 /** The sources that a primary has. The totals add them to those of the workers, so nothing may be counted in both. */

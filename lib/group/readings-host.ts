@@ -63,6 +63,16 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
     return new Map(answers)
   }
 
+  /** Nobody waits for the last reading, so what is wrong with it is logged. */
+  function takeLast(known: KnownProcess, changes: Reading): void {
+    const { number, pid } = known.worker
+    try {
+      known.take(changes)
+    } catch (error) {
+      report(`Cannot read the last metrics of worker ${number} (process ${pid})`, error)
+    }
+  }
+
   const askChanges = () => ask(async ({ takeChanges }, known) => known.take(await takeChanges()))
 
   async function read(since: Since): Promise<ServerReading> {
@@ -123,7 +133,7 @@ export function createReadingsHost({ own, count, report }: ReadingsHostOptions) 
         errors,
         history: async () => history.snapshot(),
         // An answer that came earlier is taken in a microtask, so this is, too.
-        last: (changes) => queueMicrotask(() => known.take(changes)),
+        last: (changes) => queueMicrotask(() => takeLast(known, changes)),
       })
       void peer.closed.then(() => {
         workers.delete(known)

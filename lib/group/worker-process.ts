@@ -46,8 +46,9 @@ export function prepareWorkers(args: readonly string[]): void {
  * Starts a worker. When the system cannot start it, for want of processes or descriptors say, it has ended at once.
  * @param number from 1
  * @param logs receive its log lines
+ * @param onError called with what is wrong with messages of the worker that have no answer; they are ignored
  */
-export function startWorker(number: number, logs: Logs): WorkerProcess {
+export function startWorker(number: number, logs: Logs, onError: (error: unknown) => void): WorkerProcess {
   let worker: Worker
   try {
     worker = cluster.fork({ [numberVariable]: String(number) })
@@ -68,7 +69,7 @@ export function startWorker(number: number, logs: Logs): WorkerProcess {
     number,
     serving: false,
     pid: child.pid,
-    peer: new Peer(portOf(child)),
+    peer: new Peer(portOf(child), onError),
     ended: Promise.all([exited, taken]).then(([ending]) => ending),
     kill: (signal) => void child.kill(signal),
   }

@@ -4,6 +4,8 @@
 import cluster from 'node:cluster'
 import { resolve } from 'node:path'
 import type { App, AppOptions } from '../app.ts'
+import { RateLimited } from '../base/rate-limited.ts'
+import { reasonOf } from '../base/reason.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Command } from '../application/commands.ts'
 import { openLogs, type Logs } from '../log/logs.ts'
@@ -31,7 +33,8 @@ export interface WorkerParts {
  * @throws Error in a process that was not started by a primary
  */
 export async function joinPrimary(number: number, app: Promise<App>): Promise<WorkerParts> {
-  const peer = new Peer(workerPort())
+  let report = (message: string): void => void process.stderr.write(`${message}\n`) // Until there are logs.
+  const peer = new Peer(workerPort(), (error) => report(`the primary process: ${reasonOf(error)}`))
   // Node exits a worker at once when its primary disconnects, unless this is set. Requests may still be running.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   let state: WorkerState | undefined
@@ -56,6 +59,8 @@ export async function joinPrimary(number: number, app: Promise<App>): Promise<Wo
     general: new PipeTarget(withoutBlocking(logFds.general), resolve(logFolder, config['log.file'])),
     access: new PipeTarget(withoutBlocking(logFds.access), resolve(logFolder, config['access_log.file'])),
   })
+  const damaged = new RateLimited(logs.module('error').error, 1000)
+  report = (message) => damaged.say(message)
   const options: WorkerParts['options'] = {
     loaded: { ...loaded, documents: [] },
     configFile,

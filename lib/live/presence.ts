@@ -11,6 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { jsonText } from '../base/json-text.ts'
+import { isObject } from '../base/object.ts'
 import type { Channel } from '../events/channel.ts'
 import { whenLive, type LiveEnd } from '../events/live-end.ts'
 import type { CoreContext } from '../http/context.ts'
@@ -191,7 +192,12 @@ export class Presence {
   #connect(): void {
     if (this.#openBus === undefined || this.#bus !== undefined) return
     this.#bus = this.#openBus()
-    this.#bus.subscribe(({ data }) => this.#hear(data as News)) // The processes of this server wrote it.
+    const { name, services } = this.#bus
+    this.#bus.subscribe(({ id, data }) => {
+      const news = newsIn(data)
+      if (news === undefined) services.logDamaged(`channel "${name}": ignored event ${id}: it is no news of presence`)
+      else this.#hear(news)
+    })
     this.#publish({ from: this.#own, type: 'ask' })
     this.#beating = setInterval(() => this.#beat(), aliveMs).unref()
   }
@@ -267,16 +273,40 @@ function isSame(one: Member, other: Member): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
+/** Reads what another process has told; undefined for anything else. */
+function newsIn(data: unknown): News | undefined {
+  if (!isObject(data) || typeof data['from'] !== 'string') return undefined
+  const { type, of, version, rooms } = data
+  if (type === 'ask') return of === undefined || typeof of === 'string' ? (data as unknown as News) : undefined
+  if (!Number.isSafeInteger(version)) return undefined
+  const isWhole = type === 'alive' || ((type === 'list' || type === 'change') && Array.isArray(rooms) && rooms.every(isRoomNews))
+  return isWhole ? (data as unknown as News) : undefined // Every member has been checked.
+}
+
+function isRoomNews(value: unknown): boolean {
+  if (!isObject(value) || typeof value['channel'] !== 'string') return false
+  const { joined, left } = value
+  if (!Array.isArray(joined) || !Array.isArray(left)) return false
+  return joined.every((member) => problemOf(member) === undefined) && left.every(isMemberId)
+}
+
+function isMemberId(id: unknown): id is Member['id'] {
+  return typeof id === 'number' || (typeof id === 'string' && id !== '')
+}
+
 function textOf(type: 'list' | 'join' | 'leave', members: readonly Member[]): string {
   return JSON.stringify({ type, members })
 }
 
+/** Returns what is wrong with a member; undefined for a right one. @param toText makes its JSON */
+function problemOf(member: unknown, toText: (member: unknown) => string = JSON.stringify): string | undefined {
+  const id = (member as Partial<Member> | null | undefined)?.id
+  if (!isMemberId(id)) return 'give an object with an id, a text or a number'
+  return Buffer.byteLength(toText(member)) > mostBytes ? `it takes more than ${mostBytes} bytes` : undefined
+}
+
 function checkMember(channel: string, member: Member): void {
   const refused = `Cannot add a member to channel "${channel}"`
-  const id = (member as Partial<Member> | null | undefined)?.id
-  if ((typeof id !== 'string' || id === '') && typeof id !== 'number') {
-    throw new TypeError(`${refused}: give an object with an id, a text or a number`)
-  }
-  const text = jsonText(member, `${refused}: JSON cannot hold the member`)
-  if (Buffer.byteLength(text) > mostBytes) throw new TypeError(`${refused}: it takes more than ${mostBytes} bytes`)
+  const problem = problemOf(member, (value) => jsonText(value, `${refused}: JSON cannot hold the member`))
+  if (problem !== undefined) throw new TypeError(`${refused}: ${problem}`)
 }

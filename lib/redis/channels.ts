@@ -9,6 +9,7 @@
  * Surprise: the server may evict either key when its memory is full. No event may be skipped silently then: without the
  * hash the stream is deleted too, and without the stream all events up to `last` count as dropped.
  */
+import { isJsonLine } from '../base/json-text.ts'
 import type { ChannelEvent, ChannelRead, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { eventText, lifeOf, limitArguments, type BrokerParts } from './broker-parts.ts'
 import type { RedisScript } from './client.ts'
@@ -53,12 +54,12 @@ const publishScript = `${begin}
 local most, age, life = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local last, gone = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone'))
 local count = redis.call('XLEN', KEYS[1])
+last = tonumber(last)
 if not last then
   if count > 0 then redis.call('DEL', KEYS[1]) end
   last, count = now - 1, 0
 end
-last = tonumber(last)
-gone = count == 0 and last or tonumber(gone)
+gone = count == 0 and last or tonumber(gone) or last
 local id = math.max(last + 1, now)
 redis.call('XADD', KEYS[1], digits(id) .. '-0', 't', ARGV[6])
 local isNew = count == 0
@@ -85,6 +86,7 @@ return digits(id)`
  */
 const readScript = `${begin}
 local last, gone, age, life = unpack(redis.call('HMGET', KEYS[2], 'last', 'gone', 'age', 'life'))
+last, age, life = tonumber(last), tonumber(age), tonumber(life) or ARGV[2]
 if not last then
   last, gone, life = now - 1, now - 1, ARGV[2]
   redis.call('HSET', KEYS[2], 'last', digits(last), 'gone', digits(gone), 'life', life)
@@ -93,7 +95,7 @@ if not last then
 elseif redis.call('PTTL', KEYS[2]) < life / 2 then
   live(life)
 end
-last, gone = tonumber(last), tonumber(gone)
+gone = tonumber(gone) or last
 local since = tonumber(ARGV[1])
 if not since or since == last then return {digits(last), 0, 0} end
 local old = age and tooOld(age) or {}
@@ -162,9 +164,16 @@ export class RedisChannels {
         events = []
         isGap = true
       }
-      for (let at = 0; at < pairs.length; at += 2) events.push(eventIn(pairs[at], pairs[at + 1]))
+      for (let at = 0; at < pairs.length; at += 2) {
+        const event = eventIn(pairs[at], pairs[at + 1])
+        if (event !== undefined) events.push(event)
+        else {
+          this.#parts.onProblem(`channel "${name}": an event in the shared engine is damaged and was ignored`)
+          isGap = true
+        }
+      }
       if (integerIn(more) === 0) return { events, lastId: integerIn(lastId), gap: isGap }
-      from = events.at(-1)?.id
+      from = idIn(pairs.at(-2))
     }
   }
 
@@ -180,7 +189,8 @@ export class RedisChannels {
     const { calls, redis, onProblem } = this.#parts
     const lost = `channel "${name}": events were lost in the shared engine while it could not be heard`
     const read = (since: number): Promise<ChannelRead> => this.#read(name, since)
-    const follower = new Follower({ calls, read, hear, onHole: () => onProblem(lost) })
+    const damaged = `channel "${name}": a message of the shared engine is damaged: its events are read in place of it`
+    const follower = new Follower({ calls, read, hear, onHole: () => onProblem(lost), onDamaged: () => onProblem(damaged) })
     const unsubscribe = await answered('a subscription', redis.subscribe(this.#placeOf(name), follower), onProblem)
     const end = (): void => {
       follower.close()
@@ -205,8 +215,14 @@ export class RedisChannels {
   }
 }
 
-/** The id of a stream entry ends in `-0`. */
-function eventIn(id: Reply | undefined, text: Reply | undefined): ChannelEvent {
-  const sent = textIn(text)
-  return { id: Number(textIn(id).slice(0, -2)), text: decoded(sent) ?? sent }
+/** Reads an event; undefined for one that no server has published. */
+function eventIn(id: Reply | undefined, text: Reply | undefined): ChannelEvent | undefined {
+  const event = { id: idIn(id), text: decoded(textIn(text)) }
+  if (event.text === undefined || !Number.isSafeInteger(event.id) || !isJsonLine(event.text)) return undefined
+  return { id: event.id, text: event.text }
+}
+
+/** The id of a stream entry is a number and `-0`. */
+function idIn(id: Reply | undefined): number {
+  return Number(textIn(id).split('-', 1)[0])
 }

@@ -5,7 +5,11 @@
  * Surprise: a message may arrive before the answer of the call that published it, since that comes over another
  * connection. An event of this process is therefore held back until its call has been answered. The listener is
  * never called in the turn of the event loop in which a message arrives.
+ *
+ * Surprise: everybody who reaches the server can publish a message. One that no server has written is only a reason to
+ * read the events.
  */
+import { isJsonLine } from '../base/json-text.ts'
 import type { ChannelEvent, ChannelRead } from '../events/broker.ts'
 import type { Calls } from './calls.ts'
 import { decoded } from './reply.ts'
@@ -19,6 +23,8 @@ interface FollowerOptions {
   readonly read: (since: number) => Promise<ChannelRead>
   /** Called when some of the missed events no longer exist. */
   readonly onHole: () => void
+  /** Called for a message that no server of this version has published. */
+  readonly onDamaged: () => void
 }
 
 interface Message extends ChannelEvent {
@@ -26,6 +32,8 @@ interface Message extends ChannelEvent {
   readonly tag: string
 }
 
+/** An id that is further ahead of this machine's clock, in microseconds, is not trusted. */
+const mostAheadUs = 86_400_000_000
 /** The most messages that are held back while missed events are read. */
 const mostHeld = 10_000
 /** Milliseconds until a failed read is repeated. */
@@ -69,9 +77,11 @@ export class Follower implements ChannelListener {
   }
 
   onMessage(message: string): void {
-    const [id = '', tag = ''] = message.split(' ', 2)
-    const text = decoded(message.slice(id.length + tag.length + 2)) ?? ''
-    const event = { id: Number(id), tag, text }
+    const event = messageIn(message)
+    if (event === undefined) {
+      this.#options.onDamaged()
+      return this.#distrust()
+    }
     if (!this.#isBehind) {
       this.#due.push(event)
       this.#schedule()
@@ -86,6 +96,13 @@ export class Follower implements ChannelListener {
 
   onReconnected(): void {
     this.#isConnected = true
+    this.#goOn()
+  }
+
+  /** Reads the events in place of a message that cannot be trusted: it may stand for one. */
+  #distrust(): void {
+    this.#isBehind = true
+    this.#miss()
     this.#goOn()
   }
 
@@ -155,4 +172,12 @@ export class Follower implements ChannelListener {
     }
     this.#due.splice(0, at)
   }
+}
+
+/** Reads a message: id, tag and text, separated by a space each. Returns undefined for any other. */
+function messageIn(message: string): Message | undefined {
+  const [, digits = '', tag = '', sent = ''] = /^(\d{1,16}) (\S+) (.*)$/s.exec(message) ?? []
+  const [id, text] = [Number(digits), decoded(sent)]
+  const isPlausible = id > 0 && id <= Date.now() * 1000 + mostAheadUs
+  return isPlausible && text !== undefined && isJsonLine(text) ? { id, tag, text } : undefined
 }

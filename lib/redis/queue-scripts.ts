@@ -13,11 +13,14 @@
  */
 import type { Redis } from './client.ts'
 
-/** `trim` drops the events beyond the limits, the oldest first, and returns how many. */
+/**
+ * An event without a time was not pushed by a server: it counts as too old. `trim` drops the events beyond the limits, the oldest first, and
+ * returns how many.
+ */
 const begin = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local function timeOf(event) return string.sub(event, 1, string.find(event, ' ', 1, true) - 1) end
+local function timeOf(event) return tonumber(string.match(event, '^(%d+) ')) or 0 end
 local function trim(most, age)
   local dropped = 0
   local excess = most and redis.call('LLEN', KEYS[1]) - most or 0

@@ -2,6 +2,7 @@
  * The queues of the broker over Redis. One script pushes an event, one takes an event. An event that was taken stays in
  * Redis under a token until a client got it: so no event is lost when an answer is.
  */
+import { isJsonLine } from '../base/json-text.ts'
 import type { QueueEvent, SourceLimits, Unsubscribe } from '../events/broker.ts'
 import { eventText, limitArguments, type BrokerParts } from './broker-parts.ts'
 import { answered, RedisUnknownOutcomeError } from './errors.ts'
@@ -40,8 +41,13 @@ export class RedisQueues {
     })
   }
 
-  take(name: string): Promise<QueueEvent | undefined> {
-    return this.#run('an event', (token) => this.#take(name, token))
+  async take(name: string): Promise<QueueEvent | undefined> {
+    for (;;) {
+      const event = await this.#run('an event', (token) => this.#take(name, token))
+      if (event !== 'damaged') return event
+      this.dropped += 1
+      this.#parts.onProblem(`queue "${name}": an event in the shared engine is damaged and was dropped`)
+    }
   }
 
   /** When the server is away, the event is put back once it is there again. */
@@ -51,9 +57,7 @@ export class RedisQueues {
   }
 
   handedOut(name: string, event: QueueEvent): void {
-    const { redis, calls } = this.#parts
-    const { token } = event as TakenEvent // As above.
-    redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // Then it expires.
+    this.#forget(name, (event as TakenEvent).token) // As above.
   }
 
   onAvailable(name: string, listener: () => void): Promise<Unsubscribe> {
@@ -75,12 +79,21 @@ export class RedisQueues {
     await this.#parts.calls.settled()
   }
 
-  async #take(name: string, token: string): Promise<TakenEvent | undefined> {
+  #forget(name: string, token: string): void {
+    const { redis, calls } = this.#parts
+    redis.command('HDEL', this.#takenKeyOf(name, calls.process), token).catch(() => {}) // Then it expires.
+  }
+
+  async #take(name: string, token: string): Promise<TakenEvent | 'damaged' | undefined> {
     try {
       const keys = [...this.#keysOf(name), this.#takenKeyOf(name, this.#parts.calls.process)]
       const [dropped, left, event] = listIn(await this.#scripts.take.run(keys, token))
       this.dropped += integerIn(dropped)
-      return event === undefined ? undefined : { text: textOf(event), left: integerIn(left), token }
+      if (event === undefined) return undefined
+      const text = textOf(event)
+      if (text !== undefined) return { text, left: integerIn(left), token }
+      this.#forget(name, token)
+      return 'damaged'
     } catch (error) {
       if (error instanceof RedisUnknownOutcomeError) this.#owed.set(token, name)
       throw error
@@ -134,9 +147,9 @@ export class RedisQueues {
   }
 }
 
-/** Reads an event, which begins with its time. */
-function textOf(event: Reply): string {
-  const sent = textIn(event)
-  const text = sent.slice(sent.indexOf(' ') + 1)
-  return decoded(text) ?? text
+/** Reads an event, which begins with its time; undefined for one that no server has pushed. */
+function textOf(event: Reply): string | undefined {
+  const sent = /^\d+ (.*)$/s.exec(textIn(event))?.[1]
+  const text = sent === undefined ? undefined : decoded(sent)
+  return text !== undefined && isJsonLine(text) ? text : undefined
 }

@@ -56,6 +56,11 @@ export class OpenReplies {
   }
 }
 
+/** Whether a value has the form of what `tellOthers` is given. Anything else on its channel is not from this server. */
+export function isSessionHash(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{43}$/.test(value)
+}
+
 function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('base64url')
 }

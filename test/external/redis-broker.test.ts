@@ -129,11 +129,11 @@ describe('a broker over Redis', () => {
   it('refuses an event that nobody could read back', async (t) => {
     const { a, b } = await begin(t)
     const { heard } = await listen(b)
-    const text = 'ä'.repeat(2 ** 23 + 1)
+    const text = JSON.stringify('ä'.repeat(2 ** 23))
     const message = 'An event has at most 16777216 bytes where it is shared: it has 16777218'
     await assert.rejects(async () => a.publish('c', text, limits), { name: 'RangeError', message })
     await assert.rejects(async () => a.push('q', text, limits), { name: 'RangeError', message })
-    const largest = text.slice(1)
+    const largest = JSON.stringify('ä'.repeat(2 ** 23 - 1))
     await a.publish('c', largest, limits)
     await a.push('q', largest, limits)
     await until(() => heard.length === 1)
@@ -256,10 +256,10 @@ describe('a broker whose connection is cut', () => {
     const { heard, texts } = await listen(b)
     let expected = ''
     for (let round = 0; round < 5; round++) {
-      await a.publish('c', `<${round}`, limits)
-      await Promise.all([server.ask('CLIENT', 'KILL', 'TYPE', 'pubsub'), a.publish('c', '-', limits)])
-      await a.publish('c', '>', limits)
-      expected += `<${round}->`
+      await a.publish('c', `[${round}]`, limits)
+      await Promise.all([server.ask('CLIENT', 'KILL', 'TYPE', 'pubsub'), a.publish('c', '{}', limits)])
+      await a.publish('c', '0', limits)
+      expected += `[${round}]{}0`
       await until(() => heard.length === (round + 1) * 3)
     }
     assert.equal(texts(), expected)

@@ -13,7 +13,7 @@ test('a worker that the system does not start has ended at once, with the reason
   const { execPath } = process
   t.after(() => (process.execPath = execPath))
   process.execPath = `${folder}/nowhere`
-  const worker = startWorker(1, logs)
+  const worker = startWorker(1, logs, () => {})
   const { status, signal, error } = await worker.ended
   assert.deepEqual([worker.pid, status, signal, (error as NodeJS.ErrnoException).code], [0, null, null, 'ENOENT'])
   await worker.peer.closed
