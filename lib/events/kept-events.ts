@@ -9,16 +9,22 @@ import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, rmSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isJsonLine } from '../base/json-text.ts'
+import { isObject } from '../base/object.ts'
 import type { LogPort } from '../base/ports.ts'
 import { reasonOf } from '../base/reason.ts'
 import { replaceFile } from '../storage/replace-file.ts'
 import type { KeptSource, LocalBroker } from './local-broker.ts'
 
-const format = 'svc-events 1'
+const version = '1'
+const format = `svc-events ${version}`
 const mostBytes = 64 * 2 ** 20
 const mostMs = 5000
 /** How many bytes an event takes in the file, on top of its text: an estimate for the limit above. */
 const bytesBeside = 32
+
+const unreadAdvice = 'to have its events, stop the server, give the file to the user that the server runs as, under the'
+  + ' name it had, and start it'
 
 /** The events of one broker, over restarts. */
 export class KeptEvents {
@@ -41,13 +47,18 @@ export class KeptEvents {
     try {
       content = readFileSync(this.#file, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#setAside(reasonOf(error))
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#setAside('unread', `${reasonOf(error)}; ${unreadAdvice}`)
       return
     }
     const [first = '', ...lines] = content.split('\n')
     const text = content.slice(first.length + 1)
-    if (first !== `${format} ${sumOf(text)}`) return this.#setAside('it is damaged, or of another version')
-    const sources = lines.slice(0, -1).map((line) => JSON.parse(line) as KeptSource) // This server wrote them.
+    const other = /^svc-events (\d+) [0-9a-f]{64}$/.exec(first)?.[1]
+    if (other !== undefined && other !== version) {
+      return this.#setAside('other-version', `another version of svc wrote it, in format ${other}; this one reads format ${version}`)
+    }
+    if (first !== `${format} ${sumOf(text)}`) return this.#setAside('damaged', 'it is damaged')
+    const sources = sourcesIn(lines.slice(0, -1))
+    if (sources === undefined) return this.#setAside('damaged', 'it has content that svc does not write')
     this.#broker.takeUp(sources)
     this.#isTakenUp = true
     this.#log.info(`taken up from the last run: ${countOf(sources)}`)
@@ -70,7 +81,7 @@ export class KeptEvents {
     if (sources.length === 0) return
     const dropped = dropOldest(sources)
     if (dropped > 0) this.#log.warn(`${dropped} events are not kept over the restart: ${mostBytes / 2 ** 20} MiB are`)
-    const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('')
+    const text = sources.map((source) => `${JSON.stringify(source)}\n`).join('') // An Infinity becomes null.
     try {
       await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       const options = { flag: 'wx', mode: 0o600, signal: AbortSignal.timeout(mostMs) }
@@ -81,8 +92,8 @@ export class KeptEvents {
     }
   }
 
-  #setAside(reason: string): void {
-    const aside = `${this.#file}.damaged`
+  #setAside(ending: 'damaged' | 'other-version' | 'unread', reason: string): void {
+    const aside = `${this.#file}.${ending}`
     let outcome = `it is ${aside} now`
     try {
       renameSync(this.#file, aside)
@@ -91,6 +102,35 @@ export class KeptEvents {
     }
     this.#log.warn(`Cannot take up the events in ${this.#file}: ${reason}; clients are told of a gap; ${outcome}`)
   }
+}
+
+/** Parses the lines of a file whose checksum is right; undefined when a line is none that {@link KeptEvents} writes. */
+function sourcesIn(lines: readonly string[]): KeptSource[] | undefined {
+  try {
+    const sources = lines.map((line) => sourceIn(JSON.parse(line)))
+    return sources.every((source) => source !== undefined) ? sources : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function sourceIn(value: unknown): KeptSource | undefined {
+  if (!isObject(value) || !isObject(value['limits']) || !Array.isArray(value['events'])) return undefined
+  const { kind, name, limits: { maxEvents, maxAgeMs }, lastId, events } = value
+  const isSource = (kind === 'channel' || kind === 'queue') && typeof name === 'string' && isFrom(lastId, 0)
+  const isLimited = isFrom(maxEvents, 1) && (maxAgeMs === null || (typeof maxAgeMs === 'number' && maxAgeMs > 0))
+  if (!isSource || !isLimited || !events.every(isEvent)) return undefined
+  return { kind, name, limits: { maxEvents, maxAgeMs: maxAgeMs ?? Infinity }, lastId, events }
+}
+
+function isFrom(value: unknown, least: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= least
+}
+
+function isEvent(value: unknown): value is KeptSource['events'][number] {
+  if (!isObject(value)) return false
+  const { text, at } = value
+  return Number.isFinite(at) && typeof text === 'string' && isJsonLine(text)
 }
 
 /** Drops the oldest events past the most bytes. Returns their number. */

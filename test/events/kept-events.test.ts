@@ -1,6 +1,7 @@
 // Channels and queues over restarts of a server without an engine.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { KeptEvents } from '../../lib/events/kept-events.ts'
@@ -49,22 +50,79 @@ describe('a planned restart', () => {
     assert.deepEqual(await poll(third, id + 2), { events: [{ id: id + 3, data: 4 }], last_id: id + 3 })
   })
 
-  it('says that there is a gap when the file is damaged, of another version, or no file, and sets it aside', async (t) => {
-    for (const damage of [
-      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').replace('"text":"1"', '"text":"2"')),
-      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -1)),
-      (file: string) => writeFileSync(file, readFileSync(file, 'utf8').replace('svc-events 1', 'svc-events 2')),
-      (file: string) => writeFileSync(file, ''),
-    ]) {
+  it('keeps events that are kept for ever', async (t) => {
+    const first = await startApplication(t, files)
+    const id = Number(first.app.channel('news', { age_s: Infinity }).publish(1))
+    void first.app.queue('jobs', { age_s: Infinity }).push('a')
+    await first.app.stop()
+    const second = await startApplication(t, {}, {}, { folder: first.folder })
+    assert.deepEqual(await poll(second, id - 1), { events: [{ id, data: 1 }], last_id: id })
+    const third = await restart(t, second)
+    assert.deepEqual(await poll(third, id - 1), { events: [{ id, data: 1 }], last_id: id })
+    assert.equal(await job(third), 'a')
+  })
+
+  it('says that there is a gap when the file is damaged, of another version or unreadable, and sets it aside', async (t) => {
+    const rewritten = (file: string, change: (text: string) => string): void => {
+      const text = change(readFileSync(file, 'utf8').split('\n').slice(1).join('\n'))
+      writeFileSync(file, `svc-events 1 ${createHash('sha256').update(text).digest('hex')}\n${text}`)
+    }
+    const rows: readonly (readonly [ending: string, reason: string, damage: (file: string) => void])[] = [
+      ['damaged', 'it is damaged', (file) => writeFileSync(file, readFileSync(file, 'utf8').replace('"text":"1"', '"text":"2"'))],
+      ['damaged', 'it is damaged', (file) => writeFileSync(file, readFileSync(file, 'utf8').slice(0, -1))],
+      ['damaged', 'it is damaged', (file) => writeFileSync(file, '')],
+      ['other-version', 'another version of svc wrote it, in format 2; this one reads format 1', (file) =>
+        writeFileSync(file, readFileSync(file, 'utf8').replace('svc-events 1', 'svc-events 2'))],
+      ['damaged', 'it has content that svc does not write', (file) => rewritten(file, () => '{}\n')],
+      ['damaged', 'it has content that svc does not write', (file) => rewritten(file, () => '[\n')],
+      ['damaged', 'it has content that svc does not write', (file) => rewritten(file, (text) => text.replace('"text":"1"', '"text":"{"'))],
+      ['damaged', 'it has content that svc does not write', (file) => rewritten(file, (text) => text.replace(/"at":[\d.]+/, '"at":"now"'))],
+      ['unread', 'EISDIR: .*; to have its events, stop the server, give the file to the user that the server runs as', (file) => {
+        rmSync(file)
+        mkdirSync(file)
+      }],
+    ]
+    for (const [ending, reason, damage] of rows) {
       const first = await startApplication(t, files)
       const id = Number(first.app.channel('news').publish(1))
       await first.app.stop()
       damage(keptFile(first))
       const second = await startApplication(t, {}, {}, { folder: first.folder })
       assert.equal((await poll(second, id) as { gap?: boolean }).gap, true)
-      assert.match(second.lines().join('\n'), /WARN.* Cannot take up the events in .*events: it is damaged, or of another version; clients are told of a gap/)
-      assert.deepEqual([existsSync(keptFile(first)), existsSync(`${keptFile(first)}.damaged`)], [false, true])
+      assert.match(second.lines().join('\n'), new RegExp(`WARN.* Cannot take up the events in .*events: ${reason}.*; clients are told of a gap`))
+      assert.deepEqual([existsSync(keptFile(first)), existsSync(`${keptFile(first)}.${ending}`)], [false, true])
     }
+  })
+
+  it('starts whichever byte of the file is another one', () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'events')
+    const text = '{"kind":"channel","name":"c","limits":{"maxEvents":1,"maxAgeMs":1000},"lastId":1,"events":[{"text":"1","at":1}]}\n'
+    const whole = Buffer.from(`svc-events 1 ${createHash('sha256').update(text).digest('hex')}\n${text}`)
+    for (let at = 0; at < whole.length; at += 1) {
+      const bytes = Buffer.from(whole)
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << at % 8)
+      writeFileSync(file, bytes)
+      const said: string[] = []
+      new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).takeUp()
+      assert.equal(said.length, 1, `byte ${at}`)
+      assert.equal(existsSync(file), false)
+    }
+  })
+
+  it('does not take a file of another user for a damaged one', (t) => {
+    const folder = temporaryFolder()
+    chmodSync(folder, 0o777)
+    writeFileSync(join(folder, 'events'), 'of another user', { mode: 0 })
+    const said: string[] = []
+    const user = process.geteuid?.() ?? 0
+    if (user === 0) process.seteuid?.(65_534) // Root may read it.
+    t.after(() => process.seteuid?.(user))
+    new KeptEvents(new LocalBroker(), folder, { info: () => {}, warn: (line) => void said.push(line) }).takeUp()
+    process.seteuid?.(user)
+    chmodSync(join(folder, 'events.unread'), 0o600)
+    assert.match(said.join('\n'), /^Cannot take up the events in .*: EACCES.*give the file to the user that the server runs as.*; it is .*\.unread now$/)
+    assert.equal(readFileSync(join(folder, 'events.unread'), 'utf8'), 'of another user')
   })
 
   it('says that there is a gap when the events could not be written, and stops all the same', async (t) => {
